@@ -97,6 +97,8 @@ def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarr
         weights[found == own] = 0  # the point itself is left out
         placed = np.empty_like(fitted.points)
         placement_loops.place_rows(
+            0,
+            len(placed),
             attraction,
             field.kernel,
             found,

@@ -30,11 +30,10 @@ def main():
     game = EmbeddingGame(random_state=0, n_jobs=2, max_iter=100).fit(X)
     told("serial", game.embedding_, game.landmarks_)
     told("described", game.labels_, game.pressure_)
-    threads.PARALLEL_WORK = 0  # now serial, now parallel, by the clock
+    threads.PARALLEL_WORK = 0
     game.fit(X)
-    told("by-the-clock", game.embedding_, game.landmarks_)
+    told("shared", game.embedding_, game.landmarks_)
     threads.PARALLEL_WORK = np.inf
-    # The loops for any kernel, of which the game has quicker ones.
     other = EmbeddingGame(method="ee", random_state=0, max_iter=100).fit(rows(300))
     told("ee", other.embedding_, other.landmarks_)
 

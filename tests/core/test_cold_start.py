@@ -27,4 +27,4 @@ def test_the_first_run_after_installation_is_that_of_all_later_ones(tmp_path):
     assert list(tmp_path.rglob("*.nbi"))  # else nothing was cached, and nothing asked
     cached = played(tmp_path)
     assert cold == cached
-    assert cached["serial"] == cached["by-the-clock"]
+    assert cached["serial"] == cached["shared"]

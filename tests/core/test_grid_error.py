@@ -10,7 +10,6 @@ from napari_embedding_game.core.inspect.grid_error import grid_error, grid_error
 from napari_embedding_game.core.inspect.map_quality import COARSE
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, undefined
-from napari_embedding_game.core.threads import Loops
 
 
 def cloud(spread, d=2, n=300):
@@ -35,7 +34,7 @@ def test_the_error_is_that_to_the_derivative_of_all_pairs(kernel):
     y = torch.tensor(points, dtype=torch.float64, requires_grad=True)
     (2 * KERNELS[kernel].value(torch.pdist(y).square()).sum()).backward()
     exact = y.grad.numpy()
-    _, by_grid = Mesh(KERNELS[kernel], Loops(1))(points)
+    _, by_grid = Mesh(KERNELS[kernel], 1)(points)
     expected = np.sqrt(((by_grid - exact) ** 2).sum() / (exact**2).sum())
     assert grid_error(points, kernel) == pytest.approx(expected, rel=0.3)  # a sample
     assert grid_error(points, kernel, len(points)) == pytest.approx(expected, rel=1e-6)

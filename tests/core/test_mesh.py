@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core import threads
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.energy import mesh as mesh_module
-from napari_embedding_game.core.energy import mesh_loops, objective, torch_mesh
+from napari_embedding_game.core.energy import objective, torch_mesh
 from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh, make_grid
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
@@ -24,7 +25,6 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.threads import Loops, numba_threads
 
 N = 500
 OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})
@@ -76,7 +76,7 @@ def test_it_is_offered_where_a_kernel_is_smooth():
 def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
     y = SHAPES[shape]
     wanted, slope = all_pairs(KERNELS[kernel], y)
-    total, gradient = Mesh(KERNELS[kernel], Loops(1))(y.astype(dtype))
+    total, gradient = Mesh(KERNELS[kernel], 1)(y.astype(dtype))
     assert gradient.dtype == dtype
     assert total == pytest.approx(wanted, rel=5e-4)
     assert off(gradient, slope) < 0.03
@@ -92,7 +92,7 @@ def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
             monkeypatch.setattr(
                 f"napari_embedding_game.core.energy.mesh.{name}", spacing
             )
-        total, gradient = Mesh(KERNELS[kernel], Loops(1))(y)
+        total, gradient = Mesh(KERNELS[kernel], 1)(y)
         errors.append((abs(total / wanted - 1), off(gradient, slope)))
     assert errors[1][0] < errors[0][0] / 10
     assert errors[1][1] < errors[0][1] / 10
@@ -101,7 +101,7 @@ def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
 @pytest.mark.parametrize("shape", ["clusters", "on a line", "in space"])
 @pytest.mark.parametrize("kernel", OFFERED)
 def test_the_gradient_is_the_slope_of_the_sum(shape, kernel):
-    y, mesh = SHAPES[shape], Mesh(KERNELS[kernel], Loops(1))
+    y, mesh = SHAPES[shape], Mesh(KERNELS[kernel], 1)
     # The outermost points hold the grid, and so stay where they are.
     inner = np.abs(y - y.mean(axis=0)).max(axis=1) < 0.5 * np.ptp(y) / 2
     way = np.random.default_rng(1).normal(size=y.shape) * inner[:, None]
@@ -113,7 +113,7 @@ def test_the_gradient_is_the_slope_of_the_sum(shape, kernel):
 
 def test_a_grid_that_is_held_is_smooth_in_all_points():
     y = SHAPES["clusters"].astype(np.float64)
-    mesh = Mesh(KERNELS["cauchy"], Loops(1))
+    mesh = Mesh(KERNELS["cauchy"], 1)
     assert mesh.hold(y)
     wanted, slope = all_pairs(KERNELS["cauchy"], y)
     total, gradient = mesh(y)
@@ -127,7 +127,7 @@ def test_a_grid_that_is_held_is_smooth_in_all_points():
 
 
 def test_a_narrow_map_has_a_finer_grid_that_does_not_change_to_and_fro():
-    mesh, y = Mesh(KERNELS["cauchy"], Loops(1)), SHAPES["tiny cloud"]
+    mesh, y = Mesh(KERNELS["cauchy"], 1), SHAPES["tiny cloud"]
     changes = [mesh.hold(width * y) for width in (1, 1.3, 1 / 1.3, 1.3, 4, 8, 1e5)]
     assert changes[0]
     assert sum(changes[1:5]) <= 2
@@ -139,14 +139,14 @@ def test_a_narrow_map_has_a_finer_grid_that_does_not_change_to_and_fro():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_few_points_and_points_in_one_place(n, dtype):
     kernel = KERNELS["cauchy"]
-    total, gradient = Mesh(kernel, Loops(1))(np.ones((n, 2), dtype))
+    total, gradient = Mesh(kernel, 1)(np.ones((n, 2), dtype))
     assert total == pytest.approx(n * (n - 1), abs=1e-9)
     np.testing.assert_allclose(gradient, 0, atol=1e-6)
 
 
 def test_a_map_too_wide_for_the_finest_grid_has_a_coarser_one():
     y = SHAPES["cloud"] * 1e4
-    mesh = Mesh(KERNELS["cauchy"], Loops(1))
+    mesh = Mesh(KERNELS["cauchy"], 1)
     grid = mesh.grid_for(np.ptp(y, axis=0), y.dtype)
     assert grid.spacing > SPACING
     assert max(grid.sides) <= MOST + 32
@@ -156,9 +156,9 @@ def test_a_map_too_wide_for_the_finest_grid_has_a_coarser_one():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_torch_does_the_same(shape):
     y, kernel = SHAPES[shape], KERNELS["cauchy"]
-    mesh = Mesh(kernel, Loops(1))
+    mesh = Mesh(kernel, 1)
     total, gradient = mesh(y)
-    found = TorchMesh(Mesh(kernel, Loops(1)), torch.device("cpu"))(torch.tensor(y))
+    found = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))(torch.tensor(y))
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     assert off(found[1].numpy(), gradient) < 1e-7
 
@@ -172,7 +172,7 @@ def test_torch_brings_a_grid_to_its_device_once(monkeypatch):
 
     monkeypatch.setattr(mesh_module, "make_grid", counted)
     y = torch.tensor(SHAPES["cloud"])
-    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], Loops(1)), torch.device("cpu"))
+    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], 1), torch.device("cpu"))
     first, _ = by_torch(y)
     held = by_torch._near
     assert float(by_torch(y)[0]) == float(first)
@@ -187,40 +187,22 @@ def test_torch_asks_no_double_precision_of_a_device_that_has_none(monkeypatch):
     monkeypatch.setattr(torch_mesh, "finest_type", lambda device: torch.float32)
     y = (SHAPES["cloud"] / np.ptp(SHAPES["cloud"])).astype(np.float32)  # a narrow map
     kernel = KERNELS["cauchy"]
-    by_torch = TorchMesh(Mesh(kernel, Loops(1)), torch.device("cpu"))
+    by_torch = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))
     total, gradient = by_torch(torch.tensor(y))
-    wanted, slope = Mesh(kernel, Loops(1))(y)
+    wanted, slope = Mesh(kernel, 1)(y)
     assert {each.dtype for each in (total, gradient, by_torch._near)} == {torch.float32}
     assert float(total) == pytest.approx(wanted, rel=1e-4)
     assert off(gradient.numpy(), slope) < 1e-2
 
 
-def test_serial_and_parallel_loops_give_the_same_bits():
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
     rng = np.random.default_rng(0)
     y = (rng.normal(size=(20_000, 2)) * 20).astype(np.float32)
-    answers = []
-    for kind, n_threads in (("serial", 1), ("parallel", 1), ("parallel", 2)):
-        with numba_threads(n_threads):
-            answers.append(Mesh(KERNELS["cauchy"], OneKind(kind))(y))
+    answers = [Mesh(KERNELS["cauchy"], n)(y) for n in (1, 2, 5)]
     for total, gradient in answers[1:]:
         assert total == answers[0][0]
         np.testing.assert_array_equal(gradient, answers[0][1])
-
-
-class OneKind(Loops):
-    def __init__(self, kind):
-        super().__init__(1)
-        self.kind = kind
-
-    def run(self, module, name, work, *arguments):
-        getattr(module, f"{name}_{self.kind}")(*arguments)
-
-
-def test_no_flag_may_change_digits():
-    loops = [x for x in vars(mesh_loops).values() if hasattr(x, "targetoptions")]
-    assert any(loop.targetoptions.get("parallel") for loop in loops)
-    for loop in loops:
-        assert set(loop.targetoptions["fastmath"]) <= {"nnan", "ninf", "nsz"}
 
 
 @pytest.mark.parametrize(

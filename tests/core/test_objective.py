@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
 from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.threads import numba_threads
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]
@@ -316,59 +315,26 @@ def test_sampled_landmarks_stay_on_their_points(make_problem):
     assert torch.equal(problem.z, problem.y[torch.as_tensor(members)])
 
 
-F, K = Log1p(), Cauchy()
-FAR = np.zeros((0, 0), np.float32)
-
-
-def run(kind, name, problem):
-    """Every array that a loop writes, for one call."""
-    y = problem.y.numpy()
-    columns = np.ascontiguousarray(y.T)
-    z = np.ascontiguousarray(problem.z.numpy().T)
-    chunks = pair_loops.n_chunks(len(y))
-    sums, gradient = np.empty(chunks), np.empty_like(y)
-    edges = problem.edges.arrays
-    if name == "attract":
-        arguments, out = (chunks, F, edges, y, gradient), [gradient]
-    elif name == "edge_energy":
-        arguments, out = (F, edges, y, sums), [sums]
-    elif name == "repel":
-        pull = np.zeros((chunks, *z.shape), y.dtype)
-        out = [gradient, pull, sums]
-        arguments = (K, y, z, *out)
-    elif name == "nearest_landmark":
-        out = [np.empty(len(y), np.int32)]
-        arguments = (chunks, y, z, *out)
-    elif name == "all_pairs":
-        rows = pair_loops.triangle(len(y))
-        across = np.zeros((len(rows) - 1, *columns.shape), y.dtype)
-        out = [gradient, across, np.empty(len(across))]
-        arguments = (rows, K, FAR, y, columns, *out)
-    elif name == "push_of_all":
-        out = [np.empty(len(y)), sums]
-        arguments = (K, FAR, y, columns, *out)
-    else:
-        twice = np.ascontiguousarray(np.tile(columns, 2))
-        out = [np.empty_like(columns), sums]
-        arguments = (K, np.array([1, 7, len(y) - 1]), twice, *out)
-    getattr(pair_loops, f"{name}_{kind}")(*arguments)
-    return out
-
-
 @pytest.mark.parametrize("n", [100, pair_loops.CHUNK, 3 * pair_loops.CHUNK + 1])
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize(
-    "name",
-    [name.removesuffix("_serial") for name in vars(pair_loops) if "_serial" in name],
-)
-def test_serial_and_parallel_loops_give_the_same_bits(make_problem, name, d, n):
+@pytest.mark.parametrize("d", [2, 3])
+def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d, n):
+    monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
     problem = make_problem(n, d, 11)
-    serial = run("serial", name, problem)
-    for n_threads in (1, 2):
-        with numba_threads(n_threads):
-            parallel = run("parallel", name, problem)
-        for one, other in zip(serial, parallel, strict=True):
-            np.testing.assert_array_equal(one, other)
+    pairs = SampledPairs.draw(n, 3, 0)
+
+    def sums(n_jobs):
+        forces = CompiledForces(problem.edges, n_jobs)
+        found = forces.landmark_forces(problem.y, problem.z)
+        yield from (found.attraction, found.repulsion, found.pull, found.push)
+        yield from (found.s_yz, found.s_zz, forces.attraction_energy(problem.y))
+        yield from forces.pair_repulsion(problem.y, pairs)
+        yield from forces.all_pairs(problem.y)
+        objective = make_objective("landmarks", forces, 1.0, 11)
+        yield from pressure(objective, problem.y, problem.z)
+
+    for others in zip(*map(sums, (1, 2, 5)), strict=True):
+        for other in others[1:]:
+            np.testing.assert_array_equal(others[0], other)
 
 
 def test_an_unknown_method_is_named(make_problem):

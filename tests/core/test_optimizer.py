@@ -12,7 +12,6 @@ from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.threads import Loops
 
 ETA_Y, ETA_Z = 0.03, 0.3
 
@@ -224,10 +223,10 @@ def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
     assert not schedule.by_pull
 
 
-def steps_with(gradients, shape, dtype, loops=None, scale=None, **settings):
+def steps_with(gradients, shape, dtype, n_jobs=1, scale=None, **settings):
     """Where a player of this shape goes; three dimensions go by torch, two by loop."""
     player = torch.zeros(shape, dtype=dtype).requires_grad_()
-    optimizer = PlayerRMS([player], lr=0.3, loops=loops, **settings)
+    optimizer = PlayerRMS([player], lr=0.3, n_jobs=n_jobs, **settings)
     if scale is not None:
         optimizer.param_groups[0]["scale"] = scale.reshape(-1, *[1] * (len(shape) - 1))
     for gradient in gradients:
@@ -256,8 +255,8 @@ def test_a_step_has_the_same_bits_for_any_number_of_threads(monkeypatch):
     gradients = torch.randn(8, 3 * 1024 + 1, 2)
     shape = gradients.shape[1:]
     rule = {"momentum": 0.9}
-    one = steps_with(gradients, shape, torch.float32, Loops(1), **rule)
-    two = steps_with(gradients, shape, torch.float32, Loops(2), **rule)
+    one = steps_with(gradients, shape, torch.float32, 1, **rule)
+    two = steps_with(gradients, shape, torch.float32, 2, **rule)
     assert torch.equal(one, two)
 
 

@@ -127,8 +127,8 @@ from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.pair_functions import Gaussian
 y, sums = np.zeros((3, 2), np.float32), np.empty(1)
 pull = np.zeros((1, 2, 3), np.float32)
-pair_loops.repel_serial(Gaussian(), y, y.T.copy(), y.copy(), pull, sums)
-print(sum(pair_loops.repel_serial.stats.cache_misses.values()), sums[0])
+pair_loops.repel(0, 1, Gaussian(), y, y.T.copy(), y.copy(), pull, sums)
+print(sum(pair_loops.repel.stats.cache_misses.values()), sums[0])
 """
 
 

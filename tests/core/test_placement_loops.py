@@ -100,7 +100,9 @@ def test_a_point_ends_in_a_minimum_of_its_energy(points, name):
     found = found.astype(np.int64)
     weights = rng.uniform(0.2, 2, size=found.shape).astype(np.float32)
     placed = np.empty((20, d), np.float32)
-    placement_loops.place_rows(f, field.kernel, found, weights, y, field.arrays, placed)
+    placement_loops.place_rows(
+        0, len(placed), f, field.kernel, found, weights, y, field.arrays, placed
+    )
     for q in range(20):
         places, pulls = y[found[q]].astype(float), weights[q].astype(float)
         of = partial(energy, field, f, places, pulls)

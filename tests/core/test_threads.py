@@ -1,96 +1,32 @@
+"""Work that is shared among threads: all of it, once, with the same bits."""
+
 import os
 import subprocess
 import sys
-from itertools import pairwise
+import threading
 from pathlib import Path
 
-import numba
+import numpy as np
 import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.energy import pair_loops, pressure_solver
+from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure_solver
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.threads import (
     PARALLEL_WORK,
-    ThreadChoice,
-    numba_threads,
     one_torch_thread,
     resolve_n_jobs,
+    run_blocks,
 )
 
 
-class Clock:
-    """A clock that only work moves."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def perf_counter(self):
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(threads, "time", clock)
-    return clock
-
-
-def work(choice, clock, seconds, times):
-    """Which way each of ``times`` pieces of work went: 1 or 2 threads."""
-    ways = []
-    for _ in range(times):
-        with choice.threads_for(PARALLEL_WORK) as n_threads:
-            clock.now += seconds[n_threads]
-        ways.append(n_threads)
-    return ways
-
-
-def test_small_work_and_single_threads_are_serial(clock):
-    for choice, size in [
-        (ThreadChoice(8), PARALLEL_WORK - 1),
-        (ThreadChoice(1), 10 * PARALLEL_WORK),
-    ]:
-        with choice.threads_for(size) as n_threads:
-            assert n_threads == 1
-
-
-@pytest.mark.parametrize("faster", [1, 2])
-def test_the_faster_way_wins_and_the_slower_is_tried_ever_more_rarely(clock, faster):
-    seconds = {1: 2.0, 2: 2.0, faster: 1.0}
-    ways = work(ThreadChoice(2), clock, seconds, 2000)
-    trials = [i for i, way in enumerate(ways) if way != faster]
-    assert set(ways) == {1, 2}
-    assert len(trials) < 40
-    gaps = [later - earlier for earlier, later in pairwise(trials)]
-    assert gaps[-1] > 200
-
-
-def test_when_the_other_way_becomes_faster_it_is_found(clock):
-    choice = ThreadChoice(2)
-    work(choice, clock, {1: 2.0, 2: 1.0}, 500)
-    held = {1: 2.0, 2: 50.0}  # the window has taken the second core
-    ways = work(choice, clock, held, 300)
-    assert ways.count(2) < 20
-    free_again = work(choice, clock, {1: 2.0, 2: 1.0}, 3000)
-    assert free_again[-200:].count(2) > 190
-
-
-@pytest.mark.parametrize("slow", [1, 2])
-def test_a_first_time_that_compiles_tells_nothing(clock, slow):
-    choice, seconds = ThreadChoice(2), {1: 2.0, 2: 1.0}
-    ways = []
-    for _ in range(500):
-        with choice.threads_for(PARALLEL_WORK) as n_threads:
-            is_first = n_threads not in ways
-            clock.now += 30.0 if is_first and n_threads == slow else seconds[n_threads]
-        ways.append(n_threads)
-    assert ways.count(2) > 450
-
-
-def test_an_error_in_the_work_is_not_swallowed(clock):
-    with pytest.raises(ZeroDivisionError), ThreadChoice(2).threads_for(PARALLEL_WORK):
-        1 / 0  # noqa: B018
+def little_is_much(monkeypatch):
+    """Share even a few rows among threads, of which there are enough."""
+    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
 
 
 @pytest.mark.parametrize(
@@ -120,24 +56,84 @@ def test_cores_are_those_this_process_may_use(monkeypatch):
     assert threads.n_cores() == 6
 
 
-def test_thread_counts_of_the_libraries_come_back():
-    before = numba.get_num_threads(), torch.get_num_threads()
-    with numba_threads(1), one_torch_thread():
-        assert (numba.get_num_threads(), torch.get_num_threads()) == (1, 1)
-    assert (numba.get_num_threads(), torch.get_num_threads()) == before
+def test_torchs_thread_count_comes_back():
+    before = torch.get_num_threads()
+    with one_torch_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
 
 
-def test_more_threads_than_numba_has_are_not_asked_for():
-    with numba_threads(10_000):
-        assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
+def test_small_work_and_single_threads_stay_in_this_thread():
+    calls = []
+    run_blocks(lambda *block: calls.append(block), 10, PARALLEL_WORK - 1, 8)
+    run_blocks(lambda *block: calls.append(block), 10, 10 * PARALLEL_WORK, 1)
+    assert calls == [(0, 10), (0, 10)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 101])
+def test_every_row_is_done_once(little_is_much, n):
+    done = np.zeros(n, int)
+
+    def add(begin, end, number):
+        done[begin:end] += number
+
+    run_blocks(add, n, 1, 3, 5)
+    np.testing.assert_array_equal(done, 5)
+
+
+def test_two_threads_work_at_once(little_is_much):
+    both = threading.Barrier(2, timeout=60)
+    run_blocks(lambda begin, end: both.wait(), 2, 1, 2)
+
+
+def test_where_all_other_threads_are_held_up_this_one_does_all(little_is_much):
+    is_held, free = threading.Event(), threading.Event()
+
+    def hold():
+        is_held.set()
+        free.wait(60)
+
+    pool = threads._pool()
+    held = [pool.submit(hold) for _ in range(pool._max_workers)]
+    is_held.wait(60)
+    done_by = set()
+    run_blocks(lambda *_: done_by.add(threading.current_thread()), 50, 1, 2)
+    free.set()
+    for each in held:
+        each.result()
+    assert done_by == {threading.current_thread()}
+
+
+def test_an_error_in_any_thread_is_raised(little_is_much):
+    both = threading.Barrier(2, timeout=60)
+
+    def job(begin, end):
+        both.wait()
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        run_blocks(job, 2, 1, 2)
+    with pytest.raises(ZeroDivisionError):
+        run_blocks(lambda begin, end: 1 / 0, 9, 1, 3)
+
+
+def test_edges_and_start_are_the_same_for_any_number_of_threads(little_is_much):
+    X = np.random.default_rng(0).normal(size=(203, 6)).astype(np.float32)
+    X[40:60] = X[0]  # distances of 0
+    found = knn_graph(X, 12, n_jobs=1)
+    for affinity in ("mixed", "fuzzy", "entropic"):
+        one, *others = (edges(found, affinity, X=X, n_jobs=n) for n in (1, 2, 7))
+        for other in others:
+            np.testing.assert_array_equal(one.weights, other.weights)
+    one, *others = (start_layout(other, X, n_jobs=n) for n in (1, 2, 7))
+    for other in others:
+        np.testing.assert_array_equal(one, other)
 
 
 def test_two_fits_in_threads_are_each_as_alone():
-    """numba's default layer ends a process that is in two parallel loops at once."""
     ran = subprocess.run(
         [sys.executable, Path(__file__).with_name("two_fits.py")],
-        env=os.environ
-        | {"NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -146,28 +142,12 @@ def test_two_fits_in_threads_are_each_as_alone():
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
-@pytest.mark.parametrize("module", [pair_loops, pressure_solver])
-def test_loops_that_take_turns_may_not_change_digits(module):
+@pytest.mark.parametrize("module", [pair_loops, pressure_solver, mesh_loops])
+def test_loops_may_not_change_digits(module):
     """Without these flags a compiler keeps the order of sums and each rounding."""
     loops = [loop for loop in vars(module).values() if hasattr(loop, "targetoptions")]
-    assert any(loop.targetoptions.get("parallel") for loop in loops)
+    assert loops
     for loop in loops:
         flags = loop.targetoptions.get("fastmath") or ()
         assert set(flags) <= {"nnan", "ninf", "nsz"}, loop
-
-
-def test_who_finds_a_parallel_loop_taken_goes_alone(clock):
-    choice = ThreadChoice(2)
-    with threads.PARALLEL:
-        assert set(work(choice, clock, {1: 1.0, 2: 1.0}, 20)) == {1}
-    assert 2 in work(choice, clock, {1: 2.0, 2: 1.0}, 20)
-    assert not threads.PARALLEL.locked()
-
-
-@pytest.mark.parametrize("late", [1, 2])
-def test_the_first_call_of_each_way_which_may_compile_is_not_counted(clock, late):
-    choice = ThreadChoice(2)
-    seconds = {1: 2.0, 2: 2.0, late: 1.0}
-    work(choice, clock, seconds | {late: 500.0}, 1 if late == 1 else 3)
-    assert clock.now > 400
-    assert work(choice, clock, seconds, 500).count(late) > 450
+        assert not loop.targetoptions.get("parallel")

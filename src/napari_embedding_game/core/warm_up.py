@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
 import numpy as np
 import torch
 from scipy import sparse
@@ -33,16 +30,6 @@ from napari_embedding_game.core.inspect.density import (
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.threads import PARALLEL, Loops
-
-
-class _BothWays(Loops):
-    """Runs a loop serially, and again in parallel."""
-
-    def run(self, module: ModuleType, name: str, work: int, *arguments: Any) -> None:
-        getattr(module, f"{name}_serial")(*arguments)
-        with PARALLEL:
-            getattr(module, f"{name}_parallel")(*arguments)
 
 
 def compile_kernels() -> None:
@@ -79,21 +66,19 @@ def compile_game() -> None:
     start_layout(Edges.from_matrix(two), two)
     forces = CompiledForces(Edges.from_matrix(two))
     objective = Objective(Landmarks(forces), 1.0)
-    forces.loops = _BothWays(None)
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
-    stretch(np.array([[1], [0]], np.int32), y.numpy(), forces.loops)
+    stretch(np.array([[1], [0]], np.int32), y.numpy())
     player = torch.nn.Parameter(y.clone())
     player.grad = torch.ones_like(y)
-    PlayerRMS([player], momentum=0.9, loops=forces.loops).step()
+    PlayerRMS([player], momentum=0.9).step()
 
 
 def compile_grid() -> None:
     """Compile what else a large t-SNE needs."""
     two = np.array([[0, 1], [1, 0]], np.float32)
     forces = CompiledForces(Edges.from_matrix(two))
-    forces.loops = _BothWays(None)
-    forces.grid = Mesh(Cauchy(), forces.loops)
+    forces.grid = Mesh(Cauchy(), 1)
     objective = Objective(MeshSum(forces, most_one_by_one=0), 1.0)
     for width in (1.0, 100.0):  # the grid of a small map has float64
         y = torch.tensor([[0.0, 0.0], [width, 0.0]])

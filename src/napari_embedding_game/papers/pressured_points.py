@@ -30,6 +30,7 @@ from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.threads import run_blocks
 
 from .minimizers import (
     MAX_ITER,
@@ -222,9 +223,10 @@ class _Task:
         push, sums = np.empty(len(y)), np.empty(pair_loops.n_chunks(len(y)))
         columns = np.ascontiguousarray(y.T)
         k = KERNELS[forces.kernel]
-        forces.loops.run(
-            pair_loops, "push_of_all", len(y) ** 2, k, self._far, y, columns, push, sums
-        )
+        run_blocks(
+            pair_loops.push_of_all, len(sums), len(y) ** 2, forces.n_jobs, k, self._far,
+            y, columns, push, sums,
+        )  # fmt: skip
         total = float(sums.sum())
         is_sum = self._objective.aggregate == "sum"
         aggregate = total if is_sum else math.log(total)

@@ -49,7 +49,7 @@ from napari_embedding_game.core.snapshot import (
     WarmStart,
     undefined,
 )
-from napari_embedding_game.core.threads import Loops, one_torch_thread
+from napari_embedding_game.core.threads import one_torch_thread
 
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, Settings | Steer | None, None]
@@ -232,7 +232,6 @@ class _Driver:
     ) -> None:
         self._problem = problem
         self._stop_at = stop_at
-        self._loops = Loops(problem.n_jobs)
         self._diagnose = diagnose
         self._frame_iterations = frame_iterations
         self._n_components = problem.layout.shape[1]
@@ -383,7 +382,7 @@ class _Driver:
         is_looked_at = True
         if self._state.z is None:
             places = torch.from_numpy(embedding), torch.from_numpy(landmarks)
-            self._labels = nearest_landmark(*places, self._loops)
+            self._labels = nearest_landmark(*places, self._problem.n_jobs)
             self._alarm = Alarm(self._state.warning)
             is_looked_at = self._method.has_pressure
         is_last = self.finished or self.iteration == self._stop_at
@@ -498,7 +497,7 @@ class _Driver:
     def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
         if self._neighbors is None:
             self._neighbors = nearest_neighbors(self._problem.edges)
-        self._stretch = stretch(self._neighbors, positions, self._loops)
+        self._stretch = stretch(self._neighbors, positions, self._problem.n_jobs)
 
     def _map_alarm(self, positions: NDArray[np.float32]) -> Alarm:
         """Return why the map cannot be trusted, and what mends it."""

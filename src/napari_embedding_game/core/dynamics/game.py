@@ -35,7 +35,6 @@ from napari_embedding_game.core.settings import (
     repulsion_of,
 )
 from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
-from napari_embedding_game.core.threads import Loops
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
@@ -92,8 +91,7 @@ class Game:
         landmarks = in_the_plane(np.asarray(landmarks, layout.dtype))
         self._z = torch.nn.Parameter(torch.tensor(landmarks, device=self._device))
         self._iterations_left = None if not warm_start else warm_start.iterations_left
-        loops = Loops(problem.n_jobs)
-        self._optimizer = self.moved_by([{"params": [self._y]}], loops=loops)
+        self._optimizer = self.moved_by([{"params": [self._y]}], n_jobs=problem.n_jobs)
         self._optimizer.add_param_group({"params": [self._z], "maximize": True})
         self._iteration = 0
         self._position = 0

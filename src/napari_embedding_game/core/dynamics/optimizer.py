@@ -22,7 +22,7 @@ from napari_embedding_game.core.settings import (
     Settings,
     choose,
 )
-from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.threads import run_blocks
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
@@ -49,7 +49,7 @@ class PlayerRMS(torch.optim.Optimizer):
     that its steps are sqrt(2) times as long.
 
     Rows of floats in the processor's memory are moved in place by one compiled loop
-    (:mod:`update_loops`), on the threads of ``loops``; whatever else by torch.
+    (:mod:`update_loops`), on ``n_jobs`` threads; whatever else by torch.
     """
 
     # Without the wrappers torch puts around them: those load its compiler at the
@@ -63,14 +63,14 @@ class PlayerRMS(torch.optim.Optimizer):
         lr: float = 0.1,
         momentum: float = 0.0,
         maximize: bool = False,
-        loops: Loops | None = None,
+        n_jobs: int | None = 1,
     ) -> None:
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
         defaults: dict[str, Any] = {"lr": lr, "momentum": momentum}
         defaults |= {"maximize": maximize, "scale": None}
         super().__init__(params, defaults)
-        self._loops = loops or Loops(1)
+        self._n_jobs = n_jobs
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -96,13 +96,18 @@ class PlayerRMS(torch.optim.Optimizer):
             np.empty((0, 1), gradient.numpy().dtype),
         )
         scale, velocity = group["scale"], self._velocity(parameter, group)
-        self._loops.run(
-            update_loops,
-            "move",
-            points.size,
-            np.empty(pair_loops.n_chunks(len(points))),
+        force = (
             gradient.numpy(),
             none if scale is None else np.ascontiguousarray(scale, points.dtype),
+        )
+        sums = np.empty(pair_loops.n_chunks(len(points)))
+        work = len(sums), points.size, self._n_jobs
+        run_blocks(update_loops.add_squares, *work, *force, sums)
+        run_blocks(
+            update_loops.move,
+            *work,
+            *force,
+            update_loops.root_mean_square(sums, gradient.numpy()),
             (_length(group), 1.0 - group["momentum"]),
             points[:0] if velocity is None else velocity.numpy(),
             points,

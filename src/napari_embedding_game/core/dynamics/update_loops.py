@@ -1,8 +1,7 @@
 """The compiled loop by which a player moves: its step's length, momentum and the step.
 
 Like the other loops it runs in chunks of rows that own their part of the sum of
-squares, so that a step has the same bits for any number of threads, and stands here
-twice, see :mod:`pair_loops`.
+squares, so that a step has the same bits for any number of threads.
 
 Arrays, all C-contiguous and of one type, float32 or float64: ``gradient`` and
 ``points`` (N, d); ``scale`` (N, 1), or (0, 1) where the gradient is not divided;
@@ -19,15 +18,11 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import njit, types
 from numba.extending import intrinsic
 
 from napari_embedding_game.core.energy.lanes import fused, row_sums
-from napari_embedding_game.core.energy.pair_loops import (
-    CHUNK,
-    OPTIONS,
-    PARALLEL_OPTIONS,
-)
+from napari_embedding_game.core.energy.pair_loops import CHUNK, OPTIONS
 
 
 @intrinsic
@@ -59,12 +54,14 @@ def _directions(c, gradient, scale):
 
 
 @njit(**OPTIONS)
-def _add_squares(c, gradient, scale, sums):
-    sums[c] = _sum_of_squares(_directions(c, gradient, scale))
+def add_squares(begin, end, gradient, scale, sums):
+    """Write each chunk's sum of squares, (chunks,) float64."""
+    for c in range(begin, end):
+        sums[c] = _sum_of_squares(_directions(c, gradient, scale))
 
 
 @njit(**OPTIONS)
-def _root_mean_square(sums, gradient):
+def root_mean_square(sums, gradient):
     """Return that of the whole gradient; at least the least normal number."""
     rms = gradient.dtype.type(math.sqrt(sums.sum() / gradient.size))
     least = np.finfo(gradient.dtype).tiny
@@ -72,41 +69,23 @@ def _root_mean_square(sums, gradient):
 
 
 @njit(**OPTIONS)
-def _step(c, gradient, scale, rms, rates, velocity, points):
-    kind = points.dtype.type
-    length, gain = kind(rates[0]), kind(rates[1])
-    directions = _directions(c, gradient, scale)
-    begin = c * CHUNK * points.shape[1]
-    places = points.reshape(points.size)[begin:]
-    speeds = velocity.reshape(velocity.size)[begin:]
-    is_fast = velocity.size > 0
-    for j in range(directions.size):
-        direction = directions[j] / rms
-        if is_fast:
-            direction = fused(gain, direction - speeds[j], speeds[j])
-            speeds[j] = direction
-        places[j] = fused(length, direction, places[j])
+def move(begin, end, gradient, scale, rms, rates, velocity, points):
+    """Move the ``points`` of some chunks, and change ``velocity``, both in place.
 
-
-@njit(**OPTIONS)
-def move_serial(sums, gradient, scale, rates, velocity, points):
-    """Move ``points``, and change ``velocity``, both in place.
-
-    ``sums`` (chunks,) float64, to work in.  ``rates``: the length of the step, below 0
+    ``rms`` divides the gradient.  ``rates``: the length of the step, below 0
     where it goes down; and 1 - momentum.
     """
-    for c in range(sums.shape[0]):
-        _add_squares(c, gradient, scale, sums)
-    rms = _root_mean_square(sums, gradient)
-    for c in range(sums.shape[0]):
-        _step(c, gradient, scale, rms, rates, velocity, points)
-
-
-@njit(**PARALLEL_OPTIONS)
-def move_parallel(sums, gradient, scale, rates, velocity, points):
-    """Like :func:`move_serial`."""
-    for c in prange(sums.shape[0]):
-        _add_squares(c, gradient, scale, sums)
-    rms = _root_mean_square(sums, gradient)
-    for c in prange(sums.shape[0]):
-        _step(c, gradient, scale, rms, rates, velocity, points)
+    kind = points.dtype.type
+    length, gain = kind(rates[0]), kind(rates[1])
+    is_fast = velocity.size > 0
+    for c in range(begin, end):
+        directions = _directions(c, gradient, scale)
+        first = c * CHUNK * points.shape[1]
+        places = points.reshape(points.size)[first:]
+        speeds = velocity.reshape(velocity.size)[first:]
+        for j in range(directions.size):
+            direction = directions[j] / kind(rms)
+            if is_fast:
+                direction = fused(gain, direction - speeds[j], speeds[j])
+                speeds[j] = direction
+            places[j] = fused(length, direction, places[j])

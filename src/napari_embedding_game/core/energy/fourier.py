@@ -23,7 +23,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
-from napari_embedding_game.core.threads import RowBlocks
+from napari_embedding_game.core.threads import run_blocks
 
 WIDTH = 16
 """Lines that are transformed side by side."""
@@ -382,7 +382,11 @@ def _share(n_lines: int, n: int, n_threads: int) -> Any:
 
     def share(job: Any) -> None:
         n_blocks = -(-n_lines // WIDTH)
-        with RowBlocks(n_blocks, _STEPS * n_lines * n, n_threads) as blocks:
-            blocks(lambda begin, end: job(begin * WIDTH, min(end * WIDTH, n_lines)))
+        work = _STEPS * n_lines * n
+
+        def lines(begin: int, end: int) -> None:
+            job(begin * WIDTH, min(end * WIDTH, n_lines))
+
+        run_blocks(lines, n_blocks, work, n_threads)
 
     return share

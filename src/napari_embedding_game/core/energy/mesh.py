@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.elementary import cos, exp, log
 from napari_embedding_game.core.energy import fourier, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
-from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
 
 SPACING = 1 / 3
 """Between nodes, where the grid is not too large; kernels are about 1 wide.
@@ -148,16 +148,17 @@ class Mesh:
     ----------
     kernel : PairFunction
         Smooth at 0, and about 1 wide.
-    loops : Loops
+    n_jobs : int, optional
+        Threads, see :func:`threads.resolve_n_jobs`.
 
     As a rule the grid follows the points: its nodes begin at the lowest of them and
     are as far apart as suits their span, so that the sum jumps a little as they move.
     After :meth:`hold` it is one smooth function of the points.
     """
 
-    def __init__(self, kernel: PairFunction, loops: Loops) -> None:
+    def __init__(self, kernel: PairFunction, n_jobs: int | None) -> None:
         self._kernel = kernel
-        self._loops = loops
+        self._n_jobs = n_jobs
         self._grid: Grid | None = None
         self._held: float | None = None
         self._lifted_for: Any = None
@@ -205,9 +206,10 @@ class Mesh:
         potential = self._convolved(self._spectrum(grid, points), grid)
         gradient, sums = np.empty_like(x), np.empty(n_bands)
         work = _STEPS_OF_A_POINT * len(x)
-        self._loops.run(
-            mesh_loops, "read", work, *points, potential, grid.near, gradient, sums
-        )
+        run_blocks(
+            mesh_loops.read, n_bands, work, self._n_jobs, *points, potential, grid.near,
+            gradient, sums,
+        )  # fmt: skip
         axes = AXES[y.shape[1] - 1]
         by_axis = gradient[:, axes] / grid.dtype.type(grid.spacing)
         return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
@@ -232,8 +234,8 @@ class Mesh:
         work = _STEPS_OF_A_POINT * len(y)
         for row, u in zip(table, squared, strict=True):
             lifted = self._lifted(float(u), grid)
-            self._loops.run(
-                mesh_loops, "read_values", work, _n_bands(grid), *points,
+            run_blocks(
+                mesh_loops.read_values, _n_bands(grid), work, self._n_jobs, *points,
                 self._convolved(spectrum, lifted), lifted.near, values,
             )  # fmt: skip
             row[:] = values
@@ -261,15 +263,20 @@ class Mesh:
         """Return the Fourier transform of the points on the grid."""
         mass = np.zeros(grid.shape, grid.dtype)
         work = _STEPS_OF_A_POINT * len(points[0])
-        self._loops.run(mesh_loops, "spread", work, _n_bands(grid), *points, mass)
-        return fourier.forward(mass, self._loops.n_threads)
+        n_bands = _n_bands(grid)
+        for parity in (0, 1):
+            run_blocks(
+                mesh_loops.spread, (n_bands - parity + 1) // 2, work, self._n_jobs,
+                parity, *points, mass,
+            )  # fmt: skip
+        return fourier.forward(mass, resolve_n_jobs(self._n_jobs))
 
     def _convolved(
         self, spectrum: NDArray[np.floating], grid: Grid
     ) -> NDArray[np.floating]:
         """Return the potential at the nodes that points may stand on."""
         product = spectrum * grid.transfer
-        n_threads, rows = self._loops.n_threads, grid.sides[0]
+        n_threads, rows = resolve_n_jobs(self._n_jobs), grid.sides[0]
         return fourier.backward(product, grid.shape[2], n_threads, rows)
 
     def _lifted(self, u: float, like: Grid) -> Grid:

@@ -18,10 +18,10 @@ columns).  The grid of a plane has one layer, on which all points stand.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
-from napari_embedding_game.core.energy.pair_loops import OPTIONS, PARALLEL_OPTIONS
+from napari_embedding_game.core.energy.pair_loops import OPTIONS
 
 WIDTH = 4
 """Nodes that a point stands on along each axis."""
@@ -131,19 +131,10 @@ def _spread(band, x, order, starts, grid):
 
 
 @njit(**OPTIONS)
-def spread_serial(n_bands, x, order, starts, grid):
-    """Add the points to the nodes of ``grid``, which is 0 before."""
-    for parity in range(2):
-        for band in range(parity, n_bands, 2):
-            _spread(band, x, order, starts, grid)
-
-
-@njit(**PARALLEL_OPTIONS)
-def spread_parallel(n_bands, x, order, starts, grid):
-    """Like :func:`spread_serial`."""
-    for parity in range(2):
-        for half in prange((n_bands - parity + 1) // 2):
-            _spread(parity + 2 * half, x, order, starts, grid)
+def spread(begin, end, parity, x, order, starts, grid):
+    """Add the points of every second band, from ``parity`` on, to the nodes."""
+    for half in range(begin, end):
+        _spread(parity + 2 * half, x, order, starts, grid)
 
 
 # --- Read back ----------------------------------------------------------------------
@@ -311,7 +302,7 @@ def _read(band, x, order, starts, potential, near, gradient, sums):
 
 
 @njit(**OPTIONS)
-def read_serial(x, order, starts, potential, near, gradient, sums):
+def read(begin, end, x, order, starts, potential, near, gradient, sums):
     """Write the sum over all pairs i != j, and its (N, 3) gradient in ``x``.
 
     ``potential``: the kernel summed over all points, at the nodes.  ``near`` (4, 1 or
@@ -319,14 +310,7 @@ def read_serial(x, order, starts, potential, near, gradient, sums):
     axis along which that is not 0: what a point adds to its own potential is found from
     it and taken off.  ``sums``: one number for each band.
     """
-    for band in range(sums.shape[0]):
-        _read(band, x, order, starts, potential, near, gradient, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def read_parallel(x, order, starts, potential, near, gradient, sums):
-    """Like :func:`read_serial`."""
-    for band in prange(sums.shape[0]):
+    for band in range(begin, end):
         _read(band, x, order, starts, potential, near, gradient, sums)
 
 
@@ -353,14 +337,7 @@ def _read_values(band, x, order, starts, potential, near, values):
 
 
 @njit(**OPTIONS)
-def read_values_serial(n_bands, x, order, starts, potential, near, values):
+def read_values(begin, end, x, order, starts, potential, near, values):
     """Write the potential at each point (N,) that all other points make."""
-    for band in range(n_bands):
-        _read_values(band, x, order, starts, potential, near, values)
-
-
-@njit(**PARALLEL_OPTIONS)
-def read_values_parallel(n_bands, x, order, starts, potential, near, values):
-    """Like :func:`read_values_serial`."""
-    for band in prange(n_bands):
+    for band in range(begin, end):
         _read_values(band, x, order, starts, potential, near, values)

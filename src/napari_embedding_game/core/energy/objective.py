@@ -551,7 +551,7 @@ def _tiling(forces: Forces) -> Forces:
 def _beside(forces: Forces, n: int) -> Forces:
     """Return the kernel of the game for ``n`` points, where other forces are found."""
     dtype = forces.edges.weights.dtype
-    return without_edges(n, forces.device, forces.loops.n_jobs, dtype=dtype)
+    return without_edges(n, forces.device, forces.n_jobs, dtype=dtype)
 
 
 def without_edges(

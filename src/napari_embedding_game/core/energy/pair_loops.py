@@ -5,11 +5,9 @@ said in :mod:`objective` (the energy) and :mod:`pressure`.
 
 * **Any pair function.** A loop is compiled for the class of the function that it is
   given, see :mod:`compiled_pairs`, and is as quick as one written for it.
-* **Chunks.** Loops over points run in chunks.  The chunks, not the threads, own the
-  partial sums, so a result is the same to the last bit for every number of threads.
-* **Twice, with one body.** ``*_serial`` is for small problems, where a parallel
-  region costs more than it saves and where a thread that waits for a core held
-  by the window would stall the game; ``*_parallel`` for the others.
+* **From begin to end.** A loop does a range of points, or of chunks of points, so that
+  threads share it, see :func:`threads.run_blocks`.  The chunks, not the threads, own
+  the partial sums, so a result is the same to the last bit for any number of threads.
 * **Sums in one order.** What is added up in a row goes through :mod:`lanes`, and
   ``fastmath`` leaves out all that changes digits: a game is the same whether its
   loops were just compiled or read back, and alone or beside others.
@@ -20,7 +18,7 @@ said in :mod:`objective` (the energy) and :mod:`pressure`.
 * **Edges one by one.** Vectors of points gathered from all over memory are slower
   than one point after the other.
 * **No logarithm.** It costs three times the rest of the edge loop, and the
-  gradient does not need it: :func:`edge_energy_serial` is a loop of its own,
+  gradient does not need it: :func:`edge_energy` is a loop of its own,
   run only when the number is wanted.  It puts squared distances in a row first, so that
   the logarithms are vectors.
 
@@ -38,7 +36,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.compiled_pairs import (
@@ -61,7 +59,6 @@ OPTIONS: dict[str, Any] = {
     "cache": True,
     "error_model": "numpy",
 }
-PARALLEL_OPTIONS: dict[str, Any] = {**OPTIONS, "parallel": True}
 
 
 def n_chunks(n_points: int) -> int:
@@ -82,12 +79,13 @@ def triangle(n_points: int) -> NDArray[np.int64]:
 
 
 @njit(**OPTIONS)
-def _attract(c, f, edges, y, gradient):
+def attract(begin, end, f, edges, y, gradient):
+    """Write some rows of the (N, d) gradient of the sum over directed edges of w f."""
     indptr, indices, weights = edges
     zero = y.dtype.type(0)
     line = y.shape[1] == 1
     flat = y.shape[1] <= 2
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+    for i in range(begin, end):
         x0 = y[i, 0]
         x1 = zero if line else y[i, 1]
         x2 = zero if flat else y[i, 2]
@@ -112,20 +110,6 @@ def _attract(c, f, edges, y, gradient):
 
 
 @njit(**OPTIONS)
-def attract_serial(chunks, f, edges, y, gradient):
-    """Write the (N, d) gradient of the sum over directed edges of w f."""
-    for c in range(chunks):
-        _attract(c, f, edges, y, gradient)
-
-
-@njit(**PARALLEL_OPTIONS)
-def attract_parallel(chunks, f, edges, y, gradient):
-    """Like :func:`attract_serial`."""
-    for c in prange(chunks):
-        _attract(c, f, edges, y, gradient)
-
-
-@njit(**OPTIONS)
 def _edge_energy(c, f, edges, y, sums):
     indptr, indices, weights = edges
     squared = np.empty(_AT_ONCE, y.dtype)
@@ -146,16 +130,9 @@ def _edge_energy(c, f, edges, y, sums):
 
 
 @njit(**OPTIONS)
-def edge_energy_serial(f, edges, y, sums):
+def edge_energy(begin, end, f, edges, y, sums):
     """Write the sum of w f over all entries, a partial sum a chunk, float64."""
-    for c in range(sums.shape[0]):
-        _edge_energy(c, f, edges, y, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def edge_energy_parallel(f, edges, y, sums):
-    """Like :func:`edge_energy_serial`."""
-    for c in prange(sums.shape[0]):
+    for c in range(begin, end):
         _edge_energy(c, f, edges, y, sums)
 
 
@@ -171,42 +148,22 @@ def _repel(c, k, y, z, gradient, pull, sums):
 
 
 @njit(**OPTIONS)
-def repel_serial(k, y, z, gradient, pull, sums):
+def repel(begin, end, k, y, z, gradient, pull, sums):
     """Write d/dy of S_yz = sum_ia k(|y_i - z_a|^2), and add d/dz to ``pull``.
 
     ``gradient`` (N, d); ``pull`` (chunks, d, L), 0 before; ``sums`` (chunks,): S_yz.
     """
-    for c in range(sums.shape[0]):
-        _repel(c, k, y, z, gradient, pull, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def repel_parallel(k, y, z, gradient, pull, sums):
-    """Like :func:`repel_serial`."""
-    for c in prange(sums.shape[0]):
+    for c in range(begin, end):
         _repel(c, k, y, z, gradient, pull, sums)
 
 
 @njit(**OPTIONS)
-def _nearest_landmark(c, y, z, labels):
+def nearest_landmark(begin, end, y, z, labels):
+    """Write the nearest landmark (Eq. 7) of some points; of equals, the first."""
     squared = np.empty(z.shape[1], y.dtype)
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+    for i in range(begin, end):
         squared_to_all(i, y, z, squared)
         labels[i] = nearest(squared)
-
-
-@njit(**OPTIONS)
-def nearest_landmark_serial(chunks, y, z, labels):
-    """Write each point's nearest landmark (Eq. 7); of equals, the first."""
-    for c in range(chunks):
-        _nearest_landmark(c, y, z, labels)
-
-
-@njit(**PARALLEL_OPTIONS)
-def nearest_landmark_parallel(chunks, y, z, labels):
-    """Like :func:`nearest_landmark_serial`."""
-    for c in prange(chunks):
-        _nearest_landmark(c, y, z, labels)
 
 
 @njit(**OPTIONS)
@@ -262,7 +219,7 @@ def _all_pairs(c, rows, k, far, y, z, gradient, across, sums):
 
 
 @njit(**OPTIONS)
-def all_pairs_serial(rows, k, far, y, z, gradient, across, sums):
+def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     """Write the sum of k over unordered pairs of points and its gradient, in two parts.
 
     A pair is looked at once and moves both of its points: the one of the higher
@@ -271,14 +228,7 @@ def all_pairs_serial(rows, k, far, y, z, gradient, across, sums):
     ``z``: the points by coordinate; ``far``: (N, N) weights of the pairs, or (0, 0)
     where they are 1.
     """
-    for c in range(sums.shape[0]):
-        _all_pairs(c, rows, k, far, y, z, gradient, across, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def all_pairs_parallel(rows, k, far, y, z, gradient, across, sums):
-    """Like :func:`all_pairs_serial`."""
-    for c in prange(sums.shape[0]):
+    for c in range(begin, end):
         _all_pairs(c, rows, k, far, y, z, gradient, across, sums)
 
 
@@ -300,20 +250,13 @@ def _push_of_all(c, k, far, y, z, push, sums):
 
 
 @njit(**OPTIONS)
-def push_of_all_serial(k, far, y, z, push, sums):
+def push_of_all(begin, end, k, far, y, z, push, sums):
     """Write -sum_j v_ij k'(|y_i - y_j|^2) over j != i, and the sums of v_ij k.
 
     Paper 4's d-.  ``y`` (N, d), ``z`` the same by coordinate, ``push`` (N,) float64,
     ``sums`` (chunks,), ``far`` (N, N) the weights v, or (0, 0) where they are 1.
     """
-    for c in range(sums.shape[0]):
-        _push_of_all(c, k, far, y, z, push, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def push_of_all_parallel(k, far, y, z, push, sums):
-    """Like :func:`push_of_all_serial`."""
-    for c in prange(sums.shape[0]):
+    for c in range(begin, end):
         _push_of_all(c, k, far, y, z, push, sums)
 
 
@@ -347,19 +290,12 @@ def _repel_partners(c, k, shifts, y, gradient, sums):
 
 
 @njit(**OPTIONS)
-def repel_partners_serial(k, shifts, y, gradient, sums):
+def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """Write the sum of k over random pairs of points and its gradient.
 
     ``y`` (d, 2 N): the points in the order of :class:`sampled_pairs.SampledPairs`, by
     coordinate, twice, so that no partner lies beyond the end; ``gradient`` (d, N);
     ``sums`` (chunks,).
     """
-    for c in range(sums.shape[0]):
-        _repel_partners(c, k, shifts, y, gradient, sums)
-
-
-@njit(**PARALLEL_OPTIONS)
-def repel_partners_parallel(k, shifts, y, gradient, sums):
-    """Like :func:`repel_partners_serial`."""
-    for c in prange(sums.shape[0]):
+    for c in range(begin, end):
         _repel_partners(c, k, shifts, y, gradient, sums)

@@ -8,8 +8,9 @@ They take and return torch tensors and need no autograd;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNEL
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh, finest_type
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.threads import run_blocks
 
 Number = float | Tensor
 """A number, or a tensor of one on a device that is not to be waited for."""
@@ -60,7 +61,7 @@ class Forces(Protocol):
     attraction: str
     kernel: str
     device: torch.device
-    loops: Loops
+    n_jobs: int | None
     grid: Mesh
     """On the CPU."""
 
@@ -105,10 +106,10 @@ class CompiledForces:
         self.attraction = attraction
         self.kernel = kernel
         self.device = torch.device("cpu")
-        self.loops = Loops(n_jobs)
+        self.n_jobs = n_jobs
         self._f = ATTRACTIONS[attraction]
         self._k = KERNELS[kernel]
-        self.grid = Mesh(self._k, self.loops)
+        self.grid = Mesh(self._k, self.n_jobs)
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         s_yz, repulsion, pull = self._repel(y, z)
@@ -120,11 +121,9 @@ class CompiledForces:
     def attract(self, y: Tensor) -> Tensor:
         points = y.detach().numpy()
         gradient = np.empty_like(points)
-        chunks = pair_loops.n_chunks(len(points))
-        work = len(self.edges.indices)
-        self.loops.run(
-            pair_loops, "attract", work, chunks, self._f, self.edges.arrays, points,
-            gradient,
+        self._run(
+            pair_loops.attract, len(points), len(self.edges.indices), self._f,
+            self.edges.arrays, points, gradient,
         )  # fmt: skip
         return torch.from_numpy(gradient)
 
@@ -132,9 +131,10 @@ class CompiledForces:
         points = y.detach().numpy()
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = _LOGARITHM * len(self.edges.indices)
-        self.loops.run(
-            pair_loops, "edge_energy", work, self._f, self.edges.arrays, points, sums
-        )
+        self._run(
+            pair_loops.edge_energy, len(sums), work, self._f, self.edges.arrays,
+            points, sums,
+        )  # fmt: skip
         return float(0.5 * sums.sum())
 
     def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
@@ -143,9 +143,9 @@ class CompiledForces:
         gradient = np.empty(points.T.shape, points.dtype)
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = 2 * len(points) * len(pairs.shifts)
-        self.loops.run(
-            pair_loops, "repel_partners", work, self._k, pairs.shifts, columns,
-            gradient, sums,
+        self._run(
+            pair_loops.repel_partners, len(sums), work, self._k, pairs.shifts,
+            columns, gradient, sums,
         )  # fmt: skip
         by_point = np.empty_like(points)
         by_point[pairs.order] = gradient.T
@@ -166,9 +166,9 @@ class CompiledForces:
         across = np.empty((len(rows) - 1, d, n), points.dtype)
         sums = np.empty(len(across))
         far = np.empty((0, 0), points.dtype) if weights is None else weights
-        self.loops.run(
-            pair_loops, "all_pairs", n * n // 2, rows, self._k, far, points, columns,
-            gradient, across, sums,
+        self._run(
+            pair_loops.all_pairs, len(sums), n * n // 2, rows, self._k, far, points,
+            columns, gradient, across, sums,
         )  # fmt: skip
         for chunk, end in zip(across, rows[1:], strict=True):
             gradient[:end] += chunk[:, :end].T
@@ -184,11 +184,15 @@ class CompiledForces:
         pull = np.zeros((chunks, *columns.shape), points.dtype)
         sums = np.empty(chunks)
         work = len(points) * len(z)
-        self.loops.run(
-            pair_loops, "repel", work, self._k, points, columns, gradient, pull, sums
-        )
+        self._run(
+            pair_loops.repel, chunks, work, self._k, points, columns, gradient, pull,
+            sums,
+        )  # fmt: skip
         both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
         return float(sums.sum()), *both
+
+    def _run(self, loop: Callable[..., None], n: int, work: int, *given: Any) -> None:
+        run_blocks(loop, n, work, self.n_jobs, *given)
 
 
 class TorchForces:
@@ -215,9 +219,9 @@ class TorchForces:
         self._f = ATTRACTIONS[attraction]
         self._k = KERNELS[kernel]
         self.device = device
-        self.loops = Loops(None)
-        self.grid = Mesh(self._k, self.loops)
-        self._mesh = TorchMesh(Mesh(self._k, self.loops), device)
+        self.n_jobs: int | None = None
+        self.grid = Mesh(self._k, self.n_jobs)
+        self._mesh = TorchMesh(Mesh(self._k, self.n_jobs), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)
         heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])

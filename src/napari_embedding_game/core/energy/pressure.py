@@ -24,7 +24,7 @@ small maps.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
     PairFunction,
 )
-from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.threads import run_blocks
 
 SQUARED_HEIGHTS = np.concatenate([[0.0], 0.05 * 2.2 ** np.arange(13)])
 """u, up to 25 units off the map, at which a grid says how hard points are pushed."""
@@ -66,22 +66,17 @@ def pressure(
     heights = np.empty(len(points), np.float32)
     _write_heights(objective, points, by, labels, heights)
     if by.landmarks is not z:
-        labels = nearest_landmark(y, z, objective.forces.loops)
+        labels = nearest_landmark(y, z, objective.forces.n_jobs)
     return labels, heights
 
 
-def nearest_landmark(y: Tensor, z: Tensor, loops: Loops) -> NDArray[np.int32]:
+def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,)."""
     points, columns = _rows(y), _columns(z)
     labels = np.empty(len(points), np.int32)
-    loops.run(
-        pair_loops,
-        "nearest_landmark",
-        len(points) * columns.shape[1],
-        pair_loops.n_chunks(len(points)),
-        points,
-        columns,
-        labels,
+    work = len(points) * columns.shape[1]
+    run_blocks(
+        pair_loops.nearest_landmark, len(points), work, n_jobs, points, columns, labels
     )
     return labels
 
@@ -96,12 +91,24 @@ def _write_heights(
     f, k = _functions_of(objective)
     law = _law(objective, by)
     edges = objective.forces.edges.arrays
-    run = partial(objective.forces.loops.run, pressure_solver)
-    chunks = pair_loops.n_chunks(len(points))
+
+    def run(loop: Callable[..., None], work: int, *arguments: Any) -> None:
+        run_blocks(loop, len(points), work, objective.forces.n_jobs, *arguments)
+
     if by.pairs is not None:
         pairs = by.pairs.order, by.pairs.places, by.pairs.shifts
         work = 2 * len(points) * len(by.pairs.shifts)
-        run("under_partners", work, chunks, f, edges, k, points, pairs, law, heights)
+        run(
+            pressure_solver.under_partners,
+            work,
+            f,
+            edges,
+            k,
+            points,
+            pairs,
+            law,
+            heights,
+        )
         return
     if by.on_grid:
         # A point's own height hardly changes the sum of so many.
@@ -109,14 +116,14 @@ def _write_heights(
         table = objective.forces.grid.slopes_across(points, SQUARED_HEIGHTS)
         work = len(edges[1]) * len(SQUARED_HEIGHTS)
         heights_of = SQUARED_HEIGHTS, table, strength, heights
-        run("under_table", work, chunks, f, edges, points, *heights_of)
+        run(pressure_solver.under_table, work, f, edges, points, *heights_of)
         return
     is_all = by.landmarks is None
     others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)
     weights = np.empty((0, 0), points.dtype) if by.weights is None else by.weights
     work = len(points) * others.shape[1]
     run(
-        "under_field", work, chunks, f, edges, k, points, others, weights, is_all,
+        pressure_solver.under_field, work, f, edges, k, points, others, weights, is_all,
         by.own, law, labels, heights,
     )  # fmt: skip
     if by.members is not None:

@@ -8,7 +8,7 @@ energy is
 over its edges and over what repels it.  c is a constant where the energy adds
 the kernel up, and strength / (base + change of the sum) where it takes the
 logarithm of the sum.  See :mod:`pressure` for what the numbers are; and
-:mod:`pair_loops` for the arrays, and why each loop is there twice.
+:mod:`pair_loops` for the arrays.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -20,13 +20,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.pair_loops import (
-    CHUNK,
     OPTIONS,
-    PARALLEL_OPTIONS,
     nearest,
     squared_to_all,
 )
@@ -102,40 +100,16 @@ def _squared_to_some(i, y, indices, s):
 
 
 @njit(**OPTIONS)
-def _longest_row(c, indptr):
+def _longest_row(begin, end, indptr):
     longest = 0
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, indptr.shape[0] - 1)):
+    for i in range(begin, end):
         longest = max(longest, np.int64(indptr[i + 1]) - np.int64(indptr[i]))
     return longest
 
 
 @njit(**OPTIONS)
-def _under_field(
-    c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
-):
-    indptr, indices, weights = edges
-    near = np.empty(_longest_row(c, indptr), y.dtype)
-    far = np.empty(z.shape[1], y.dtype)
-    strengths = np.ones(z.shape[1], y.dtype)
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        s = near[: end - begin]
-        _squared_to_some(i, y, indices[begin:end], s)
-        squared_to_all(i, y, z, far)
-        if far_weights.shape[0] > 0:
-            strengths[:] = far_weights[i]
-        if not is_self:
-            labels[i] = nearest(far)
-        mine = i if is_self else labels[i]
-        strengths[mine] = 0.0 if is_self else 1.0 - own
-        pull = weights[begin:end]
-        pressure[i] = lifted_height(f, s, pull, k, far, strengths, law[0], law[1])
-        strengths[mine] = 1.0
-
-
-@njit(**OPTIONS)
-def under_field_serial(
-    chunks, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
+def under_field(
+    begin, end, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
 ):
     """Write each point's pressure under all ``z`` (d, M), and the nearest of them.
 
@@ -145,59 +119,49 @@ def under_field_serial(
     ``own``: else, share of the nearest one's push that is the point's own.
     ``law``: the tuple of strength and base.
     """
-    for c in range(chunks):
-        _under_field(
-            c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
-        )
-
-
-@njit(**PARALLEL_OPTIONS)
-def under_field_parallel(
-    chunks, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
-):
-    """Like :func:`under_field_serial`."""
-    for c in prange(chunks):
-        _under_field(
-            c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
-        )
-
-
-@njit(**OPTIONS)
-def _under_partners(c, f, edges, k, y, pairs, law, pressure):
     indptr, indices, weights = edges
-    order, places, shifts = pairs
-    n = y.shape[0]
-    near = np.empty(_longest_row(c, indptr), y.dtype)
-    partners = np.empty(2 * shifts.shape[0], np.int64)
-    far = np.empty(partners.shape[0], y.dtype)
-    ones = np.ones_like(far)
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        s = near[: end - begin]
-        _squared_to_some(i, y, indices[begin:end], s)
-        for draw in range(shifts.shape[0]):
-            partners[2 * draw] = order[(places[i] + shifts[draw]) % n]
-            partners[2 * draw + 1] = order[(places[i] - shifts[draw]) % n]
-        _squared_to_some(i, y, partners, far)
-        pull = weights[begin:end]
-        pressure[i] = lifted_height(f, s, pull, k, far, ones, law[0], law[1])
+    near = np.empty(_longest_row(begin, end, indptr), y.dtype)
+    far = np.empty(z.shape[1], y.dtype)
+    strengths = np.ones(z.shape[1], y.dtype)
+    for i in range(begin, end):
+        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        s = near[: stop - first]
+        _squared_to_some(i, y, indices[first:stop], s)
+        squared_to_all(i, y, z, far)
+        if far_weights.shape[0] > 0:
+            strengths[:] = far_weights[i]
+        if not is_self:
+            labels[i] = nearest(far)
+        mine = i if is_self else labels[i]
+        strengths[mine] = 0.0 if is_self else 1.0 - own
+        pull = weights[first:stop]
+        pressure[i] = lifted_height(f, s, pull, k, far, strengths, law[0], law[1])
+        strengths[mine] = 1.0
 
 
 @njit(**OPTIONS)
-def under_partners_serial(chunks, f, edges, k, y, pairs, law, pressure):
+def under_partners(begin, end, f, edges, k, y, pairs, law, pressure):
     """Write each point's pressure under its random partners.
 
     ``pairs``: order, places and shifts of :class:`sampled_pairs.SampledPairs`.
     """
-    for c in range(chunks):
-        _under_partners(c, f, edges, k, y, pairs, law, pressure)
-
-
-@njit(**PARALLEL_OPTIONS)
-def under_partners_parallel(chunks, f, edges, k, y, pairs, law, pressure):
-    """Like :func:`under_partners_serial`."""
-    for c in prange(chunks):
-        _under_partners(c, f, edges, k, y, pairs, law, pressure)
+    indptr, indices, weights = edges
+    order, places, shifts = pairs
+    n = y.shape[0]
+    near = np.empty(_longest_row(begin, end, indptr), y.dtype)
+    partners = np.empty(2 * shifts.shape[0], np.int64)
+    far = np.empty(partners.shape[0], y.dtype)
+    ones = np.ones_like(far)
+    for i in range(begin, end):
+        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        s = near[: stop - first]
+        _squared_to_some(i, y, indices[first:stop], s)
+        for draw in range(shifts.shape[0]):
+            partners[2 * draw] = order[(places[i] + shifts[draw]) % n]
+            partners[2 * draw + 1] = order[(places[i] - shifts[draw]) % n]
+        _squared_to_some(i, y, partners, far)
+        pull = weights[first:stop]
+        pressure[i] = lifted_height(f, s, pull, k, far, ones, law[0], law[1])
 
 
 @njit(**OPTIONS)
@@ -228,14 +192,19 @@ def _pull_at(u, f, near, weights):
 
 
 @njit(**OPTIONS)
-def _under_table(c, f, edges, y, squared, table, strength, pressure):
+def under_table(begin, end, f, edges, y, squared, table, strength, pressure):
+    """Write each point's pressure, given how hard it is pushed at some heights.
+
+    ``squared`` (U,) squared heights from 0 up; ``table`` (U, N) the sums of k' there,
+    see :meth:`mesh.Mesh.slopes_across`; ``strength``: what they are multiplied by.
+    """
     indptr, indices, weights = edges
-    near = np.empty(_longest_row(c, indptr), y.dtype)
+    near = np.empty(_longest_row(begin, end, indptr), y.dtype)
     last = squared.shape[0] - 1
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        s, pull = near[: end - begin], weights[begin:end]
-        _squared_to_some(i, y, indices[begin:end], s)
+    for i in range(begin, end):
+        first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        s, pull = near[: stop - first], weights[first:stop]
+        _squared_to_some(i, y, indices[first:stop], s)
         node = 0
         below = _pull_at(0.0, f, s, pull) + strength * table[0, i]
         if below >= 0.0:
@@ -260,21 +229,3 @@ def _under_table(c, f, edges, y, squared, table, strength, pressure):
             else:
                 high = u
         pressure[i] = math.sqrt(0.5 * (low + high))
-
-
-@njit(**OPTIONS)
-def under_table_serial(chunks, f, edges, y, squared, table, strength, pressure):
-    """Write each point's pressure, given how hard it is pushed at some heights.
-
-    ``squared`` (U,) squared heights from 0 up; ``table`` (U, N) the sums of k' there,
-    see :meth:`mesh.Mesh.slopes_across`; ``strength``: what they are multiplied by.
-    """
-    for c in range(chunks):
-        _under_table(c, f, edges, y, squared, table, strength, pressure)
-
-
-@njit(**PARALLEL_OPTIONS)
-def under_table_parallel(chunks, f, edges, y, squared, table, strength, pressure):
-    """Like :func:`under_table_serial`."""
-    for c in prange(chunks):
-        _under_table(c, f, edges, y, squared, table, strength, pressure)

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
-from napari_embedding_game.core.threads import RowBlocks
+from napari_embedding_game.core.threads import run_blocks
 
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
@@ -28,17 +28,17 @@ def conditional_probabilities(
     near to it as it gets.  Rows are shared among ``n_jobs`` threads.
     """
     out = np.empty(distances.shape, np.float32)
-    with RowBlocks(len(distances), STEPS * distances.size, n_jobs) as blocks:
-        blocks(lambda i, j: _probabilities(distances[i:j], perplexity, out[i:j]))
+    work = STEPS * distances.size
+    run_blocks(_probabilities, len(out), work, n_jobs, distances, perplexity, out)
     return out
 
 
 @njit(nogil=True, cache=True)
-def _probabilities(distances, perplexity, out):
-    n, k = distances.shape
+def _probabilities(begin, end, distances, perplexity, out):
+    k = distances.shape[1]
     target = log(perplexity)
     p = np.empty(k)
-    for i in range(n):
+    for i in range(begin, end):
         row = distances[i].astype(np.float64) ** 2
         least = row.min()
         mean = row.mean() - least
@@ -76,9 +76,8 @@ def fuzzy_memberships(
     among ``n_jobs`` threads.
     """
     out = np.empty(distances.shape, np.float32)
-    mean = _mean(distances)
-    with RowBlocks(len(distances), STEPS * distances.size, n_jobs) as blocks:
-        blocks(lambda i, j: _memberships(distances[i:j], mean, out[i:j]))
+    work = STEPS * distances.size
+    run_blocks(_memberships, len(out), work, n_jobs, distances, _mean(distances), out)
     return out
 
 
@@ -88,11 +87,11 @@ def _mean(distances):
 
 
 @njit(nogil=True, cache=True)
-def _memberships(distances, mean_of_all, out):
-    n, k = distances.shape
+def _memberships(begin, end, distances, mean_of_all, out):
+    k = distances.shape[1]
     target = log(k + 1.0) / _LOG2
     mean_all = mean_of_all * k / (k + 1)
-    for i in range(n):
+    for i in range(begin, end):
         row = distances[i]
         rho = 0.0
         for j in range(k):

@@ -9,7 +9,6 @@ them in the same products, and the components are set side by side.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.power_loops import components, power_step
 from napari_embedding_game.core.graph.starts import classical_layout, start_names
-from napari_embedding_game.core.threads import RowBlocks
+from napari_embedding_game.core.threads import run_blocks
 
 POWER_ITERATIONS = 100
 """As in the paper."""
@@ -176,13 +175,15 @@ def _eigenmaps(
     shift = _shift(walk, rng)
     own, of_others = np.float32(shift / (shift + 1)), np.float32(1 / (shift + 1))
     moved = np.empty_like(vectors)
-    with RowBlocks(len(root), walk.nnz * n_components, n_jobs) as blocks:
-        for iteration in range(1, POWER_ITERATIONS + 1):
-            step = partial(_step, walk, vectors, own, of_others, moved)
-            blocks(step)
-            vectors, moved = moved, vectors
-            if iteration % _ORTHONORMALIZE_EVERY == 0:
-                _orthonormalize(vectors, root, parts)
+    work = walk.nnz * n_components
+    for iteration in range(1, POWER_ITERATIONS + 1):
+        run_blocks(
+            power_step, len(root), work, n_jobs, walk.indptr, walk.indices, walk.data,
+            vectors, own, of_others, moved,
+        )  # fmt: skip
+        vectors, moved = moved, vectors
+        if iteration % _ORTHONORMALIZE_EVERY == 0:
+            _orthonormalize(vectors, root, parts)
     layout: NDArray[np.float64] = vectors * inverse[:, None]
     return layout
 
@@ -202,20 +203,6 @@ def _scaled(matrix: sparse.csr_matrix, scale: NDArray[np.float32]) -> sparse.csr
         np.multiply(np.repeat(scale[rows], lengths), matrix.data[part], values[part])
         values[part] *= scale.take(indices[part])
     return sparse.csr_matrix((values, indices, indptr), shape=matrix.shape)
-
-
-def _step(
-    walk: sparse.csr_matrix,
-    vectors: NDArray[np.float32],
-    own: np.float32,
-    of_others: np.float32,
-    moved: NDArray[np.float32],
-    begin: int,
-    end: int,
-) -> None:
-    power_step(
-        walk.indptr, walk.indices, walk.data, vectors, own, of_others, begin, end, moved
-    )
 
 
 def _shift(walk: sparse.csr_matrix, rng: np.random.Generator) -> float:

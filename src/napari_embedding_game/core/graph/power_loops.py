@@ -9,18 +9,18 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def power_step(indptr, indices, weights, vectors, own, of_others, begin, end, moved):
+def power_step(begin, end, indptr, indices, weights, vectors, own, of_others, moved):
     """Write ``own * vectors + of_others * (W @ vectors)`` of some rows into ``moved``.
 
     In the order of sums that scipy takes, so that its bits are the same.
 
     Parameters
     ----------
+    begin, end : int
+        The rows.
     indptr, indices, weights : of W (N, N), a CSR matrix of float32
     vectors, moved : (N, d) float32
     own, of_others : float32
-    begin, end : int
-        The rows.
     """
     for i in range(begin, end):
         for k in range(vectors.shape[1]):

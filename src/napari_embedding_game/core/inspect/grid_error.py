@@ -17,7 +17,6 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
 from napari_embedding_game.core.settings import Settings, is_pushed_by
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.core.threads import Loops
 
 N_SAMPLED = 200
 _AT_ONCE = 4_000_000
@@ -52,7 +51,7 @@ def grid_error(
     rng = np.random.default_rng(random_state)
     rows = rng.choice(len(y), min(n_sampled, len(y)), replace=False)
     pair_function = KERNELS[kernel]
-    _, by_grid = Mesh(pair_function, Loops(1))(y)
+    _, by_grid = Mesh(pair_function, 1)(y)
     exact = _one_by_one(pair_function, y, rows)
     size = float(np.sqrt((exact**2).sum(axis=1).mean()))
     off = float(np.sqrt(((by_grid[rows] - exact) ** 2).sum(axis=1).mean()))

@@ -62,5 +62,5 @@ def kernel_sum(kernel: str, a: NDArray[np.floating], b: NDArray[np.floating]) ->
     # The loop of the game, which is there: it also writes gradients, of no use here.
     gradient, pull = np.empty_like(a), np.zeros((chunks, *columns.shape), a.dtype)
     sums = np.empty(chunks)
-    pair_loops.repel_serial(KERNELS[kernel], a, columns, gradient, pull, sums)
+    pair_loops.repel(0, chunks, KERNELS[kernel], a, columns, gradient, pull, sums)
     return float(sums.sum())

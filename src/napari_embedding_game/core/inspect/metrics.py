@@ -90,7 +90,7 @@ def true_energy(
     points = np.ascontiguousarray(embedding, dtype=np.float64)
     sums = np.empty(pair_loops.n_chunks(len(points)))
     rows = (edges.indptr, edges.indices, edges.weights.astype(np.float64))
-    pair_loops.edge_energy_serial(Log1p(), rows, points, sums)
+    pair_loops.edge_energy(0, len(sums), Log1p(), rows, points, sums)
     chosen = np.arange(len(points))
     if n_rows is not None and n_rows < len(points):
         rng = np.random.default_rng(random_state)

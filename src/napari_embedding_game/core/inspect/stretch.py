@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
 from napari_embedding_game.core.inspect import stretch_loops
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
@@ -33,7 +33,7 @@ _MOST_POINTS = 10_000
 def stretch(
     neighbors: NDArray[np.integer],
     embedding: NDArray[np.floating],
-    loops: Loops | None = None,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float32]:
     """Return the stretch of each point, (N,), 0 and more.
 
@@ -42,19 +42,17 @@ def stretch(
     neighbors : (N, k) int
         The nearest rows in the data, the point itself left out; -1 for none.
     embedding : (N, d) float
-    loops : Loops, optional
-        Chooses between one thread and several.
+    n_jobs : int, optional
+        Threads, see :func:`threads.resolve_n_jobs`.
     """
     y = np.ascontiguousarray(embedding, np.float32)
     stretched = np.zeros(len(y), np.float32)
     unit = usual_squared_length(neighbors, y)
     if unit > 0.0:
-        (loops or Loops(None)).run(
-            stretch_loops,
-            "stretch",
-            _LOGARITHM * neighbors.size,
-            *(neighbors, y, unit, stretched),
-        )
+        run_blocks(
+            stretch_loops.stretch, len(y), _LOGARITHM * neighbors.size, n_jobs,
+            neighbors, y, unit, stretched,
+        )  # fmt: skip
     return stretched
 
 

@@ -1,4 +1,4 @@
-"""The compiled loops of :mod:`stretch`, serial and parallel.
+"""The compiled loops of :mod:`stretch`.
 
 Arrays: ``neighbors`` (N, k), where -1 is none; ``y`` (N, d) the map; ``unit`` the
 squared length that is usual.
@@ -10,9 +10,9 @@ squared length that is usual.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from napari_embedding_game.core.energy.pair_loops import OPTIONS, PARALLEL_OPTIONS
+from napari_embedding_game.core.energy.pair_loops import OPTIONS
 
 
 @njit(**OPTIONS)
@@ -54,14 +54,7 @@ def _stretch(neighbors, y, unit, i):
 
 
 @njit(**OPTIONS)
-def stretch_serial(neighbors, y, unit, out):
-    """Write the stretch of every point, (N,)."""
-    for i in range(y.shape[0]):
-        out[i] = _stretch(neighbors, y, unit, i)
-
-
-@njit(**PARALLEL_OPTIONS)
-def stretch_parallel(neighbors, y, unit, out):
-    """Like :func:`stretch_serial`."""
-    for i in prange(y.shape[0]):
+def stretch(begin, end, neighbors, y, unit, out):
+    """Write the stretch of some points into ``out`` (N,)."""
+    for i in range(begin, end):
         out[i] = _stretch(neighbors, y, unit, i)

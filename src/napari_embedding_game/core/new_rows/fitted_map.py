@@ -25,11 +25,7 @@ from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, chec
 from napari_embedding_game.core.new_rows.frozen_field import FrozenField, frozen_field
 from napari_embedding_game.core.new_rows.new_edges import NewEdges
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.threads import (
-    PARALLEL,
-    numba_threads,
-    resolve_n_jobs,
-)
+from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
 
 _ROWS_AT_ONCE = 16_384
 
@@ -127,12 +123,13 @@ class FittedMap(_Remembering):
         weights = rows.edges.weights(X, rows.X, found, distances)
         attraction = ATTRACTIONS[get_method(self.method).attraction]
         placed = np.empty((len(found), self.points.shape[1]), np.float32)
-        n_threads = resolve_n_jobs(rows.start.n_jobs)
-        with PARALLEL, numba_threads(n_threads):
-            placement_loops.place_rows(
-                attraction, field.kernel, found, weights, self.points, field.arrays,
-                placed,
-            )  # fmt: skip
+        work = placement_loops.MOST_STEPS * (
+            found.size + len(found) * field.sources.size
+        )
+        run_blocks(
+            placement_loops.place_rows, len(found), work, rows.start.n_jobs, attraction,
+            field.kernel, found, weights, self.points, field.arrays, placed,
+        )  # fmt: skip
         is_known = distances[:, 0] == 0
         placed[is_known] = self.points[found[is_known, 0]]
         return placed
@@ -181,8 +178,7 @@ def nearest_landmark(
     numbers = np.flatnonzero(among).astype(np.int32)
     columns = np.ascontiguousarray(landmarks[numbers].T)
     labels = np.empty(len(places), np.int32)
-    chunks = pair_loops.n_chunks(len(places))
-    pair_loops.nearest_landmark_serial(chunks, places, columns, labels)
+    pair_loops.nearest_landmark(0, len(places), places, columns, labels)
     return numbers[labels]
 
 

@@ -24,7 +24,7 @@ from napari_embedding_game.core.graph.neighbors import MOST_DENSE
 from napari_embedding_game.core.graph.rows import Rows, without_sparsity
 from napari_embedding_game.core.new_rows import search_loops
 from napari_embedding_game.core.new_rows.search_loops import BLOCK
-from napari_embedding_game.core.threads import PARALLEL, numba_threads
+from napari_embedding_game.core.threads import run_blocks
 
 MOST_FLAT = 8_192
 """Fitted rows up to which all of them are looked at."""
@@ -225,10 +225,10 @@ def _nearest(
     """Run the compiled search: row numbers and squared distances, (Q, k)."""
     found = np.empty((len(queries), k), np.int64)
     squared = np.empty((len(queries), k), np.float32)
-    with PARALLEL, numba_threads(n_threads):
-        search_loops.nearest_rows(
-            queries, centres, N_PROBES, first, blocks, numbers, found, squared
-        )
+    run_blocks(
+        search_loops.nearest_rows, len(queries), len(queries) * blocks.size, n_threads,
+        queries, centres, N_PROBES, first, blocks, numbers, found, squared,
+    )  # fmt: skip
     return found, squared
 
 

@@ -27,7 +27,6 @@ from napari_embedding_game.core.energy.mesh import AXES, Mesh
 from napari_embedding_game.core.energy.methods import Approximation, Method
 from napari_embedding_game.core.energy.objective import own_sum, without_own
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
-from napari_embedding_game.core.threads import Loops
 
 MOST_SOURCES = 2_000
 """Points whose sum is taken one by one; of more, without a grid, so many are drawn."""
@@ -115,7 +114,7 @@ def frozen_field(
         gain = 2.0
         potential, spacing = _on_grid(kernel, places, low, high)
         if method.aggregate == "log":
-            total = Mesh(kernel, Loops(1))(places)[0]
+            total = Mesh(kernel, 1)(places)[0]
     else:
         n = min(len(places), MOST_SOURCES)
         rng = np.random.default_rng(random_state)
@@ -142,8 +141,15 @@ def _sum(kernel: PairFunction, y: NDArray[np.float32], z: NDArray[np.float32]) -
     n_chunks = pair_loops.n_chunks(len(y))
     pull = np.zeros((n_chunks, *columns.shape), np.float32)
     sums = np.empty(n_chunks)
-    pair_loops.repel_serial(
-        kernel, np.ascontiguousarray(y), columns, np.empty_like(y), pull, sums
+    pair_loops.repel(
+        0,
+        n_chunks,
+        kernel,
+        np.ascontiguousarray(y),
+        columns,
+        np.empty_like(y),
+        pull,
+        sums,
     )
     return float(sums.sum())
 
@@ -166,14 +172,16 @@ def _on_grid(
     """Return the sum of k over the points at the nodes of a grid, and its spacing."""
     n, d = points.shape
     double = np.dtype(np.float64)
-    grid = Mesh(kernel, Loops(1)).grid_for((high - low).astype(float), double)
+    grid = Mesh(kernel, 1).grid_for((high - low).astype(float), double)
     x = np.zeros((n, 3))
     x[:, AXES[d - 1]] = (points.astype(float) - low) / grid.spacing
     starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
     mesh_loops.sort_by_row(x, starts, order)
     mass = np.zeros(grid.shape)
     n_bands = -(-grid.sides[0] // mesh_loops.BAND)
-    mesh_loops.spread_serial(n_bands, x, order, starts, mass)
+    for parity in (0, 1):
+        n_of_kind = (n_bands - parity + 1) // 2
+        mesh_loops.spread(0, n_of_kind, parity, x, order, starts, mass)
     potential = fourier.backward(fourier.forward(mass) * grid.transfer, grid.shape[2])
     inside = tuple(slice(side) for side in grid.sides)
     return np.ascontiguousarray(potential[inside]), grid.spacing

@@ -18,7 +18,7 @@ points changes any of them; nor do threads, as each point is computed by one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from napari_embedding_game.core.energy.compiled_pairs import (
     pair_slope,
@@ -32,10 +32,8 @@ from napari_embedding_game.core.energy.mesh_loops import (
     _spline,
     _spline_slope,
 )
-from napari_embedding_game.core.energy.pair_loops import OPTIONS, PARALLEL_OPTIONS
+from napari_embedding_game.core.energy.pair_loops import OPTIONS
 
-CHUNK = 64
-"""Points that one thread takes at a time."""
 MOST_STEPS = 40
 _STARTS = 8
 """Nearest neighbours whose places are tried as a start."""
@@ -229,9 +227,9 @@ def _begin(f, k, x, places, weights, field, scratch, work):
                 x[c] = trial[c]
 
 
-@njit(**PARALLEL_OPTIONS)
-def place_rows(f, k, found, weights, y, field, placed):
-    """Write the places of new rows, (Q, d) float32.
+@njit(**OPTIONS)
+def place_rows(begin, end, f, k, found, weights, y, field, placed):
+    """Write the places of some new rows into ``placed`` (Q, d) float32.
 
     Parameters
     ----------
@@ -245,32 +243,31 @@ def place_rows(f, k, found, weights, y, field, placed):
     field : tuple
         Strength, sources, potential, low, high and spacing of a ``FrozenField``.
     """
-    n, d = placed.shape
+    d = placed.shape[1]
     sources = field[1]
-    for chunk in prange((n + CHUNK - 1) // CHUNK):
-        places = np.empty((found.shape[1], d))
-        pulls = np.empty(found.shape[1])
-        scratch = (
-            np.empty((1, d), np.float32),
-            np.empty((1, d), np.float32),
-            np.empty((d, sources.shape[1]), np.float32),
-        )
-        work = (
-            np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d),
-            np.empty((d, d)),
-        )  # fmt: skip
-        x = np.empty(d)
-        for q in range(chunk * CHUNK, min((chunk + 1) * CHUNK, n)):
-            scratch[2][:] = 0
-            count = 0
-            for m in range(found.shape[1]):
-                if weights[q, m] != 0:
-                    pulls[count] = weights[q, m]
-                    for c in range(d):
-                        places[count, c] = y[found[q, m], c]
-                    count += 1
-            ends, strengths = places[:count], pulls[:count]
-            _begin(f, k, x, ends, strengths, field, scratch, work)
-            _descend(f, k, x, ends, strengths, field, scratch, work)
-            for c in range(d):
-                placed[q, c] = x[c]
+    places = np.empty((found.shape[1], d))
+    pulls = np.empty(found.shape[1])
+    scratch = (
+        np.empty((1, d), np.float32),
+        np.empty((1, d), np.float32),
+        np.empty((d, sources.shape[1]), np.float32),
+    )
+    work = (
+        np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d),
+        np.empty((d, d)),
+    )  # fmt: skip
+    x = np.empty(d)
+    for q in range(begin, end):
+        scratch[2][:] = 0
+        count = 0
+        for m in range(found.shape[1]):
+            if weights[q, m] != 0:
+                pulls[count] = weights[q, m]
+                for c in range(d):
+                    places[count, c] = y[found[q, m], c]
+                count += 1
+        ends, strengths = places[:count], pulls[:count]
+        _begin(f, k, x, ends, strengths, field, scratch, work)
+        _descend(f, k, x, ends, strengths, field, scratch, work)
+        for c in range(d):
+            placed[q, c] = x[c]

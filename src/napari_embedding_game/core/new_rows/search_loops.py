@@ -17,11 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 BLOCK = 128
-CHUNK = 64
-"""Queries that one thread takes at a time."""
 _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
@@ -65,9 +63,11 @@ def _scan(query, block, block_numbers, squared, distances, numbers):
             _insert(distance, number, distances, numbers)
 
 
-@njit(parallel=True, **_OPTIONS)
-def nearest_rows(queries, centres, n_probes, first, blocks, numbers, found, distances):
-    """Write the nearest rows of each query, nearest first; of equals the lower number.
+@njit(**_OPTIONS)
+def nearest_rows(
+    begin, end, queries, centres, n_probes, first, blocks, numbers, found, distances
+):
+    """Write the rows nearest to some queries, in order; of equals the lower number.
 
     The ``n_probes`` lists with the nearest centres are searched, and more of them until
     there are as many rows as asked for.
@@ -80,23 +80,21 @@ def nearest_rows(queries, centres, n_probes, first, blocks, numbers, found, dist
         Squared distances.
     """
     n_lists = first.shape[0] - 1
-    n_chunks = (queries.shape[0] + CHUNK - 1) // CHUNK
-    for c in prange(n_chunks):
-        squared = np.empty(BLOCK, np.float32)
-        to_lists = np.empty(centres.shape[0] * BLOCK, np.float32)
-        for q in range(c * CHUNK, min((c + 1) * CHUNK, queries.shape[0])):
-            distances[q] = np.inf
-            found[q] = np.iinfo(np.int64).max
-            for b in range(centres.shape[0]):
-                _squared(queries[q], centres[b], squared)
-                to_lists[b * BLOCK : (b + 1) * BLOCK] = squared
-            for probe in range(n_lists):
-                if probe >= n_probes and distances[q, -1] < np.inf:
-                    break
-                nearest = np.argmin(to_lists[:n_lists])
-                to_lists[nearest] = np.inf
-                for b in range(first[nearest], first[nearest + 1]):
-                    _scan(
-                        queries[q], blocks[b], numbers[b], squared,
-                        distances[q], found[q],
-                    )  # fmt: skip
+    squared = np.empty(BLOCK, np.float32)
+    to_lists = np.empty(centres.shape[0] * BLOCK, np.float32)
+    for q in range(begin, end):
+        distances[q] = np.inf
+        found[q] = np.iinfo(np.int64).max
+        for b in range(centres.shape[0]):
+            _squared(queries[q], centres[b], squared)
+            to_lists[b * BLOCK : (b + 1) * BLOCK] = squared
+        for probe in range(n_lists):
+            if probe >= n_probes and distances[q, -1] < np.inf:
+                break
+            nearest = np.argmin(to_lists[:n_lists])
+            to_lists[nearest] = np.inf
+            for b in range(first[nearest], first[nearest + 1]):
+                _scan(
+                    queries[q], blocks[b], numbers[b], squared,
+                    distances[q], found[q],
+                )  # fmt: skip
