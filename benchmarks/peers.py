@@ -42,9 +42,10 @@ N_FIRST = 500
 
 def game(X: np.ndarray, **options: Any) -> np.ndarray:
     """Fit our default, or what the options say."""
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
 
-    return np.asarray(EmbeddingGame(random_state=0, **options).fit_transform(X))
+    model = EmbeddingGame(**as_parameters({"random_state": 0, **options}))
+    return np.asarray(model.fit_transform(X))
 
 
 def our_tsne(X: np.ndarray) -> np.ndarray:

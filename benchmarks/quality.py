@@ -49,8 +49,9 @@ def umap_learn(X: np.ndarray, seed: int) -> np.ndarray:
 
 def game(affinity: str) -> Fit:
     """Return the fit with defaults but for the edge weights."""
+    edges = {"affinity": affinity}
     return lambda X, seed: EmbeddingGame(
-        affinity=affinity, random_state=seed
+        random_state=seed, method_params=edges
     ).fit_transform(X)
 
 

@@ -118,10 +118,12 @@ def _hash(*arrays: Any) -> str:
 def hashes(name: str) -> dict[str, str]:
     """Return the hash of each stage of one case."""
     from napari_embedding_game import EmbeddingGame
+    from napari_embedding_game.core.estimator import as_parameters
 
     X = data(name.split("/")[0])
     jobs = int(os.environ.get("MAP_HASHES_JOBS", "2"))
-    model = EmbeddingGame(**cases()[name], random_state=0, device="cpu", n_jobs=jobs)
+    chosen = {**cases()[name], "random_state": 0, "n_jobs": jobs, "device": "cpu"}
+    model = EmbeddingGame(**as_parameters(chosen))
     snapshots = iter(model.iter_fit(X))
     found = {"start": _hash(next(snapshots).embedding)}
     for _ in snapshots:

@@ -340,34 +340,35 @@ def fit(
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
-        from napari_embedding_game.core.estimator import EmbeddingGame
+        from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
         from napari_embedding_game.core.graph.neighbors import check_rows
 
         edges = chosen.affinity if affinity == "auto" else affinity.value
         # The estimator would make do with fewer neighbours, as scikit-learn asks.
         check_rows(n_rows, n_searched(edges, n_neighbors, perplexity, n_rows))
         given = reference is None and dataset.is_distances
-        game = EmbeddingGame(
-            n_components,
-            n_neighbors=n_neighbors,
-            n_landmarks=n_landmarks,
-            repulsion=repulsion,
-            affinity=affinity.value,
-            schedule=schedule.value,
-            max_iter=max_iter,
-            learning_rate=learning_rate,
-            landmark_learning_rate=landmark_learning_rate,
-            momentum=momentum,
-            init=init.value,
-            metric="precomputed" if given else metric,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            method=method,
-            approximation=how,
-            optimizer=optimizer.value,
-            perplexity=perplexity,
-        )
+        chosen = {
+            "n_components": n_components,
+            "n_neighbors": n_neighbors,
+            "n_landmarks": n_landmarks,
+            "repulsion": repulsion,
+            "affinity": affinity.value,
+            "schedule": schedule.value,
+            "max_iter": max_iter,
+            "learning_rate": learning_rate,
+            "landmark_learning_rate": landmark_learning_rate,
+            "momentum": momentum,
+            "init": init.value,
+            "metric": "precomputed" if given else metric,
+            "device": device,
+            "n_jobs": n_jobs,
+            "random_state": random_state,
+            "method": method,
+            "approximation": how,
+            "optimizer": optimizer.value,
+            "perplexity": perplexity,
+        }
+        game = EmbeddingGame(**as_parameters(chosen))
         if reference is not None:
             counts = (source.resolve(), space)
             _fit_large(game, lazy or counts, reference, scheduler, out, quiet, as_json)
@@ -466,7 +467,7 @@ def _fit_large(
         if not quiet:
             typer.echo(f"Placing {rows.shape[0]:,} rows", err=True)
         facts = {
-            **game.get_params(),
+            **_flat(game.get_params()),
             "repulsion": game.repulsion_,
             "affinity": game.affinity_,
             "input": rows.path.name if made is None else source[0].name,
@@ -597,7 +598,7 @@ def _result(
     edges = Edges.from_matrix(game.affinity_matrix_)
     clustering = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {
-        **game.get_params(),
+        **_flat(game.get_params()),
         "repulsion": game.repulsion_,
         "affinity": game.affinity_,
         "space": dataset.space,
@@ -650,6 +651,10 @@ def _summary(
         "warning": snapshot.warning,
         "parameters": dict(result.parameters),
     }
+
+
+def _flat(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**parameters, **(parameters.pop("method_params") or {})}
 
 
 def _tell_json(facts: Any) -> None:

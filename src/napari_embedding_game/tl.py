@@ -405,7 +405,7 @@ def stability(
     import numpy as np
 
     from napari_embedding_game.core.errors import whole
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
     from napari_embedding_game.data.columns import KEY
 
@@ -417,8 +417,7 @@ def stability(
         X, _, _ = _graph(adata, parameters["neighbors_key"])
     else:
         X, _ = _space(adata, parameters["use_rep"])
-    known = EmbeddingGame().get_params()
-    model = EmbeddingGame(**{k: v for k, v in parameters.items() if k in known})
+    model = EmbeddingGame(**as_parameters(parameters))
     seed, kept = int(parameters["random_state"]), []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
@@ -541,12 +540,17 @@ def _result(
         energy=model.energy_,
         map_hash=model.map_hash_,
         parameters={
-            **model.get_params(),
+            **_flat(model.get_params()),
             **where,
             "random_state": model.random_state_,
             **(way if steering or stop_at is not None else {}),
         },
     )
+
+
+def _flat(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with those of the method beside the others."""
+    return {**parameters, **(parameters.pop("method_params") or {})}
 
 
 def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.estimator import as_parameters
 from napari_embedding_game.core.inspect.metrics import knn_accuracy
 
 
@@ -35,7 +36,7 @@ def cloud():
 
 def small(**changes):
     settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0}
-    return EmbeddingGame(**{**settings, **changes})
+    return EmbeddingGame(**as_parameters({**settings, **changes}))
 
 
 @pytest.mark.filterwarnings("ignore:The points were still moving")
@@ -265,7 +266,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"max_iter": 0}, "max_iter must be a whole number at least 1"),
         ({"n_jobs": 1.5}, r"n_jobs must be a whole number, not 1\.5"),
         ({"learning_rate": np.nan}, "learning_rate must be a number at least 0"),
-        ({"learning_rate": 1e40}, "learning rate must be from 0 to 1e"),
+        ({"learning_rate": 1e40}, "learning_rate must be a number at least 0, not 1e"),
         ({"landmark_learning_rate": "fast"}, "landmark_learning_rate must be"),
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"perplexity": 0}, "perplexity must be a number at least 1"),
@@ -317,14 +318,22 @@ def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
         small(**settings).fit(X)
 
 
+def test_rare_settings_are_method_params(cloud):
+    assert len(EmbeddingGame().get_params()) == 15
+    with pytest.raises(InputError, match=r"takes .*perplexity.*, not perplexitty"):
+        EmbeddingGame(method_params={"perplexitty": 3}).fit(cloud)
+    with pytest.raises(InputError, match="give n_neighbors itself"):
+        EmbeddingGame(method_params={"n_neighbors": 3}).fit(cloud)
+
+
 def test_numbers_of_numpy_are_numbers(cloud):
     whole = {"n_components": 2, "n_neighbors": 5, "n_landmarks": 10, "max_iter": 20}
     whole |= {"n_jobs": 1, "random_state": 3}
     others = {"learning_rate": 0.25, "momentum": 0.5, "repulsion": 256.0}
-    plain = EmbeddingGame(**whole, **others).fit_transform(cloud)
+    plain = EmbeddingGame(**as_parameters({**whole, **others})).fit_transform(cloud)
     counted = {name: np.int64(value) for name, value in whole.items()}
     measured = {name: np.float32(value) for name, value in others.items()}
-    model = EmbeddingGame(**counted, **measured)
+    model = EmbeddingGame(**as_parameters({**counted, **measured}))
     np.testing.assert_array_equal(model.fit_transform(cloud), plain)
 
 

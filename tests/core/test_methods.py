@@ -459,7 +459,9 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {
-        how: EmbeddingGame(random_state=0, max_iter=5, approximation=how)
+        how: EmbeddingGame(
+            random_state=0, max_iter=5, method_params={"approximation": how}
+        )
         for how in ("mesh", "landmarks")
     }
     np.testing.assert_array_equal(own, told["mesh"].fit_transform(X))

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import as_parameters
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
@@ -33,7 +34,7 @@ def cloud():
 
 def small(**changes):
     settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0, "n_jobs": 1}
-    return EmbeddingGame(**{**settings, "perplexity": 8.0, **changes})
+    return EmbeddingGame(**as_parameters({**settings, "perplexity": 8.0, **changes}))
 
 
 def labels_of_nearest(places, embedding, labels, k=15):
@@ -135,7 +136,8 @@ def test_maps_of_all_dimensions_and_approximations_take_rows(cloud, d, approxima
 @pytest.mark.parametrize("affinity", ["mixed", "uniform", "fuzzy", "entropic", "lle"])
 def test_rows_are_placed_by_any_edges(parts, affinity):
     (X, old), (new, y) = parts
-    model = EmbeddingGame(random_state=0, affinity=affinity, max_iter=200)
+    edges = {"affinity": affinity}
+    model = EmbeddingGame(random_state=0, max_iter=200, method_params=edges)
     if affinity == "lle":
         model.set_params(method="two_kernel_lle")
     placed = model.fit(X).transform(new)

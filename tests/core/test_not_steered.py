@@ -33,10 +33,10 @@ MOVED = [name for name, member in METHODS.items() if member.moved_by]
     [
         ({"repulsion": 7.0}, "cannot be steered"),
         ({"repulsion": -7.0}, "repulsion .* above 0"),
-        ({"n_landmarks": 0}, "number of landmarks"),
-        ({"learning_rate": -1.0}, "learning rate"),
+        ({"n_landmarks": 0}, "n_landmarks must be"),
+        ({"learning_rate": -1.0}, "learning_rate"),
         ({"schedule": "x"}, "schedule"),
-        ({"approximation": "x"}, "approximation must be one of"),
+        ({"approximation": "x"}, "approximation must be"),
         ({"approximation": "sampled_landmarks"}, "not defined for sampled_landmarks"),
     ],
 )

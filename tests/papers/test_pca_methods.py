@@ -152,7 +152,9 @@ def test_pca_has_no_other_edges(X, method, affinity):
     assert affinities(method) == ("inner_products",)
     words = f"{METHODS[method].title} cannot .*'{affinity}': choose auto"
     with pytest.raises(InputError, match=words):
-        EmbeddingGame(method=method, affinity=affinity, perplexity=5.0).fit(X)
+        EmbeddingGame(
+            method=method, method_params={"affinity": affinity, "perplexity": 5.0}
+        ).fit(X)
 
 
 @pytest.mark.parametrize("method", ["game", "tsne"])

@@ -74,7 +74,9 @@ def test_such_a_game_is_steered_like_any_other(blobs):
 def test_the_estimator_knows_them_by_name(blobs):
     X = np.random.default_rng(0).normal(size=(60, 4))
     for optimizer in ("adaptive_rates", "optimistic"):
-        model = EmbeddingGame(optimizer=optimizer, max_iter=30, random_state=0)
+        model = EmbeddingGame(
+            max_iter=30, random_state=0, method_params={"optimizer": optimizer}
+        )
         assert np.isfinite(model.fit_transform(X)).all()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.settings import STARTING, STEERABLE
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run.record import RunRecord
@@ -180,12 +180,11 @@ def test_the_result_tells_how_it_was_made(session):
     assert recorded.n_iter == 50
 
 
-def test_a_result_names_its_parameters_as_the_estimator_does(session):
+def test_a_result_names_its_parameters_as_settings_do(session):
     play(session)
     ours = {"steering", "record", "steered_by_hand", "n_iter", "interrupted", "space"}
     names = set(session.result().parameters) - ours
-    of_fits = {"n_clusters", "warm_start"}  # a session has its own ways for these
-    assert names == set(EmbeddingGame().get_params()) - of_fits
+    assert names == {*STARTING, *STEERABLE}
 
 
 def test_the_result_holds_the_clusters_as_they_are_shown(session):

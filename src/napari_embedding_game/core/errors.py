@@ -67,7 +67,7 @@ def whole(
     allowed = "a whole number"
     if least is not None:
         allowed += f" at least {least}" if most is None else f" from {least} to {most}"
-    raise _refused(name, allowed, value)
+    raise refused(name, allowed, value)
 
 
 def number(
@@ -83,7 +83,7 @@ def number(
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and math.isfinite(value) and least <= value < below:
         return float(value)
-    raise _refused(name, allowed, value)
+    raise refused(name, allowed, value)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
@@ -96,7 +96,7 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
     """
     if isinstance(value, str) and value in choices:
         return value
-    raise _refused(name, _listed(choices), value)
+    raise refused(name, _listed(choices), value)
 
 
 def _listed(choices: Collection[str]) -> str:
@@ -104,7 +104,8 @@ def _listed(choices: Collection[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _refused(name: str, allowed: str, value: Any) -> InputError:
+def refused(name: str, allowed: str, value: Any) -> InputError:
+    """Return the error of a value that is not what is allowed."""
     return InputError(f"{name} must be {allowed}, not {shown(value)}.")
 
 

@@ -17,33 +17,21 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    clone,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core.energy.methods import (
-    APPROXIMATIONS,
-    METHODS,
-    OPTIMIZERS,
-    Approximation,
-)
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
-    number,
-    one_of,
     optional,
     shown,
     whole,
 )
-from napari_embedding_game.core.graph.row_affinities import affinity_names
-from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.settings import (
-    SCHEDULES,
+    STARTING,
     STEERABLE,
-    ScheduleName,
     Settings,
     n_searched,
     repulsion_of,
@@ -57,11 +45,29 @@ if TYPE_CHECKING:
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
-_TINY = sys.float_info.min
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
 _FARTHEST = 1e6
 """Largest coordinate of a start that is given: beyond it points feel nothing."""
+
+
+def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of :class:`EmbeddingGame` that stand for these settings.
+
+    Those that it has no parameter for, and that are not as by default, are its
+    ``method_params``; what is no setting is left out.
+    """
+    own = EmbeddingGame().get_params(deep=False)
+    default = Settings()
+    given = {name: value for name, value in settings.items() if name in own}
+    more = {
+        name: value
+        for name, value in settings.items()
+        if name in (*STARTING, *STEERABLE)
+        and name not in own
+        and value != getattr(default, name)
+    }
+    return {**given, "method_params": more} if more else given
 
 
 class EmbeddingGame(
@@ -91,20 +97,10 @@ class EmbeddingGame(
         means the same for any number of rows, or a factor where the method has no
         lambda (s-SNE, t-SNE, two-kernel PCA, UMAP).  None is the method's own, 300 for
         the game.
-    affinity : str, default="auto"
-        Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
-        a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
-        PCA's, which only PCA has ("inner_products");
-        "auto" is the method's own, for the game "mixed": see :mod:`affinities`.
-    schedule : {"fast", "paper"}, default="fast"
-        At most 500 iterations with momentum (the game on a mesh: 160), or the paper's
-        6,000 without.
     max_iter : int, optional
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
         Steps of the points and of the landmarks instead of the schedule's.
-    momentum : float, optional
-        Share of the last step that goes into the next, instead of the schedule's.
     init : str or (N, d) array, default="spectral"
         Where the points start: "spectral", "random", or a classical method, one of
         "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
@@ -116,8 +112,6 @@ class EmbeddingGame(
         (N, N), such as ``adata.obsp["distances"]`` of scanpy.  Of a sparse matrix the
         stored entries are the neighbours, zeros too; a row may have one less than
         ``n_neighbors``, as scanpy counts the row itself.
-    device : str, default="auto"
-        "auto", "cpu", "cuda" or "mps".
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -129,26 +123,39 @@ class EmbeddingGame(
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".
-    approximation : str, optional
-        How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
-        "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the
-        method's own, and "exact" under a minimiser, most of which take "mesh" too.
-        The game's own are landmarks, and from 50,000 rows on a mesh, in the plane.
-    optimizer : str, default="game"
-        Who moves the points: "game", their own steps, or a minimiser over all pairs,
-        "spectral_direction", "lbfgs", "homotopy" or "pressured_points": see
-        :mod:`papers.full_batch`.  More than 10,000 rows (lbfgs: 20,000) need
-        ``approximation="mesh"``, which the last of them does not take.  ``max_iter``
-        is then the most steps.
-    perplexity : float, default=30.0
-        For entropic edges: how many neighbours count, softly.  Three times as
-        many are looked at, whatever ``n_neighbors`` is.
     n_clusters : int, optional
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
     warm_start : bool, default=False
         Whether :meth:`fit` begins from the map of the last fit, instead of ``init``.
         The rows must be as many, in the same order.
+    method_params : dict, optional
+        Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
+
+        affinity : str, default="auto"
+            Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
+            a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
+            PCA's, which only PCA has ("inner_products"); "auto" is the method's own.
+        perplexity : float, default=30.0
+            For entropic edges: how many neighbours count, softly.  Three times as
+            many are looked at, whatever ``n_neighbors`` is.
+        approximation : str, optional
+            How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
+            "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is
+            the method's own, and "exact" under a minimiser, most of which take "mesh"
+            too.  The game's own are landmarks, and from 50,000 rows on a mesh, in the
+            plane.
+        optimizer : str, default="game"
+            Who moves the points: "game", their own steps, or another of
+            :data:`methods.OPTIMIZERS`, such as "lbfgs".  ``max_iter`` is then the most
+            steps.
+        schedule : {"fast", "paper"}, default="fast"
+            At most 500 iterations with momentum (the game on a mesh: 160), or the
+            paper's 6,000 without.
+        momentum : float, optional
+            Share of the last step that goes into the next, instead of the schedule's.
+        device : str, default="auto"
+            "auto", "cpu", "cuda" or "mps".
 
     Attributes
     ----------
@@ -213,45 +220,33 @@ class EmbeddingGame(
         n_neighbors: int = 15,
         n_landmarks: int = 200,
         repulsion: float | None = None,
-        affinity: str = "auto",
-        schedule: ScheduleName = "fast",
-        max_iter: int | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
-        momentum: float | None = None,
+        max_iter: int | None = None,
         init: str | NDArray[np.floating] = "spectral",
         metric: str = "euclidean",
-        device: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
         method: str = "game",
-        approximation: Approximation | None = None,
-        optimizer: str = "game",
-        perplexity: float = 30.0,
         n_clusters: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
         warm_start: bool = False,
+        method_params: Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.n_landmarks = n_landmarks
         self.repulsion = repulsion
-        self.affinity = affinity
-        self.schedule = schedule
-        self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
-        self.momentum = momentum
+        self.max_iter = max_iter
         self.init = init
         self.metric = metric
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
         self.method = method
-        self.approximation = approximation
-        self.optimizer = optimizer
-        self.perplexity = perplexity
         self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.method_params = method_params
 
     def fit(
         self,
@@ -490,43 +485,45 @@ class EmbeddingGame(
     def _changes(self, steering: Steering, n_rows: int) -> dict[int, Settings]:
         """Return all settings after each change, by the iteration it comes at."""
         changes: dict[int, Settings] = {}
-        played = clone(self) if steering else self
+        changed: dict[str, Any] = {}
         for step in steering:
-            iteration, changed = _as_step(step)
+            iteration, new = _as_step(step)
             if changes and iteration <= max(changes):
                 raise InputError(
                     f"steering must have growing iterations, not {iteration} after "
                     f"{max(changes)}."
                 )
-            changes[iteration] = played.set_params(**changed)._settings(n_rows)
+            changed |= new
+            changes[iteration] = self._settings(n_rows, **changed)
         return changes
 
     def _start(self) -> Settings:
         """Return what a run is built from, in the types that the engine takes."""
-        if not (isinstance(self.metric, str) or callable(self.metric)):
+        seed = self._seed()
+        return replace(resolve(self._chosen(), self.method), random_state=seed)
+
+    def _settings(self, n_rows: int, **changed: Any) -> Settings:
+        """Return how the game is played, with some settings changed on the way."""
+        return settled(self._chosen(**changed), n_rows, self.n_components)
+
+    def _chosen(self, **changed: Any) -> Settings:
+        """Return all settings, the seed left out."""
+        given = self.get_params(deep=False)
+        more = given.pop("method_params") or {}
+        given = {n: v for n, v in given.items() if n in (*STARTING, *STEERABLE)}
+        twice = sorted(set(more) & set(given))
+        if twice:
+            raise InputError(f"{twice[0]} is no method_params: give {twice[0]} itself.")
+        unknown = sorted(map(str, set(more) - {*STARTING, *STEERABLE}))
+        if unknown:
+            others = [n for n in (*STARTING, *STEERABLE) if n not in given]
             raise InputError(
-                "metric must be the name of a distance, such as "
-                f'"euclidean" or "cosine", not {shown(self.metric)}.'
+                f"method_params takes {', '.join(others)}, not {unknown[0]}."
             )
-        if not isinstance(self.device, str):
-            raise InputError(
-                'device must be "auto", "cpu", "cuda" or "mps", '
-                f"not {shown(self.device)}."
-            )
-        start = Settings(
-            n_components=whole("n_components", self.n_components, 1, 3),
-            n_neighbors=whole("n_neighbors", self.n_neighbors, 1),
-            metric=self.metric,
-            affinity=one_of("affinity", self.affinity, ("auto", *affinity_names())),
-            perplexity=number("perplexity", self.perplexity, "a number at least 1", 1),
-            init=one_of("init", self.init, start_names())
-            if _is_name(self.init)
-            else "random",
-            random_state=self._seed(),
-            device=self.device,
-            n_jobs=optional(whole, "n_jobs", self.n_jobs),
-        )
-        return resolve(start, one_of("method", self.method, METHODS))
+        given |= {"random_state": 0, **more, **changed}
+        if not _is_name(self.init):
+            given["init"] = "random"
+        return Settings(**given).validate()
 
     def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
         """Return where the points start, (N, d), where an array or a map says so."""
@@ -555,31 +552,6 @@ class EmbeddingGame(
             UserWarning,
         )
         return n_rows - 1
-
-    def _settings(self, n_rows: int) -> Settings:
-        """Return how the game is played, in the types that the engine takes."""
-        approximation: Any = optional(
-            one_of, "approximation", self.approximation, APPROXIMATIONS
-        )
-        share = "a number from 0 up to below 1"
-        settings = Settings(
-            method=self.method,
-            approximation=approximation,
-            optimizer=one_of("optimizer", self.optimizer, OPTIMIZERS),
-            repulsion=optional(
-                number, "repulsion", self.repulsion, "a number above 0", _TINY
-            ),
-            n_landmarks=whole("n_landmarks", self.n_landmarks, 1),
-            learning_rate=self._rate("learning_rate"),
-            landmark_learning_rate=self._rate("landmark_learning_rate"),
-            momentum=optional(number, "momentum", self.momentum, share, 0, 1),
-            schedule=one_of("schedule", self.schedule, SCHEDULES),
-            max_iter=optional(whole, "max_iter", self.max_iter, 1),
-        )
-        return settled(settings, n_rows, self.n_components)
-
-    def _rate(self, name: str) -> float | None:
-        return optional(number, name, getattr(self, name), "a number at least 0", 0)
 
     def _fitted_map(self) -> FittedMap:
         """Return the map that new rows are placed on."""

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
-from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.initialization import (
     among_neighbors,
-    check_dimensions,
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
@@ -36,11 +34,11 @@ from napari_embedding_game.core.settings import (
     Settings,
     check_affinity,
     check_goes_on,
-    check_numbers,
     check_size,
     choose,
     n_searched,
     repulsion_of,
+    starting,
 )
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 
@@ -48,16 +46,11 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 def check(X: Any, start: Settings, settings: Settings) -> None:
     """Raise InputError for what can be refused before the neighbours are searched.
 
-    Each question is the engine's own, which asks it again where the answer counts.
     Whether the rows are enough, and not all the same, is asked by the search.
     """
-    choose(settings.method, settings.approximation, settings.optimizer)
-    check_affinity(settings.method, start.affinity, settings.optimizer)
+    replace(settings, **starting(start)).validate()
     if start.metric == "precomputed":
         _check_without_rows(X, start)
-    check_dimensions(start.n_components)
-    check_numbers(settings)
-    resolve_schedule(settings)
     resolve_device(start.device)
     if start.init in STARTS:
         check_fits(start.init, X)

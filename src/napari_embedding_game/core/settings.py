@@ -7,8 +7,9 @@ Window, command line, estimator and session file are made from the fields of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
+import sys
+from collections.abc import Iterable
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from napari_embedding_game.core.energy.methods import (
@@ -20,7 +21,7 @@ from napari_embedding_game.core.energy.methods import (
     Method,
     get_method,
 )
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import InputError, number, one_of, refused, whole
 from napari_embedding_game.core.graph.row_affinities import (
     ROW_AFFINITIES,
     affinity_names,
@@ -40,10 +41,9 @@ _MOST_SEED = 2**32 - 1
 def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
     """Return a field with what a window and a command line say of it.
 
-    ``least``, ``most``, ``below`` and ``above`` bound a number; ``choices`` returns
-    names and what a window calls them; ``shown`` are the limits and the step of a
-    window's control, where these are narrower; ``steerable`` says whether it may
-    change while the game is played.
+    ``least``, ``most`` and ``below`` bound a number, and ``allowed`` says so;
+    ``choices`` returns names and what a window calls them; ``shown`` are the limits and
+    the step of a window's control; ``steerable``: whether it may change in a game.
     """
     told = {"title": title, "words": words, "steerable": False, **more}
     return field(default=default, metadata=told)
@@ -95,7 +95,8 @@ class Settings:
         "Repulsion: low values draw the map together into lines and branches, high "
         "values open it up and show finer clusters. In the papers λ × N: lambda times "
         "the number of rows.",
-        above=0.0,
+        allowed="a number above 0",
+        least=sys.float_info.min,
         steerable=True,
     )
     n_components: int = _setting(
@@ -131,6 +132,7 @@ class Settings:
         "Perplexity",
         "How many similar rows attract each point under entropic edges, counting those "
         "further away for less; three times as many are looked at.",
+        allowed="a number at least 1",
         least=1,
         shown=(2, 200, 5),
     )
@@ -149,8 +151,9 @@ class Settings:
         None,
         "Learning rate",
         "Step length of the points in each iteration. Acts at once.",
+        allowed="a number at least 0",
         least=0,
-        most=_MOST_RATE,
+        below=_MOST_RATE,
         shown=(0.0, 10.0, 0.01),
         steerable=True,
     )
@@ -159,8 +162,9 @@ class Settings:
         "Landmarks' rate",
         "Step length of the landmarks; far too long a step makes the points collapse. "
         "Acts at once.",
+        allowed="a number at least 0",
         least=0,
-        most=_MOST_RATE,
+        below=_MOST_RATE,
         shown=(0.0, 10.0, 0.01),
         steerable=True,
     )
@@ -168,6 +172,7 @@ class Settings:
         None,
         "Momentum",
         "How much of the last step is carried on into the next. Acts at once.",
+        allowed="a number from 0 up to below 1",
         least=0,
         below=1,
         shown=(-0.05, 0.99, 0.05),
@@ -204,7 +209,10 @@ class Settings:
         },
     )
     metric: str = _setting(
-        "euclidean", "Distance", "How the distance between two rows is measured."
+        "euclidean",
+        "Distance",
+        "How the distance between two rows is measured.",
+        allowed='the name of a distance, such as "euclidean" or "cosine"',
     )
     init: str = _setting(
         "spectral",
@@ -229,6 +237,7 @@ class Settings:
         "auto",
         "Computed by",
         "What computes the game; automatic takes an NVIDIA card if there is one.",
+        allowed='"auto", "cpu", "cuda" or "mps"',
     )
     n_jobs: int | None = _setting(
         None,
@@ -236,18 +245,40 @@ class Settings:
         "Threads; by the size of the data. The map does not depend on it.",
     )
 
+    def validate(self) -> Settings:
+        """Return the same in plain types of Python.
+
+        How many rows there are is not asked.
+
+        Raises
+        ------
+        InputError
+            A value is out of its range, or two do not go together.
+        """
+        plain = {each.name: _plain(each, getattr(self, each.name)) for each in _FIELDS}
+        spec, _ = choose(self.method, self.approximation, self.optimizer)
+        if self.affinity != "auto":
+            check_affinity(self.method, self.affinity, self.optimizer)
+        if spec.moved_by and self.repulsion not in (None, spec.repulsion):
+            raise InputError(
+                f"{spec.title} cannot be steered: leave the repulsion at its own, "
+                f"{spec.repulsion:g}."
+            )
+        return Settings(**plain)
+
 
 def _titled(method: Method) -> str:
     return f"{method.group} > {method.title}" if method.group else method.title
 
 
-STEERABLE = tuple(f.name for f in fields(Settings) if f.metadata["steerable"])
+_FIELDS = fields(Settings)
+STEERABLE = tuple(f.name for f in _FIELDS if f.metadata["steerable"])
 """Settings that may change while the game is played; others need a new run."""
-STARTING = tuple(f.name for f in fields(Settings) if not f.metadata["steerable"])
+STARTING = tuple(f.name for f in _FIELDS if not f.metadata["steerable"])
 
 
 def starting(settings: Settings) -> dict[str, Any]:
-    """Return what a run is built from."""
+    """Return what a run is built from; see ``STEERABLE``."""
     return {name: getattr(settings, name) for name in STARTING}
 
 
@@ -255,6 +286,25 @@ def steering(settings: Settings) -> dict[str, Any]:
     """Return what may change while the game is played."""
     return {name: getattr(settings, name) for name in STEERABLE}
 
+
+def _plain(each: Field[Any], value: Any) -> Any:
+    """Return the value of a field in a type of Python, if it is in its range."""
+    name, kind, told = each.name, str(each.type), each.metadata
+    if value is None and kind.endswith("None"):
+        return None
+    if "choices" in told:
+        return one_of(name, value, told["choices"]())
+    if kind.startswith("int"):
+        return whole(name, value, told.get("least"), told.get("most"))
+    if kind.startswith("float"):
+        below = told.get("below", math.inf)
+        return number(name, value, told["allowed"], told["least"], below)
+    if not isinstance(value, str) and not (name == "metric" and callable(value)):
+        raise refused(name, told["allowed"], value)
+    return value
+
+
+# --- What goes together -----------------------------------------------------------
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
@@ -275,17 +325,10 @@ NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "
     "to use another method or optimizer."
 )
-
 NO_HAND = (
     "Only a game takes up what a hand does to its points: choose a method that is "
     "played as a game, and the optimizer game."
 )
-
-
-def check_hand(settings: Settings) -> None:
-    """Raise InputError where nothing takes up what a hand does to the points."""
-    if not is_played(settings):
-        raise InputError(NO_HAND)
 
 
 def choose(
@@ -307,30 +350,30 @@ def choose(
     offered = approximations(method, optimizer)
     if approximation is None:
         return spec, offered[0]
-    if optimizer != "game":
-        if approximation not in offered:
-            raise InputError(
-                f"{spec.title} under the optimizer {optimizer} needs all pairs of "
-                f"points, and does not take {approximation}: choose the approximation "
-                f"{_or(offered)}, or the optimizer game."
-            )
+    one_of("approximation", approximation, APPROXIMATIONS)
+    if approximation in offered:
         return spec, approximation
-    if approximation not in APPROXIMATIONS:
+    if optimizer != "game":
         raise InputError(
-            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+            f"{spec.title} under the optimizer {optimizer} does not take "
+            f"{approximation}: choose the approximation {_or(offered)}, or the "
+            "optimizer game."
         )
     if approximation == "landmarks" and spec.kernel in NO_BOUND:
         raise InputError(
             f"{spec.title} cannot be played with landmarks, as they would bound "
-            f"nothing: {NO_BOUND[spec.kernel]}. Choose {_or(spec.approximations)}."
+            f"nothing: {NO_BOUND[spec.kernel]}. Choose {_or(offered)}."
         )
-    if approximation not in spec.approximations:
-        others = "".join(f", or the method {x}" for x in _with(spec, approximation))
-        raise InputError(
-            f"{spec.title} is not defined for {approximation}: "
-            f"choose {_or(spec.approximations)}{others}."
-        )
-    return spec, approximation
+    others = [
+        f", or the method {name}"
+        for name, other in METHODS.items()
+        if (other.kernel, other.moved_by) == (spec.kernel, None)
+        and approximation in other.approximations
+    ]
+    raise InputError(
+        f"{spec.title} is not defined for {approximation}: choose "
+        f"{_or(offered)}{''.join(others)}."
+    )
 
 
 def approximations(method: str, optimizer: str = "game") -> tuple[Approximation, ...]:
@@ -338,19 +381,22 @@ def approximations(method: str, optimizer: str = "game") -> tuple[Approximation,
     return OPTIMIZERS[optimizer].approximations(get_method(method))
 
 
-def _with(spec: Method, approximation: Approximation) -> list[str]:
-    """Return the methods of the same repulsion that have the approximation."""
-    return [
-        name
-        for name, other in METHODS.items()
-        if (other.kernel, other.moved_by) == (spec.kernel, None)
-        and approximation in other.approximations
-    ]
-
-
 def approximation_of(settings: Settings) -> Approximation:
     """Return how the settings, or else their method, find the repulsion."""
     return choose(settings.method, settings.approximation, settings.optimizer)[1]
+
+
+def repulsion_of(settings: Settings) -> float:
+    """Return the repulsion that the settings or else their method asks for."""
+    default = get_method(settings.method).repulsion
+    return default if settings.repulsion is None else settings.repulsion
+
+
+def resolve(settings: Settings, method: str) -> Settings:
+    """Return settings with the method's own edges where they are left open."""
+    if settings.affinity != "auto":
+        return settings
+    return replace(settings, affinity=get_method(method).affinity)
 
 
 def settled(settings: Settings, n_points: int, n_components: int) -> Settings:
@@ -364,6 +410,13 @@ def settled(settings: Settings, n_points: int, n_components: int) -> Settings:
     if settings.method == "game" and is_left and is_many:
         return replace(settings, approximation="mesh")
     return settings
+
+
+def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+    """Return how many neighbours to search for: the entropic take 3 perplexities."""
+    if affinity != "entropic":
+        return n_neighbors
+    return max(1, min(round(3 * perplexity), n_rows - 1))
 
 
 def maker(settings: Settings) -> Make | None:
@@ -396,31 +449,46 @@ def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
 
 
 def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:
-    """Return what can move the points of a method on such edges, the game first."""
+    """Return what can move the points of a method on such edges, the game first.
+
+    An affinity of "" asks for any edges, "auto" for the method's own.
+    """
     spec = get_method(method)
-    return _takers(spec, spec.affinity if affinity == "auto" else affinity)
-
-
-def _takers(spec: Method, affinity: str = "") -> tuple[str, ...]:
+    edges = spec.affinity if affinity == "auto" else affinity
     return tuple(
-        name for name, each in OPTIMIZERS.items() if not each.objection(spec, affinity)
+        name for name, each in OPTIMIZERS.items() if not each.objection(spec, edges)
     )
 
 
-def check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
-    """Raise InputError unless the optimiser exists and can move the points.
+def affinities(method: str) -> tuple[str, ...]:
+    """Return the edges that a method can be played on."""
+    own = get_method(method).affinity
+    apart = [name for name, each in ROW_AFFINITIES.items() if not each.new_weights]
+    if own in apart:
+        return (own,)
+    return tuple(name for name in affinity_names() if name not in apart)
 
-    Whether it can do so on the edges is asked where an affinity is given.
-    """
-    if optimizer not in OPTIMIZERS:
+
+def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
+    """Raise InputError for edges that method or optimiser do not take; not "auto"."""
+    spec, offered = get_method(method), affinities(method)
+    if affinity in affinity_names() and affinity not in offered:
         raise InputError(
-            f"The optimizer must be one of {tuple(OPTIMIZERS)}, not {optimizer!r}."
+            f"{spec.title} cannot be played with the affinity {affinity!r}: choose "
+            f"auto or {_or(offered)}."
         )
+    check_optimizer(spec, optimizer, affinity)
+
+
+def check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
+    """Raise InputError unless the optimiser can move the points; "": on any edges."""
+    one_of("optimizer", optimizer, OPTIMIZERS)
     objection = OPTIMIZERS[optimizer].objection(spec, affinity)
     if objection:
+        takers = [n for n, e in OPTIMIZERS.items() if not e.objection(spec, affinity)]
         raise InputError(
             f"{spec.title} does not take the optimizer {optimizer}: {objection}. "
-            f"Choose {_or(_takers(spec, affinity))}."
+            f"Choose {_or(takers)}."
         )
 
 
@@ -428,8 +496,8 @@ def check_size(settings: Settings, n_points: int, n_components: int) -> None:
     """Raise InputError for a map too large or too flat for what optimises it."""
     OPTIMIZERS[settings.optimizer].check_size(settings, n_points, n_components)
     if not fits_exactly(settings, n_points):
-        method = get_method(settings.method)
-        others = tuple(x for x in method.approximations if x != "exact")
+        offered = get_method(settings.method).approximations
+        others = [name for name in offered if name != "exact"]
         way = f"the approximation {_or(others)}" if others else "another method"
         raise InputError(
             "The approximation exact goes through all pairs of points, which takes "
@@ -444,32 +512,10 @@ def fits_exactly(settings: Settings, n_points: int) -> bool:
     return not is_exact or n_points <= MOST_EXACT
 
 
-def _or(names: tuple[str, ...]) -> str:
-    return " or ".join(names)
-
-
-def affinities(method: str) -> tuple[str, ...]:
-    """Return the edges that a method can be played on."""
-    own = get_method(method).affinity
-    apart = [name for name, each in ROW_AFFINITIES.items() if not each.new_weights]
-    if own in apart:
-        return (own,)
-    return tuple(name for name in affinity_names() if name not in apart)
-
-
-def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
-    """Raise :class:`InputError` for edges that the method cannot be played on.
-
-    Or that the optimiser cannot follow.  The affinity is the one that is played, not
-    "auto".
-    """
-    offered = affinities(method)
-    if affinity in affinity_names() and affinity not in offered:
-        raise InputError(
-            f"{get_method(method).title} cannot be played with the affinity "
-            f"{affinity!r}: choose auto or {_or(offered)}."
-        )
-    check_optimizer(get_method(method), optimizer, affinity)
+def check_hand(settings: Settings) -> None:
+    """Raise InputError where nothing takes up what a hand does to the points."""
+    if not is_played(settings):
+        raise InputError(NO_HAND)
 
 
 def check_goes_on(settings: Settings) -> None:
@@ -482,50 +528,5 @@ def check_goes_on(settings: Settings) -> None:
         )
 
 
-def repulsion_of(settings: Settings) -> float:
-    """Return the repulsion that the settings or else their method asks for."""
-    default = get_method(settings.method).repulsion
-    return default if settings.repulsion is None else settings.repulsion
-
-
-def check_numbers(settings: Settings) -> None:
-    """Raise InputError unless repulsion and number of landmarks are in their range."""
-    repulsion = repulsion_of(settings)
-    if not (math.isfinite(repulsion) and repulsion > 0):
-        raise InputError(
-            f"The repulsion (lambda x N) must be a number above 0, not {repulsion}."
-        )
-    spec = get_method(settings.method)
-    if spec.moved_by and repulsion != spec.repulsion:
-        raise InputError(
-            f"{spec.title} cannot be steered: leave the repulsion at its own, "
-            f"{spec.repulsion:g}."
-        )
-    n_landmarks = settings.n_landmarks
-    if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
-        raise InputError(
-            "The number of landmarks must be a whole number, at least 1, "
-            f"not {n_landmarks}."
-        )
-
-
-def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
-    """Return how many neighbours to search for: the entropic take 3 perplexities.
-
-    Raises
-    ------
-    InputError
-        The perplexity is not a number of at least 1.
-    """
-    if affinity != "entropic":
-        return n_neighbors
-    if not (math.isfinite(perplexity) and perplexity >= 1):
-        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
-    return max(1, min(round(3 * perplexity), n_rows - 1))
-
-
-def resolve(start: Settings, method: str) -> Settings:
-    """Return ``start`` with the method's own edges where it leaves them open."""
-    if start.affinity != "auto":
-        return start
-    return replace(start, affinity=get_method(method).affinity)
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(names)

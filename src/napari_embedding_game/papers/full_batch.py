@@ -25,7 +25,6 @@ from itertools import islice
 
 import torch
 
-from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.dynamics.state import (
     Layouts,
     Problem,
@@ -37,7 +36,6 @@ from napari_embedding_game.core.energy.objective import Objective, make_objectiv
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.settings import (
     Settings,
-    check_numbers,
     check_size,
     choose,
     repulsion_of,
@@ -57,8 +55,7 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
     InputError
         The settings do not go together, or the points are too many.
     """
-    resolve_schedule(settings)
-    check_numbers(settings)
+    settings.validate()
     check_size(settings, *problem.layout.shape)
     method, found_by = choose(
         settings.method, settings.approximation, settings.optimizer

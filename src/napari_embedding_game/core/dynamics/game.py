@@ -29,7 +29,6 @@ from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import (
     Settings,
-    check_numbers,
     check_size,
     choose,
     repulsion_of,
@@ -137,8 +136,8 @@ class Game:
         return State(self._iteration, self._iteration + left, self._y, self._z)
 
     def _apply(self, settings: Settings) -> None:
+        settings.validate()
         schedule = resolve_schedule(settings)
-        check_numbers(settings)
         check_size(settings, *self._y.shape)
         self._sums = None
         self._settings = settings

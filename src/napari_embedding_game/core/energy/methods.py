@@ -40,7 +40,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import one_of
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.graph.affinities import Edges
@@ -218,9 +218,7 @@ def get_method(method: str) -> Method:
     InputError
         Nobody has that name.
     """
-    if method not in METHODS:
-        raise InputError(f"The method must be one of {tuple(METHODS)}, not {method!r}.")
-    return METHODS[method]
+    return METHODS[one_of("method", method, METHODS)]
 
 
 # --- What moves the points: the game's own steps, and what registers here ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -116,26 +115,20 @@ def parameters(record: RunRecord, *, n_neighbors: bool = False) -> dict[str, Any
     n_neighbors : bool
         Whether the number of neighbours is told in any case.
     """
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+
     start = starting(record.start)
     del start["random_state"]
     if start["metric"] == "precomputed":
         del start["metric"]
     if start["affinity"] == get_method(record.game.method).affinity:
         start["affinity"] = "auto"
-    told = {**start, **steering(record.game)}
-    own = own_parameters()
+    told = as_parameters({**start, **steering(record.game)})
+    own = EmbeddingGame().get_params()
     told = {name: value for name, value in told.items() if value != own[name]}
     if n_neighbors:
         told["n_neighbors"] = record.start.n_neighbors
     return told
-
-
-def own_parameters() -> dict[str, Any]:
-    """Return the parameters of the estimator with what they are by default."""
-    from napari_embedding_game.core.estimator import EmbeddingGame
-
-    signature = inspect.signature(EmbeddingGame.__init__)
-    return {name: one.default for name, one in signature.parameters.items()}
 
 
 def _writer_of_steps(record: RunRecord) -> Any:

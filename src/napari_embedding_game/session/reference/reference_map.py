@@ -156,15 +156,14 @@ def _fitted(
     projection: Projection | None,
     notes: Sequence[str],
 ) -> ReferenceMap:
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
 
-    known = EmbeddingGame().get_params()
-    given = {k: _plain(v) for k, v in parameters.items() if k in known}
+    given = {k: _plain(v) for k, v in parameters.items()}
     given |= {"init": "random", "warm_start": False, "n_clusters": None, "n_jobs": None}
     given |= {"n_components": embedding.shape[1], "device": "cpu"}
     if given.get("metric") == "precomputed":
         given["metric"] = str(_plain(parameters.get("neighbors_metric")) or "euclidean")
-    model = EmbeddingGame(**given).restore(
+    model = EmbeddingGame(**as_parameters(given)).restore(
         dataset.X, embedding, np.asarray(landmarks, np.float32)
     )
     return ReferenceMap(name, dataset, model, projection, tuple(notes))
