@@ -144,7 +144,7 @@ def replay(
 
     What a person did by hand in the window is repeated, too: clusters that were
     dragged, points that were held, linked or shaken, and maps that a run went on from.
-    On the same machine and with the same versions the map is the same bit for bit.
+    With the same versions the map is the same bit for bit, on any processor.
 
     Parameters
     ----------

@@ -176,8 +176,8 @@ def _title(draft: Draft, saved: SavedMap) -> None:
         f"# {saved.title}",
         f"The map that was on show in napari on {date.today():%d %B %Y}, as code: "
         f"written by napari-embedding-game {version}. With the same versions of all "
-        "packages, on the same machine, the map is the same bit for bit; elsewhere, or "
-        "on a GPU, sums may be rounded otherwise, and it then differs in detail.",
+        "packages the map is the same bit for bit, on any processor; on a GPU sums may "
+        "be rounded otherwise, and it then differs in detail.",
         f"Versions: {', '.join(used)}.",
     )
 

@@ -1,8 +1,7 @@
 """Replay a recorded run: the same layout, bit for bit.
 
-On the same machine and with the same versions the result is the same to the last
-bit on the CPU, whatever the number of threads.  Elsewhere the start layout may differ
-in its last digits (linear algebra is compiled for each processor), and a GPU
+With the same versions the result is the same to the last bit on any processor, whatever
+the number of threads: see ``docs/reproducibility.md`` for what is still open.  A GPU
 adds in any order; the game then makes another map, of the same quality.
 """
 
