@@ -22,6 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.estimator import as_parameters
 
 _NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
 _HASWELL = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c,-avx512f"
@@ -56,37 +62,29 @@ def _blobs(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 def data(name: str) -> Any:
     """Return rows (N, D), sparse rows, or distances."""
-    from scipy import sparse
-    from sklearn.datasets import load_digits
-
     if name == "digits":
         return load_digits().data
-    if name == "wide":  # searched in principal components
-        return _blobs(9_000, 784)
     if name == "sparse":
-        X = np.floor(3 * _blobs(1_200, 300, 1).clip(0))
-        return sparse.csr_matrix(X)
-    if name == "large":
-        return _blobs(150_000, 20, 2)
-    if name == "blobs":
-        return _blobs(2_000, 12, 3)
-    X = _blobs(600, 8, 4).astype(float)  # given distances
-    return np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)
+        return sparse.csr_matrix(np.floor(3 * _blobs(1_200, 300, 1).clip(0)))
+    if name == "given":
+        X = _blobs(600, 8, 4).astype(float)
+        return np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)
+    shape = {"wide": (9_000, 784), "large": (150_000, 20), "blobs": (2_000, 12)}[name]
+    return _blobs(*shape)
 
 
 def cases() -> dict[str, dict[str, Any]]:
     """Return the estimator's arguments by "data/what"."""
-    from napari_embedding_game.core.energy.methods import METHODS
-
     found: dict[str, dict[str, Any]] = {f"digits/{m}": {"method": m} for m in METHODS}
-    for approximation in ("mesh", "sampled_edges", "sampled_landmarks", "exact"):
-        found[f"digits/{approximation}"] = {"approximation": approximation}
+    others = {
+        "approximation": ("mesh", "sampled_edges", "sampled_landmarks", "exact"),
+        "metric": ("cosine", "correlation", "manhattan"),
+        "init": ("random", "pca", "isomap", "le", "lle", "gradient_pca"),
+    }
+    for what, names in others.items():
+        found |= {f"digits/{name}": {what: name} for name in names}
     for method in ("ee", "ssne"):
         found[f"digits/{method}, mesh"] = {"method": method, "approximation": "mesh"}
-    for metric in ("cosine", "correlation", "manhattan"):
-        found[f"digits/{metric}"] = {"metric": metric}
-    for init in ("random", "pca", "isomap", "le", "lle", "gradient_pca"):
-        found[f"digits/{init}"] = {"init": init}
     for optimizer in ("spectral_direction", "lbfgs"):
         chosen = {"optimizer": optimizer, "method": "ee", "max_iter": 10}
         found[f"digits/{optimizer}"] = chosen
@@ -94,14 +92,11 @@ def cases() -> dict[str, dict[str, Any]]:
         "digits/3 dimensions": {"n_components": 3},
         "digits/3 dimensions, mesh": {"n_components": 3, "approximation": "mesh"},
         "digits/8 clusters": {"n_clusters": 8},
-        "blobs/game": {},
-        "sparse/game": {},
         "sparse/cosine": {"metric": "cosine"},
         "given/game": {"metric": "precomputed"},
-        "wide/game": {},
         "wide/tsne": {"method": "tsne"},
-        "large/game": {},
     }
+    found |= {f"{name}/game": {} for name in ("blobs", "sparse", "wide", "large")}
     for name, chosen in found.items():
         if name not in _WHOLE:
             found[name] = {"max_iter": 30, **chosen}
@@ -117,9 +112,6 @@ def _hash(*arrays: Any) -> str:
 
 def hashes(name: str) -> dict[str, str]:
     """Return the hash of each stage of one case."""
-    from napari_embedding_game import EmbeddingGame
-    from napari_embedding_game.core.estimator import as_parameters
-
     X = data(name.split("/")[0])
     jobs = int(os.environ.get("MAP_HASHES_JOBS", "2"))
     chosen = {**cases()[name], "random_state": 0, "n_jobs": jobs, "device": "cpu"}
