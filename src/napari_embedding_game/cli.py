@@ -921,7 +921,7 @@ def warm_up() -> None:
     """Compile the numeric kernels now, so that the first run need not wait."""
     import numpy as np
 
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.warm_up import compile_grid, compile_searches
     from napari_embedding_game.session.run import engine
 
@@ -933,7 +933,7 @@ def warm_up() -> None:
         # After so few iterations no map says much.
         warnings.simplefilter("ignore", EmbeddingWarning)
         for settings in _every_kind_of_run():
-            EmbeddingGame(**settings, random_state=0).fit(X)
+            EmbeddingGame(**as_parameters(settings), random_state=0).fit(X)
         EmbeddingGame(max_iter=3, random_state=0).fit(X).transform(X[:2] + 1)
 
 
