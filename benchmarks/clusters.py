@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
     leiden_clusters,

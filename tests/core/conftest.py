@@ -158,7 +158,7 @@ def digits():
 @pytest.fixture(scope="session")
 def digits_start(digits):
     """Edges and start layout of the digits."""
-    from napari_embedding_game.core.graph.initialization import start_layout
+    from napari_embedding_game.core.graph.start import start_layout
 
     X, _ = digits
     found = edges(knn_graph(X, n_jobs=1), "fuzzy")

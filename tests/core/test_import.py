@@ -29,7 +29,7 @@ def test_the_whole_engine_knows_no_window():
         "estimator",
         "dynamics.driver",
         "graph.neighbors",
-        "graph.initialization",
+        "graph.start",
         "inspect.metrics",
     )
     code = "\n".join(f"import napari_embedding_game.core.{name}" for name in engine)

@@ -8,18 +8,16 @@ from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import eigsh
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import initialization
+from napari_embedding_game.core.graph import start
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.initialization import (
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.start import (
     among_neighbors,
+    components,
     start_layout,
 )
-from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.power_loops import components
 from napari_embedding_game.core.graph.starts import start_names
-from napari_embedding_game.core.settings import Settings
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):
@@ -64,7 +62,7 @@ def grid(n=12, m=7):
 
 
 def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
-    monkeypatch.setattr(initialization, "POWER_ITERATIONS", 5000)
+    monkeypatch.setattr(start, "POWER_ITERATIONS", 5000)
     matrix = grid()
     normalized, root = laplacian(matrix, normed=True, return_diag=True)
     _, vectors = eigsh(normalized.astype(np.float64), k=3, sigma=-1e-3, which="LM")
@@ -135,7 +133,7 @@ def test_thousands_of_components_are_placed_in_seconds_along_the_same_axes():
     X = long @ axes.T + 0.01 * rng.normal(size=(n_parts, n_dims))
     points, part = np.zeros((n_parts, 2)), np.arange(n_parts)
     begin = time.perf_counter()
-    places = initialization.side_by_side(points, part, n_parts, X, 2)
+    places = start.side_by_side(points, part, n_parts, X, 2)
     assert time.perf_counter() - begin < 8
     wanted = np.linalg.svd(long - long.mean(axis=0), full_matrices=False)[0]
     assert np.abs(np.sum(places * wanted, axis=0)) == pytest.approx(
@@ -158,13 +156,6 @@ def test_the_unit_of_the_data_does_not_matter(init, unit):
     found = edges(knn_graph(X, 6, n_jobs=1))
     plain, scaled = (start_layout(found, X * by, 2, init) for by in (1.0, unit))
     np.testing.assert_allclose(scaled, plain, atol=1e-4)
-
-
-def test_an_axis_of_rounding_alone_is_not_a_place():
-    rng = np.random.default_rng(0)
-    layout = 1e6 * rng.normal(size=(50, 1)) @ [[1, 1e-14]]
-    scaled = initialization._unit_variance(layout)
-    np.testing.assert_allclose(scaled.std(axis=0), [1, 0])
 
 
 @pytest.mark.parametrize("init", start_names())
@@ -208,23 +199,6 @@ def test_an_unknown_start_is_told(one_cloud, settings, says):
         start_layout(found, X, **settings)
 
 
-@pytest.mark.parametrize("affinity", ["uniform", "fuzzy", "mixed", "lle"])
-def test_a_classical_start_has_the_neighbours_that_were_asked_for(
-    affinity, monkeypatch
-):
-    asked = []
-
-    def layout(init, X, n_components, *, n_neighbors, random_state):
-        asked.append((init, n_neighbors))
-        return np.random.default_rng(random_state).normal(size=(len(X), n_components))
-
-    monkeypatch.setattr(initialization, "classical_layout", layout)
-    X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
-    start = Settings(affinity=affinity, n_neighbors=12, init="isomap")
-    pipeline.place(pipeline.neighbors(X, start), X, start)
-    assert asked == [("isomap", 12)]
-
-
 def test_points_without_a_place_are_put_among_their_neighbours():
     # A path 0 - 1 - 2 - 3, and a pair apart: 4 - 5.
     links = sparse.csr_matrix(
@@ -240,16 +214,18 @@ def test_points_without_a_place_are_put_among_their_neighbours():
     assert layout[1].tolist() == [9, 9]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_walk_is_scaled_by_blocks_as_by_products(monkeypatch, dtype):
-    monkeypatch.setattr(initialization, "_AT_ONCE", 7)
-    rng = np.random.default_rng(0)
-    matrix = sparse.random(30, 30, 0.2, format="csr", rng=rng, dtype=dtype)
-    scale = rng.random(30).astype(np.float32)
-    found = initialization._scaled(matrix, scale)
-    expected = sparse.csr_matrix(sparse.diags(scale) @ matrix @ sparse.diags(scale))
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+def test_groups_of_many_points_are_placed_first_and_as_smoothly():
+    X = load_digits().data.astype(np.float32)
+    found = edges(knn_graph(X, 15), "mixed")
+    plain = start_layout(found, X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "_MOST_AT_ONCE", 300)
+        grouped = start_layout(found, X)
+    tension = laplacian(found.matrix().astype(float))
+    rough, smooth = (
+        np.trace(places.T @ tension @ places) for places in (plain, grouped)
+    )
+    assert smooth < 1.1 * rough
 
 
 @pytest.mark.parametrize("n_edges", [0, 20, 60, 400])

@@ -51,7 +51,7 @@ class WarmStart:
     least the second half of the schedule."""
     unplaced: IntArray | None = None
     """(m,) points that the layout knows no place of: before the run begins they are
-    put among their neighbours (:func:`initialization.among_neighbors`)."""
+    put among their neighbours (:func:`start.among_neighbors`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -127,7 +127,7 @@ def by_parts(
 
     ``lay_out`` takes the row numbers of a part and returns up to d columns.
     """
-    from napari_embedding_game.core.graph.initialization import side_by_side
+    from napari_embedding_game.core.graph.start import side_by_side
 
     n_parts, part = connected_components(weights, directed=False)
     layout = np.zeros((weights.shape[0], n_components))

@@ -43,8 +43,7 @@ def principal_components(
 ) -> NDArray[np.float32]:
     """Return rows by about their first principal components, (N, n_components).
 
-    The subspace is that of a sample of rows, by powers of a random one (Halko,
-    Martinsson and Tropp, 2011).
+    The directions are those of a sample of rows.
     """
     n, n_dims = shape
     rng = np.random.default_rng(seed)
@@ -53,24 +52,42 @@ def principal_components(
     sample = take(np.sort(rng.choice(n, count, replace=False)))
     mean = sample.mean(axis=0)
     sample -= mean
-    basis = (rng.random((n_components, n_dims)) - 0.5).astype(np.float32)
-    step = max(1, min(_BLOCK, 2**23 // n_dims))
-
-    def add_up(begin: int, end: int) -> None:
-        loops.power_pass(sample[begin:end], basis, sums[begin // step])
-
-    for _ in range(powers):
-        # Added in the order of the blocks, whoever was first.
-        sums = np.zeros((-(-count // step), *basis.shape), np.float32)
-        each(add_up, count, step)
-        loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
+    basis = directions(sample, n_components, seed, each, powers)
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
         loops.project(take(slice(begin, end)) - mean, basis, values[begin:end])
 
-    each(project, n, step)
+    each(project, n, _at_once(n_dims))
     return values
+
+
+def directions(
+    rows: NDArray[np.float32], count: int, seed: int, each: Each, powers: int = _POWERS
+) -> NDArray[np.float32]:
+    """Return about the longest directions of rows around 0, (count, D), orthonormal.
+
+    By powers of random ones (Halko, Martinsson and Tropp, 2011).
+    """
+    n, n_dims = rows.shape
+    rows = np.ascontiguousarray(rows)
+    rng = np.random.default_rng(seed)
+    basis = (rng.random((count, n_dims)) - 0.5).astype(np.float32)
+    step = _at_once(n_dims)
+
+    def add_up(begin: int, end: int) -> None:
+        loops.power_pass(rows[begin:end], basis, sums[begin // step])
+
+    for _ in range(powers):
+        # Added in the order of the blocks, whoever was first.
+        sums = np.zeros((-(-n // step), *basis.shape), np.float32)
+        each(add_up, n, step)
+        loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
+    return basis
+
+
+def _at_once(n_dims: int) -> int:
+    return max(1, min(_BLOCK, 2**23 // n_dims))
 
 
 def projected_search(

@@ -7,16 +7,14 @@ distance the first ones are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import loops
-from napari_embedding_game.core.threads import resolve_n_jobs
+from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
 Take = Callable[[Any], NDArray[np.float32]]
 """Returns the rows of some numbers, or of a slice."""
@@ -33,16 +31,17 @@ _DEVICE_SPARE, _DEVICE_NUMBERS = 8, 2**28
 """On a device: candidates more than asked for, and distances held at a time, 1 GiB."""
 
 
-@contextmanager
-def in_threads(n_jobs: int | None) -> Iterator[Each]:
-    """Give what shares parts of some work among threads."""
-    with ThreadPoolExecutor(resolve_n_jobs(n_jobs)) as pool:
+def shared(n_jobs: int | None) -> Each:
+    """Return what shares parts of some work among threads."""
 
-        def each(job: Callable[[int, int], object], n: int, step: int) -> None:
-            begins = range(0, n, step)
-            list(pool.map(job, begins, [min(i + step, n) for i in begins]))
+    def each(job: Callable[[int, int], object], n: int, step: int) -> None:
+        def do(begin: int, end: int) -> None:
+            for i in range(begin, end):
+                job(i * step, min((i + 1) * step, n))
 
-        yield each
+        run_blocks(do, -(-n // step), PARALLEL_WORK, n_jobs)
+
+    return each
 
 
 def nearest_of_all(

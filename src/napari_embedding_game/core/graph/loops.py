@@ -34,6 +34,9 @@ def _row_sum(term: Any) -> Any:
 
     @intrinsic
     def row_sum(context, one, other):
+        if one.layout != "C" or other.layout != "C":
+            return None
+
         def code(context, builder, signature, arguments):
             rows = [
                 context.make_array(kind)(context, builder, value)

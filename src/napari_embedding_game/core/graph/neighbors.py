@@ -329,30 +329,30 @@ def _search_own(
             return None
         indices, squared = _without_self(*found)
         return indices, source.distances(squared), None
-    with exact.in_threads(n_jobs) as each:
-        if search == "projected":
-            projected = components.projected_search(
-                source.take, source.shape, n_neighbors, random_state, each
+    each = exact.shared(n_jobs)
+    if search == "projected":
+        projected = components.projected_search(
+            source.take, source.shape, n_neighbors, random_state, each
+        )
+        if projected is None:
+            return None
+        (indices, squared), recall = projected
+    else:
+        rows = source.take(slice(None))
+        if search == "exact":
+            own = np.arange(n, dtype=np.int32)
+            indices, squared = exact.nearest_of_all(
+                rows.__getitem__, n, own, n_neighbors, each
             )
-            if projected is None:
-                return None
-            (indices, squared), recall = projected
         else:
-            rows = source.take(slice(None))
-            if search == "exact":
-                own = np.arange(n, dtype=np.int32)
-                indices, squared = exact.nearest_of_all(
-                    rows.__getitem__, n, own, n_neighbors, each
-                )
-            else:
-                check = leaves.Check(
-                    rows.__getitem__, n, n_neighbors, random_state, each
-                )
-                order, indices, squared, recall = leaves.leaf_search(
-                    rows, n_neighbors, check, each
-                )
-                back = np.argsort(order)
-                indices, squared = indices[back], squared[back]
+            check = leaves.Check(
+                rows.__getitem__, n, n_neighbors, random_state, each
+            )
+            order, indices, squared, recall = leaves.leaf_search(
+                rows, n_neighbors, check, each
+            )
+            back = np.argsort(order)
+            indices, squared = indices[back], squared[back]
     if recall is not None and recall < LEAST_RECALL:
         return None
     return indices, source.distances(squared), recall

@@ -16,6 +16,8 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 
+_POWERS = 20
+"""Of the principal components."""
 Compute = Callable[[Any, int, int, int], NDArray[np.float64]]
 """Takes rows, dimensions, neighbours and seed, and returns the layout."""
 
@@ -35,20 +37,27 @@ class Start:
 def pca(
     X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> NDArray[np.float64]:
-    """Project (N, D) rows on the directions of largest variance, (N, d).
+    """Project (N, D) rows on about the directions of largest variance, (N, d).
 
-    Columns beyond the smaller of N and D are 0.  Sparse rows are not centred, which
-    would fill them.
+    Columns beyond the smaller of N and D are 0.
     """
-    from sklearn.decomposition import PCA, TruncatedSVD
+    from napari_embedding_game.core.graph.components import principal_components
+    from napari_embedding_game.core.graph.exact import shared
+    from napari_embedding_game.core.graph.rows import Rows
+
+    def dense(rows: Any) -> NDArray[np.float32]:
+        return np.asarray(X[rows].toarray() / largest, np.float32)
 
     if sparse.issparse(X):
-        n = max(1, min(n_components, *X.shape, X.shape[1] - 1))
-        scores = TruncatedSVD(n, random_state=random_state).fit_transform(X)
+        X, largest = X.tocsr(), abs(X).max()
+        take = dense
     else:
-        n = min(n_components, *X.shape)
-        scores = PCA(n, random_state=random_state).fit_transform(X)
-    return filled(scores, n_components)
+        take = Rows(X, "euclidean").take
+    n = min(n_components, *X.shape)
+    scores = principal_components(
+        take, X.shape, n, random_state, shared(None), _POWERS
+    )
+    return filled(scores.astype(np.float64), n_components)
 
 
 def filled(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:

@@ -1,0 +1,411 @@
+"""Where the points stand when the game begins.
+
+``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, each
+dimension scaled to unit variance.  Of many points, groups of neighbours are placed
+first, and their members smoothed from there: it takes a tenth of the iterations.  A
+neighbour graph of real data often falls into several components, on which the plain
+iteration would put every component on one spot: here each component gets an eigenmap of
+its own, all of them at once, and the components are set side by side.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.components import directions
+from napari_embedding_game.core.graph.exact import shared
+from napari_embedding_game.core.graph.starts import classical_layout, start_names
+from napari_embedding_game.core.threads import run_blocks
+
+POWER_ITERATIONS = 100
+"""As in the paper."""
+_SMOOTHING = 10
+"""Iterations from the places of groups on."""
+_MOST_AT_ONCE = 20_000
+"""Points above which groups of them are placed first."""
+_ORTHONORMALIZE_EVERY = 5
+"""Iterations in between change no span, and cost half of the time with it."""
+_JITTER = 1e-3
+"""Width of the noise that parts points which start on the same spot."""
+_NO_WIDTH = 1e-12
+"""Width, relative to the largest value, below which there is only rounding."""
+_PLACING_POWERS = 20
+"""Of the axes that components are placed along."""
+_ROUNDS = 20
+"""Steps along edges within which a point without a place finds one."""
+
+
+def start_layout(
+    edges: Edges,
+    X: Any,
+    n_components: int = 2,
+    init: str = "spectral",
+    random_state: int = 0,
+    n_neighbors: int = 15,
+    n_jobs: int | None = None,
+) -> NDArray[np.float32]:
+    """Return the start layout, (N, d) float32, every dimension of unit variance.
+
+    Parameters
+    ----------
+    edges : Edges
+        Neighbour edges, used by ``spectral``, which looks at those that pull.
+    X : (N, D) array or sparse matrix
+        The input, used by all but ``random``; ``spectral`` sets components side by
+        side with it.
+    n_components : int
+        d.
+    init : str
+        "spectral", "random" or a name of :data:`starts.STARTS`.
+    random_state : int
+        The same seed gives the same layout.
+    n_neighbors : int
+        Of the classical starts that have a neighbour graph of their own.
+    n_jobs : int, optional
+        Threads of ``spectral``, which change no bit.
+
+    Raises
+    ------
+    InputError
+        ``init`` is not a known start or not for these rows, or ``n_components``
+        not 1, 2 or 3.
+    """
+    if n_components not in (1, 2, 3):
+        raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
+    rng = np.random.default_rng(random_state)
+    shape = edges.n_points, n_components
+    if init == "spectral":
+        layout = _spectral(edges, X, n_components, rng, n_jobs)
+    elif init == "random":
+        layout = _bells(rng, shape)
+    elif init in start_names():
+        layout = classical_layout(
+            init,
+            X,
+            n_components,
+            n_neighbors=min(n_neighbors, X.shape[0] - 1),
+            random_state=random_state,
+        ).astype(np.float64)
+    else:
+        raise InputError(
+            f"The start must be one of {', '.join(start_names())}, not {init!r}."
+        )
+    layout = _unit_variance(layout)
+    layout += _JITTER * _bells(rng, shape)
+    return _unit_variance(layout).astype(np.float32)
+
+
+def _bells(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return about normal numbers, by sums alone: the same bits on any system."""
+    total = np.zeros(shape)
+    for _ in range(12):
+        total += rng.random(shape)
+    return total - 6
+
+
+def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
+    least = _NO_WIDTH * np.abs(layout).max()
+    layout = layout - layout.mean(axis=0)
+    spread = layout.std(axis=0)
+    scaled = np.zeros_like(layout)
+    np.divide(layout, spread, out=scaled, where=spread > least)
+    return scaled
+
+
+# --- Eigenmaps
+
+
+def _spectral(
+    edges: Edges,
+    X: Any,
+    n_components: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> NDArray[np.float64]:
+    indptr, indices, weights = edges.arrays
+    if len(weights) and weights.min() < 0:
+        weights = np.maximum(weights, 0)
+    n_parts, part = components(indptr, indices)
+    graph = indptr, indices, weights
+    layout = _eigenmaps(graph, part, n_parts, n_components, rng, n_jobs)
+    placed = layout.astype(np.float64)
+    if n_parts == 1:
+        return placed
+    return side_by_side(placed, part, n_parts, X, n_components)
+
+
+def _eigenmaps(
+    graph: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    part: NDArray[np.int32],
+    n_parts: int,
+    n_components: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> NDArray[np.float32]:
+    """Iterate (y + D^-1 W y) / 2, in every component at once, from that of groups on.
+
+    The largest eigenvalues are then those of the smoothest columns.
+    """
+    n, n_iterations = len(part), POWER_ITERATIONS
+    degree = _degrees(*graph)
+    if n > _MOST_AT_ONCE:
+        group, n_groups = _groups(*graph)
+        coarse = _grouped(*graph, group, n_groups)
+        part_of = np.empty(n_groups, np.int32)
+        part_of[group] = part
+        placed = _eigenmaps(coarse, part_of, n_parts, n_components, rng, n_jobs)
+        layout, n_iterations = placed[group], _SMOOTHING
+    else:
+        layout = (rng.random((n, n_components)) - 0.5).astype(np.float32)
+    moved = np.empty_like(layout)
+    work = len(graph[1]) * n_components
+    for iteration in range(1, n_iterations + 1):
+        run_blocks(_smooth, n, work, n_jobs, *graph, degree, layout, moved)
+        layout, moved = moved, layout
+        if iteration % _ORTHONORMALIZE_EVERY == 0:
+            _orthonormalize(layout, degree, part, n_parts)
+    return layout
+
+
+def _orthonormalize(
+    layout: NDArray[np.float32],
+    degree: NDArray[np.float64],
+    part: NDArray[np.int32],
+    n_parts: int,
+) -> None:
+    """Part each column from a constant and from those before it, in every component."""
+
+    def product(a: Any, b: Any) -> NDArray[np.float64]:
+        return np.bincount(part, degree * a * b, n_parts)
+
+    size = product(1, 1)
+    for k in range(layout.shape[1]):
+        column = layout[:, k].astype(np.float64)
+        column -= (product(column, 1) / np.maximum(size, 1e-300))[part]
+        for earlier in range(k):
+            other = layout[:, earlier].astype(np.float64)
+            share = product(column, other) / np.maximum(product(other, other), 1e-300)
+            column -= share[part] * other
+        scale = np.sqrt(product(column, column) / np.maximum(size, 1e-300))
+        layout[:, k] = column / np.where(scale > 1e-12, scale, np.inf)[part]
+
+
+@njit(nogil=True, cache=True)
+def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
+    """Move some points (N, d) half of the way to the mean of their neighbours."""
+    d = layout.shape[1]
+    for i in range(begin, end):
+        x = y = z = np.float32(0)
+        for at in range(indptr[i], indptr[i + 1]):
+            w, j = np.float32(weights[at]), indices[at]
+            x += w * layout[j, 0]
+            if d > 1:
+                y += w * layout[j, 1]
+            if d > 2:
+                z += w * layout[j, 2]
+        share = np.float32(0.5 / degree[i]) if degree[i] > 0 else np.float32(0)
+        half = np.float32(0.5)
+        moved[i, 0] = half * layout[i, 0] + share * x
+        if d > 1:
+            moved[i, 1] = half * layout[i, 1] + share * y
+        if d > 2:
+            moved[i, 2] = half * layout[i, 2] + share * z
+
+
+@njit(nogil=True, cache=True)
+def _degrees(indptr, indices, weights):
+    degree = np.zeros(len(indptr) - 1)
+    for i in range(len(degree)):
+        for at in range(indptr[i], indptr[i + 1]):
+            degree[i] += weights[at]
+    return degree
+
+
+@njit(nogil=True, cache=True)
+def _groups(indptr, indices, weights):
+    """Return a group of neighbours for each point (N,), and how many there are.
+
+    A point of which no neighbour has a group yet makes one of them all; who is left
+    joins that of the neighbour it is tied to most (Vanek, Mandel and Brezina, 1996).
+    """
+    n, n_groups = len(indptr) - 1, 0
+    group = np.full(n, -1, np.int32)
+    for i in range(n):
+        is_free = group[i] < 0
+        for at in range(indptr[i], indptr[i + 1]):
+            is_free = is_free and group[indices[at]] < 0
+        if is_free:
+            group[i] = n_groups
+            for at in range(indptr[i], indptr[i + 1]):
+                group[indices[at]] = n_groups
+            n_groups += 1
+    joined = group.copy()
+    for i in range(n):
+        most = -1.0
+        for at in range(indptr[i], indptr[i + 1]):
+            j = indices[at]
+            if group[i] < 0 and group[j] >= 0 and weights[at] > most:
+                most, joined[i] = weights[at], group[j]
+    return joined, n_groups
+
+
+@njit(nogil=True, cache=True)
+def _grouped(indptr, indices, weights, group, n_groups):
+    """Return the edges between groups, those inside of one among them, as CSR."""
+    n = len(group)
+    first = np.zeros(n_groups + 1, np.int64)
+    for i in range(n):
+        first[group[i] + 1] += 1
+    first = np.cumsum(first)
+    members, place = np.empty(n, np.int64), first.copy()
+    for i in range(n):
+        members[place[group[i]]] = i
+        place[group[i]] += 1
+    ends = np.zeros(n_groups + 1, np.int64)
+    slot = np.full(n_groups, -1, np.int64)
+    columns, sums = np.empty(0, np.int32), np.empty(0, np.float64)
+    for is_filled in (False, True):
+        if is_filled:
+            columns = np.empty(ends[-1], np.int32)
+            sums = np.zeros(ends[-1], np.float64)
+            slot[:] = -1
+        count = 0
+        for g in range(n_groups):
+            begin = count
+            for m in range(first[g], first[g + 1]):
+                i = members[m]
+                for at in range(indptr[i], indptr[i + 1]):
+                    other = group[indices[at]]
+                    if slot[other] < begin:
+                        slot[other] = count
+                        count += 1
+                        if is_filled:
+                            columns[slot[other]] = other
+                    if is_filled:
+                        sums[slot[other]] += weights[at]
+            ends[g + 1] = count
+    return ends, columns, sums
+
+
+@njit(nogil=True, cache=True)
+def components(indptr, indices):
+    """Return how many components a symmetric graph has, and which each point is in.
+
+    As scipy's ``connected_components``, which keeps all other threads waiting.
+
+    Parameters
+    ----------
+    indptr, indices : of a CSR matrix (N, N) in which each edge stands in both rows
+
+    Returns
+    -------
+    n_parts : int
+    part : (N,) int32
+        In the order of their first points.
+    """
+    n = len(indptr) - 1
+    part = np.full(n, -1, np.int32)
+    waiting = np.empty(n, np.int32)
+    n_parts = 0
+    for first in range(n):
+        if part[first] >= 0:
+            continue
+        part[first] = n_parts
+        waiting[0], n_waiting = first, 1
+        while n_waiting > 0:
+            n_waiting -= 1
+            point = waiting[n_waiting]
+            for at in range(indptr[point], indptr[point + 1]):
+                other = indices[at]
+                if part[other] < 0:
+                    part[other] = n_parts
+                    waiting[n_waiting] = other
+                    n_waiting += 1
+        n_parts += 1
+    return n_parts, part
+
+
+# --- Components, and points that come later
+
+
+def side_by_side(
+    layout: NDArray[np.float64],
+    part: NDArray[Any],
+    n_parts: int,
+    X: Any,
+    n_components: int,
+) -> NDArray[np.float64]:
+    """Give every component an area in proportion to its points, and a place.
+
+    The places are the principal components of the components' mean inputs, so
+    that what is alike in the data starts side by side.
+    """
+    size = np.bincount(part, minlength=n_parts)
+    centred = _means(X, part, n_parts) / size[:, None]
+    largest = np.abs(centred).max()
+    centred -= np.average(centred, axis=0, weights=size)
+    width = np.abs(centred).max()
+    centred /= width if width > _NO_WIDTH * largest else np.inf
+    weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
+    count = min(n_components, *centred.shape)
+    axes = directions(weighted, count, 0, shared(1), _PLACING_POWERS)
+    places = np.zeros((n_parts, n_components))
+    for k, axis in enumerate(axes):
+        places[:, k] = (centred * axis).sum(axis=1)
+    width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
+    places *= 2.0 / max(width, np.finfo(float).tiny)
+    radius = np.sqrt(size / size.sum())
+    scale = np.sqrt(np.bincount(part, (layout**2).sum(axis=1), n_parts) / size)
+    scale = np.where(scale > 1e-12, scale, 1.0)
+    placed: NDArray[np.float64] = places[part] + layout * (radius / scale)[part, None]
+    return placed
+
+
+def _means(X: Any, part: NDArray[Any], n_parts: int) -> NDArray[np.float64]:
+    """Return the sums of the rows of each part, (n_parts, D)."""
+    if sparse.issparse(X):
+        entries = sparse.coo_matrix(X)
+        n_dims = X.shape[1]
+        cells = part[entries.row].astype(np.int64) * n_dims + entries.col
+        sums = np.bincount(cells, entries.data, n_parts * n_dims)
+        return sums.reshape(n_parts, n_dims).astype(np.float64)
+    return np.array([np.bincount(part, column, n_parts) for column in X.T]).T
+
+
+def among_neighbors(
+    layout: NDArray[np.float32], unplaced: NDArray[np.integer], edges: Edges
+) -> NDArray[np.float32]:
+    """Return a layout whose unplaced points are in the middle of their neighbours.
+
+    Those that no way leads from to a point with a place stay where they are.
+
+    Parameters
+    ----------
+    layout : (N, d) float32
+        Not changed.
+    unplaced : (m,) int
+        Points whose places in the layout tell nothing.
+    edges : Edges
+    """
+    found = layout.copy()
+    is_placed = np.ones(len(layout), bool)
+    is_placed[unplaced] = False
+    links = abs(edges.matrix()[unplaced])
+    for _ in range(_ROUNDS):
+        weight = np.asarray(links @ is_placed.astype(float)).ravel()
+        is_near = ~is_placed[unplaced] & (weight > 0)
+        if not is_near.any():
+            break
+        summed = links @ np.where(is_placed[:, None], found, 0.0)
+        found[unplaced[is_near]] = summed[is_near] / weight[is_near, None]
+        is_placed[unplaced[is_near]] = True
+    return found
