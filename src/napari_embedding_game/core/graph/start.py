@@ -156,6 +156,7 @@ def _eigenmaps(
     The largest eigenvalues are then those of the smoothest columns.
     """
     n, n_iterations = len(part), POWER_ITERATIONS
+    layout: NDArray[np.float32]
     degree = _degrees(*graph)
     if n > _MOST_AT_ONCE:
         group, n_groups = _groups(*graph)
@@ -166,7 +167,7 @@ def _eigenmaps(
         layout, n_iterations = placed[group], _SMOOTHING
     else:
         layout = (rng.random((n, n_components)) - 0.5).astype(np.float32)
-    moved = np.empty_like(layout)
+    moved: NDArray[np.float32] = np.empty_like(layout)
     work = len(graph[1]) * n_components
     for iteration in range(1, n_iterations + 1):
         run_blocks(_smooth, n, work, n_jobs, *graph, degree, layout, moved)
@@ -185,7 +186,7 @@ def _orthonormalize(
     """Part each column from a constant and from those before it, in every component."""
 
     def product(a: Any, b: Any) -> NDArray[np.float64]:
-        return np.bincount(part, degree * a * b, n_parts)
+        return np.asarray(np.bincount(part, degree * a * b, n_parts), np.float64)
 
     size = product(1, 1)
     for k in range(layout.shape[1]):
