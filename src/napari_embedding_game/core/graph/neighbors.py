@@ -345,9 +345,7 @@ def _search_own(
                 rows.__getitem__, n, own, n_neighbors, each
             )
         else:
-            check = leaves.Check(
-                rows.__getitem__, n, n_neighbors, random_state, each
-            )
+            check = leaves.Check(rows.__getitem__, n, n_neighbors, random_state, each)
             order, indices, squared, recall = leaves.leaf_search(
                 rows, n_neighbors, check, each
             )

@@ -54,9 +54,7 @@ def pca(
     else:
         take = Rows(X, "euclidean").take
     n = min(n_components, *X.shape)
-    scores = principal_components(
-        take, X.shape, n, random_state, shared(None), _POWERS
-    )
+    scores = principal_components(take, X.shape, n, random_state, shared(None), _POWERS)
     return filled(scores.astype(np.float64), n_components)
 
 
