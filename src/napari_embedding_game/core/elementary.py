@@ -54,7 +54,7 @@ def log(x: Any) -> Any:
 @register_jitable
 def cos(x: Any) -> Any:
     """Return the cosine of float64 numbers from -pi to pi."""
-    squared = np.float64(x) * x
+    squared = x * x
     total = squared * _COS[0]
     for coefficient in _COS[1:-1]:
         total = (total + coefficient) * squared
