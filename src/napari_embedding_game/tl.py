@@ -344,8 +344,7 @@ def compare(
     import numpy as np
 
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.inspect.markers import markers
-    from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
+    from napari_embedding_game.core.inspect.markers import markers, pseudobulk
     from napari_embedding_game.session.marker_table import marker_frame
 
     rows = np.asarray(inside), None if outside is None else np.asarray(outside)

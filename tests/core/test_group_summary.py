@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.group_summary import GroupSummary, summarize
+from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
 
 X = np.array([[0, 2], [4, 2], [1, 0], [3, 8], [9, 9]], np.float32)
 CODES = np.array([0, 0, 1, 1, -1])

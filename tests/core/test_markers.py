@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect import markers as module
+from napari_embedding_game.core.inspect import group_sums
 from napari_embedding_game.core.inspect.markers import iter_markers, markers
 
 
@@ -139,7 +139,7 @@ def test_blocks_and_threads_change_nothing(form, monkeypatch):
     X = expression()
     inside = groups() == "a"
     whole = markers(X, inside, n_top=None, n_jobs=1)
-    monkeypatch.setattr(module, "BLOCK_VALUES", 500)
+    monkeypatch.setattr(group_sums, "BLOCK_VALUES", 500)
     parts = markers(form(X), inside, n_top=None, n_jobs=3)
     for figure in ("columns", "scores", "logfoldchanges", "pvals_adj", "pts_rest"):
         np.testing.assert_array_equal(getattr(whole, figure), getattr(parts, figure))
@@ -191,28 +191,30 @@ def test_without_logarithms_the_fold_change_is_that_of_the_means():
     assert np.isnan(change[1])  # a negative mean has no ratio
 
 
-def test_progress_is_told_and_closing_cancels(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_VALUES", 120)
-    asked, seconds = [], [0.0]
-    ask = module._Block.__call__
+class OnDisk:
+    """Columns that are read when they are asked for."""
 
-    def noting(self, first, last):
-        asked.append(first)
-        time.sleep(seconds[-1])
-        return ask(self, first, last)
+    values_per_column = 2**22  # so that a block is one
 
-    monkeypatch.setattr(module._Block, "__call__", noting)
-    X = np.tile(expression(), 20)
+    def __init__(self, X):
+        self.X, self.shape, self.asked = X, X.shape, []
+
+    def block(self, first, last):
+        self.asked.append(first)
+        time.sleep(0.002)  # longer than it takes to close
+        return self.X[:, first:last]
+
+
+def test_progress_is_told_and_closing_cancels():
+    X = OnDisk(expression())
     shares = list(iter_markers(X, groups() == "a", n_jobs=1))
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
-    n_blocks = len(asked)
-    asked.clear()
-    seconds.append(0.002)  # so that they take longer than it takes to close
+    assert shares == [(1 + column) / 30 for column in range(30)]
+    assert X.asked == list(range(30))
+    X.asked.clear()
     steps = iter_markers(X, groups() == "a", n_jobs=1)
     next(steps)
     steps.close()
-    assert len(asked) < n_blocks
+    assert len(X.asked) < 30
 
 
 @pytest.mark.parametrize(

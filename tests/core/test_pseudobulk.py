@@ -5,9 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect import pseudobulk as module
-from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
+from napari_embedding_game.core.inspect.markers import markers, pseudobulk
 
 DONORS = np.repeat(np.array(["d1", "d2", "d3", "d4", "d5", "d6"], object), 50)
 TREATED = DONORS > "d3"
@@ -22,9 +20,7 @@ def counts(seed=0):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
-@pytest.mark.parametrize("block", [20_000, 7])
-def test_the_figures_are_those_of_the_means(monkeypatch, form, block):
-    monkeypatch.setattr(module, "_BLOCK_ROWS", block)
+def test_the_figures_are_those_of_the_means(form):
     x = counts()
     names = [f"g{i}" for i in range(40)]
     found = pseudobulk(form(np.log1p(x)), TREATED, None, names, DONORS, n_top=None)

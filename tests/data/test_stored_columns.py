@@ -9,10 +9,13 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.core.inspect import pseudobulk as pseudobulk_module
-from napari_embedding_game.core.inspect.leading_markers import iter_leading
-from napari_embedding_game.core.inspect.markers import MARKER_METHODS, markers
-from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
+from napari_embedding_game.core.inspect import markers as module
+from napari_embedding_game.core.inspect.markers import (
+    MARKER_METHODS,
+    iter_leading,
+    markers,
+    pseudobulk,
+)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import columns_on_disk
 from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
@@ -34,7 +37,7 @@ N, GENES = 90, 150
 @pytest.fixture(autouse=True)
 def few_values_at_a_time(monkeypatch):
     monkeypatch.setattr(columns_on_disk, "PART_VALUES", 1_000)
-    monkeypatch.setattr(pseudobulk_module, "FEWEST_CELLS", 2)
+    monkeypatch.setattr(module, "FEWEST_CELLS", 2)
 
 
 def on_disk(path, monkeypatch, **options):

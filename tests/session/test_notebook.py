@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
-from napari_embedding_game.core.inspect.group_summary import summarize
-from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
+from napari_embedding_game.core.inspect.group_sums import summarize
+from napari_embedding_game.core.inspect.markers import pseudobulk
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError

@@ -90,7 +90,7 @@ class Expression:
     def values(self) -> Any:
         """(n, G) of the profile's own type: sparse counts stay sparse.
 
-        Where it stays on disk these do, too: :mod:`core.inspect.column_blocks`.
+        Where it stays on disk these do, too: :mod:`core.inspect.group_sums`.
         """
         X = self.profile
         if not self.has_counts:

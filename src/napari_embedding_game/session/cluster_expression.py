@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.group_summary import GroupSummary, summarize
-from napari_embedding_game.core.inspect.leading_markers import iter_leading
+from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
+from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names

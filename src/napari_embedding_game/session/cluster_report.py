@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.column_blocks import (
+from napari_embedding_game.core.inspect.group_sums import (
     ColumnBlocks,
     is_read_by_column,
     iter_blocks,

@@ -20,29 +20,33 @@ not 0, rounding may cost scanpy its t-test, and it says 0.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import itertools
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect import rank_kernels as kernels
-from napari_embedding_game.core.inspect.column_blocks import (
-    BLOCK_VALUES,
-    block_width,
-    is_read_by_column,
+from napari_embedding_game.core.inspect import marker_loops as loops
+from napari_embedding_game.core.inspect.group_sums import (
+    finished,
+    iter_grouped,
+    moments,
 )
-from napari_embedding_game.core.threads import resolve_n_jobs
 
 MarkerMethod = Literal["wilcoxon", "t-test"]
 MARKER_METHODS: tuple[MarkerMethod, ...] = ("wilcoxon", "t-test")
-
-_MOST_READERS = 4
-"""Threads where columns are read from disk: each holds a block, and what it reads."""
+LEAST_FOLD = 1.0
+"""Log2 fold change of a leading marker of expression: others are everywhere."""
+FEWEST_ROWS = 2
+"""That a test needs on each side."""
+FEWEST_CELLS = 10
+"""Of a sample in a group; the mean of fewer says little of the sample."""
+FEWEST_SAMPLES = 2
+_INSIDE, _OUTSIDE = 0, 1
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -84,16 +88,6 @@ def markers(
     return finished(iter_markers(X, inside, outside, names, **options))
 
 
-def finished(steps: Generator[float, None, MarkerTable]) -> MarkerTable:
-    """Do all of the work and return its table."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            table: MarkerTable = end.value
-            return table
-
-
 def iter_markers(
     X: Any,
     inside: BoolArray,
@@ -112,9 +106,7 @@ def iter_markers(
 
     Parameters
     ----------
-    X : (N, G) array, scipy sparse matrix or :class:`.column_blocks.ColumnBlocks`
-        Compressed rows or columns are read as they are; float32 and float64
-        without a copy.  Of columns on disk some blocks are in memory at a time.
+    X : (N, G) array, scipy sparse matrix or :class:`.group_sums.ColumnBlocks`
     inside : (N,) bool
         Rows of the group.
     outside : (N,) bool, optional
@@ -143,30 +135,177 @@ def iter_markers(
     n_columns = X.shape[1]
     if names is not None and len(names) != n_columns:
         raise InputError(f"There are {len(names)} names for {n_columns} columns.")
-    groups = checked_groups(inside, outside, X.shape[0])
-    sizes = np.bincount(groups, minlength=3)[:2].astype(np.int64)
-    block = _Block(_readable(X), groups, sizes, is_ranked=method == "wilcoxon")
-    all_figures = np.empty((block.n_figures, n_columns))
-    n_threads = resolve_n_jobs(n_jobs)
-    if is_read_by_column(X):
-        n_threads = min(n_threads, _MOST_READERS)
-    for last, figures in _in_threads(block, n_columns, n_threads):
-        all_figures[:, last - figures.shape[1] : last] = figures
-        yield last / n_columns
-    _check_finite(all_figures, names)
-    return _table(all_figures, sizes, names, method, n_top, log1p, tie_correct)
+    groups = _checked_groups(inside, outside, X.shape[0])
+    of_block = _moments_and_ranks if method == "wilcoxon" else None
+    figures = yield from iter_grouped(X, groups, 2, of_block=of_block, n_jobs=n_jobs)
+    sides = [_Side(*figures[:4, side]) for side in range(2)]
+    _check_known(sides, np.bincount(groups[groups >= 0]), names)
+    if method == "t-test":
+        scores, pvals = _welch(*sides)
+    else:
+        scores, pvals = _rank_sum_test(figures[4], *sides, tie_correct=tie_correct)
+    adjusted = _stats().false_discovery_control(pvals)
+    top = np.argsort(-scores, kind="stable")[:n_top]
+    chosen = [_Side(*(figure[top] for figure in side)) for side in sides]
+    named = top if names is None else [names[column] for column in top]
+    return MarkerTable(
+        method=method,
+        n_inside=int((groups == _INSIDE).sum()),
+        n_outside=int((groups == _OUTSIDE).sum()),
+        columns=top,
+        names=np.array(named, dtype=str),
+        scores=scores[top],
+        logfoldchanges=_log_fold_changes(*chosen, log1p=log1p),
+        pvals=pvals[top],
+        pvals_adj=adjusted[top],
+        pts=chosen[0].positive / chosen[0].n,
+        pts_rest=chosen[1].positive / chosen[1].n,
+    )
 
 
-def checked_groups(
-    inside: BoolArray, outside: BoolArray | None, n_rows: int
-) -> NDArray[np.uint8]:
-    """Return INSIDE, OUTSIDE or NEITHER of :mod:`.rank_kernels` for each row.
+def _moments_and_ranks(*gathered: Any) -> FloatArray:
+    """Return (5, 2, columns): figures of both groups; rank sums inside, and ties."""
+    values, begin, end, sizes = gathered
+    ranks = np.empty((1, 2, len(begin)))
+    figures = moments(*gathered)
+    unsigned = np.uint32 if values.dtype == np.float32 else np.uint64
+    n_bits = 8 * values.itemsize
+    sign = unsigned(1 << (n_bits - 1))
+    loops.rank_sums(values.view(unsigned), begin, end, sizes, sign, n_bits, ranks[0])
+    return np.concatenate([figures, ranks])
+
+
+def iter_leading(
+    X: Any, codes: NDArray[np.integer], n_groups: int, *, log1p: bool = True
+) -> Generator[float, None, list[NDArray[np.intp]]]:
+    """Yield the share done, 0 to 1, and return the leading markers of every group.
+
+    The data are read once, whatever the number of groups.  Scores and order are those
+    of ``scanpy.tl.rank_genes_groups`` with its default ``method="t-test"``.
+
+    Parameters
+    ----------
+    X : (N, G) array, scipy sparse matrix or :class:`.group_sums.ColumnBlocks`
+    codes : (N,) int
+        Group of each row, from 0; rows of -1 count to the others.
+    n_groups : int
+    log1p : bool
+        Whether the values are log(1 + x): then a marker is twice as high inside.
+
+    Returns
+    -------
+    list of (m,) int
+        For each group the columns that are higher inside, by falling score; none of a
+        group that is too small for a test, or leaves too few others.
+    """
+    groups = np.where(codes < 0, n_groups, codes)  # one more for all others
+    figures = yield from iter_grouped(X, groups, n_groups + 1)
+    sides = [_Side(*figures[:, group]) for group in range(n_groups + 1)]
+    none = _Side(*np.zeros((4, X.shape[1])))
+    before = itertools.accumulate(sides, _joined, initial=none)
+    after = [*itertools.accumulate(reversed(sides[1:]), _joined, initial=none)][::-1]
+    return [
+        _leading(side, _joined(some, others), log1p)
+        for side, some, others in zip(sides[:-1], before, after, strict=False)
+    ]
+
+
+def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
+    """Return the columns that are higher inside, by falling score."""
+    scores, _ = _welch(inside, outside)
+    is_higher = scores > 0
+    is_higher &= np.minimum(inside.n, outside.n) >= FEWEST_ROWS
+    if log1p:
+        is_higher &= _log_fold_changes(inside, outside, log1p=True) >= LEAST_FOLD
+    order = np.argsort(-scores, kind="stable")
+    leading: NDArray[np.intp] = order[is_higher[order]]
+    return leading
+
+
+def pseudobulk(X: Any, *args: Any, **options: Any) -> MarkerTable:
+    """Return the table of :func:`iter_pseudobulk`."""
+    return finished(iter_pseudobulk(X, *args, **options))
+
+
+def iter_pseudobulk(
+    X: Any,
+    inside: BoolArray,
+    outside: BoolArray | None,
+    names: Sequence[str] | None,
+    samples: NDArray[Any],
+    *,
+    n_top: int | None = 20,
+    log1p: bool = True,
+) -> Generator[float, None, MarkerTable]:
+    """Yield the share done, 0 to 1, and return the table of two groups of samples.
+
+    Cells of one donor are not independent of each other, so that a test over cells
+    takes what sets two donors apart for a difference of the groups (Squair et al.,
+    Nature Communications 12, 5692, 2021).  Here the cells that a sample has in a group
+    become one profile, their mean; Welch's t-test compares the profiles.  A sample
+    with cells in both groups has a profile in each.
+
+    ``n_inside`` and ``n_outside`` of the table are samples; ``pts`` and ``pts_rest``
+    are shares of samples in which the mean is above 0.
+
+    Parameters
+    ----------
+    X, inside, outside, names, n_top
+        As for :func:`iter_markers`.
+    samples : (N,) array
+        Name of the sample that each row is of; None or NaN where it is of none.
+    log1p : bool
+        Whether the values are log(1 + x): means are taken of x, and then logarithms.
 
     Raises
     ------
     InputError
-        The groups overlap, have fewer than 2 rows or another length than the data.
+        Groups that :func:`iter_markers` refuses as well, or one with cells of fewer
+        than 2 samples.
     """
+    groups = _checked_groups(inside, outside, X.shape[0])
+    of_samples = pd.factorize(pd.Series(samples), sort=True)[0]
+    profiles, n_profiles = np.full(len(groups), -1), [0]
+    for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
+        codes = np.where(groups == side, of_samples, -1)
+        kept = _samples_in(codes, name)
+        place = np.full(of_samples.max() + 2, -1)  # of no sample is the last
+        place[kept] = n_profiles[-1] + np.arange(len(kept))
+        profiles = np.where(groups == side, place[codes], profiles)
+        n_profiles.append(n_profiles[-1] + len(kept))
+
+    figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
+    known, means = figures[:2]
+    means[known < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
+    found = np.log1p(means) if log1p else means
+    is_inside = np.arange(n_profiles[-1]) < n_profiles[1]
+    table: MarkerTable = yield from iter_markers(
+        *(found, is_inside, None, names),
+        method="t-test",
+        n_top=n_top,
+        log1p=log1p,
+        n_jobs=1,
+    )
+    return table
+
+
+def _samples_in(codes: NDArray[np.intp], side: str) -> NDArray[np.intp]:
+    """Return the samples with enough cells, of the codes of all rows."""
+    kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= FEWEST_CELLS)
+    if len(kept) < FEWEST_SAMPLES:
+        n = len(kept)
+        raise InputError(
+            f"The {side} group has {n} sample{'s' if n != 1 else ''} with "
+            f"{FEWEST_CELLS} or more cells, and {FEWEST_SAMPLES} are needed: choose "
+            "another column, a larger group, or a test of cells."
+        )
+    return kept
+
+
+def _checked_groups(
+    inside: BoolArray, outside: BoolArray | None, n_rows: int
+) -> NDArray[np.int32]:
+    """Return _INSIDE, _OUTSIDE or -1 for each row."""
     inside = np.asarray(inside, dtype=bool)
     outside = ~inside if outside is None else np.asarray(outside, dtype=bool)
     if len(inside) != n_rows or len(outside) != n_rows:
@@ -181,143 +320,43 @@ def checked_groups(
         )
     for name, rows in (("chosen", inside), ("compared", outside)):
         n = np.count_nonzero(rows)
-        if n < 2:
+        if n < FEWEST_ROWS:
             raise InputError(
                 f"The {name} group has {n} row{'s' if n != 1 else ''}, but a test "
-                "needs at least 2: choose a larger group."
+                f"needs at least {FEWEST_ROWS}: choose a larger group."
             )
-    groups = np.full(n_rows, kernels.NEITHER, np.uint8)
-    groups[inside] = kernels.INSIDE
-    groups[outside] = kernels.OUTSIDE
-    return groups
+    return np.where(inside, _INSIDE, np.where(outside, _OUTSIDE, -1)).astype(np.int32)
 
 
-def _readable(X: Any) -> Any:
-    """Return X as the kernels read it: sorted sparse or dense, floats if sparse."""
-    if is_read_by_column(X):
-        return X
-    if not sparse.issparse(X):
-        return np.asarray(X)
-    X = X if X.format in ("csr", "csc") else X.tocsr()
-    if X.data.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+class _Side(NamedTuple):
+    """Figures of some rows, each (G,): see :func:`.marker_loops.moments`."""
+
+    n: FloatArray
+    mean: FloatArray
+    squares: FloatArray
+    positive: FloatArray
 
 
-class _Block:
-    """The figures of some columns: statistics of both groups, then rank sums."""
-
-    def __init__(
-        self,
-        X: Any,
-        groups: NDArray[np.uint8],
-        sizes: NDArray[np.int64],
-        is_ranked: bool,
-    ) -> None:
-        self._X = X
-        self._groups = groups
-        self._sizes = sizes
-        self.n_figures = 8 if is_ranked else 6
-
-    def width(self) -> int:
-        """Columns a block, so that it holds a certain number of values."""
-        n_rows, n_columns = self._X.shape
-        if is_read_by_column(self._X):
-            return block_width(self._X.values_per_column, BLOCK_VALUES)
-        is_sparse = sparse.issparse(self._X)
-        held = self._X.nnz / max(n_columns, 1) if is_sparse else n_rows
-        return block_width(held, BLOCK_VALUES)
-
-    def __call__(self, first: int, last: int) -> FloatArray:
-        """Return (figures, columns): mean, variance, positive; rank sum, ties."""
-        values, begin, end = self._gather(first, last)
-        figures = np.empty((self.n_figures, last - first))
-        of_groups = figures[:6].reshape(3, 2, -1)
-        kernels.group_statistics(values, begin, end, self._sizes, of_groups)
-        if self.n_figures > 6:
-            unsigned = np.uint32 if values.dtype == np.float32 else np.uint64
-            n_bits = 8 * values.itemsize
-            sign = unsigned(1 << (n_bits - 1))
-            keys = values.view(unsigned)
-            kernels.rank_sums(keys, begin, end, self._sizes, sign, n_bits, figures[6:])
-        return figures
-
-    def _gather(self, first: int, last: int) -> tuple[NDArray[Any], ...]:
-        X = self._X
-        gathered: tuple[NDArray[Any], ...]
-        if sparse.issparse(X) and X.format == "csr":
-            parts = (X.indptr, X.indices, X.data)
-            gathered = kernels.gather_rows(*parts, self._groups, first, last)
-            return gathered
-        block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
-        if sparse.issparse(block):
-            parts = (block.indptr, block.indices, block.data)
-            gathered = kernels.gather_columns(*parts, self._groups)
-            return gathered
-        if block.dtype not in (np.float32, np.float64):
-            block = block.astype(np.float64)
-        gathered = kernels.gather_dense(block, self._groups, self._sizes)
-        return gathered
+def _joined(one: _Side, other: _Side) -> _Side:
+    """Return the figures of the rows of both: no large numbers are subtracted."""
+    n = one.n + other.n
+    share = other.n / np.maximum(n, 1)
+    apart = other.mean - one.mean
+    squares = one.squares + other.squares + apart**2 * one.n * share
+    return _Side(n, one.mean + apart * share, squares, one.positive + other.positive)
 
 
-def _in_threads(
-    block: _Block, n_columns: int, n_threads: int
-) -> Iterator[tuple[int, FloatArray]]:
-    """Yield each block's last column (excluded) and its figures, in order."""
-    firsts = range(0, n_columns, block.width())
-    lasts = [min(first + block.width(), n_columns) for first in firsts]
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="markers")
-    try:
-        yield from zip(lasts, pool.map(block, firsts, lasts), strict=True)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _check_finite(figures: FloatArray, names: Sequence[str] | None) -> None:
-    is_bad = ~np.isfinite(figures[:2]).all(axis=0)
-    if is_bad.any():
-        first = int(is_bad.argmax())
+def _check_known(
+    sides: list[_Side], sizes: NDArray[np.intp], names: Sequence[str] | None
+) -> None:
+    is_bad = [side.n < size for side, size in zip(sides, sizes, strict=True)]
+    bad = np.flatnonzero(np.logical_or(*is_bad))
+    if len(bad):
         raise InputError(
-            f"{np.count_nonzero(is_bad)} columns have values that are no finite "
-            f"numbers, the first of them {names[first] if names else first}: leave "
-            "those rows or columns out."
+            f"{len(bad)} columns have values that are no finite numbers, the first of "
+            f"them {names[bad[0]] if names else bad[0]}: leave those rows or columns "
+            "out."
         )
-
-
-def _table(
-    figures: FloatArray,
-    sizes: NDArray[np.int64],
-    names: Sequence[str] | None,
-    method: MarkerMethod,
-    n_top: int | None,
-    log1p: bool,
-    tie_correct: bool,
-) -> MarkerTable:
-    means, variances, positive = figures[:2], figures[2:4], figures[4:6]
-    if method == "t-test":
-        scores, pvals = welch(means, variances, sizes)
-    else:
-        scores, pvals = _rank_sum_test(figures[6], figures[7], sizes, tie_correct)
-    adjusted = _stats().false_discovery_control(pvals)
-    top = np.argsort(-scores, kind="stable")[:n_top]
-    change = log_fold_changes(means[:, top], log1p)
-    named = top if names is None else [names[column] for column in top]
-    return MarkerTable(
-        method=method,
-        n_inside=int(sizes[0]),
-        n_outside=int(sizes[1]),
-        columns=top,
-        names=np.array(named, dtype=str),
-        scores=scores[top],
-        logfoldchanges=change,
-        pvals=pvals[top],
-        pvals_adj=adjusted[top],
-        pts=positive[0, top] / sizes[0],
-        pts_rest=positive[1, top] / sizes[1],
-    )
 
 
 def _stats() -> Any:
@@ -328,9 +367,10 @@ def _stats() -> Any:
 
 
 def _rank_sum_test(
-    rank_sum: FloatArray, ties: FloatArray, sizes: NDArray[np.int64], tie_correct: bool
+    ranks: FloatArray, inside: _Side, outside: _Side, *, tie_correct: bool
 ) -> tuple[FloatArray, FloatArray]:
-    n, m = (float(size) for size in sizes)
+    rank_sum, ties = ranks
+    n, m = inside.n, outside.n
     variance = n * m * (n + m + 1) / 12
     kept = 1 - ties / ((n + m) ** 3 - (n + m)) if tie_correct else np.ones_like(ties)
     deviation = np.sqrt(variance * np.maximum(kept, 0))
@@ -340,46 +380,24 @@ def _rank_sum_test(
     return scores, 2 * _stats().norm.sf(np.abs(scores))
 
 
-def welch(
-    means: FloatArray, variances: FloatArray, sizes: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 without a spread.
-
-    Parameters
-    ----------
-    means, variances : (2, G) float
-        Inside and outside.
-    sizes : (2,) int
-        Rows inside and outside.
-    """
-    deviations = np.sqrt(variances)
+def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
+    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 without a spread."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        scores, pvals = _stats().ttest_ind_from_stats(
-            means[0],
-            deviations[0],
-            sizes[0],
-            means[1],
-            deviations[1],
-            sizes[1],
-            equal_var=False,
+        one, other = (
+            (side.mean, np.sqrt(side.squares / (side.n - 1)), side.n)
+            for side in (inside, outside)
         )
+        scores, pvals = _stats().ttest_ind_from_stats(*one, *other, equal_var=False)
     # Where all values are equal there is no difference.
     is_same = np.isnan(scores)
     return np.where(is_same, 0.0, scores), np.where(np.isnan(pvals), 1.0, pvals)
 
 
-def log_fold_changes(means: FloatArray, log1p: bool) -> FloatArray:
-    """Return log2 of the ratio of means, (G,), NaN where there is none (below 0).
-
-    Parameters
-    ----------
-    means : (2, G) float
-        Inside and outside.
-    log1p : bool
-        Whether they are of log(1 + x), which is undone first.
-    """
+def _log_fold_changes(inside: _Side, outside: _Side, *, log1p: bool) -> FloatArray:
+    """Return log2 of the ratio of means, (G,), NaN where there is none (below 0)."""
+    means = np.stack([inside.mean, outside.mean])
     # scanpy's 1e-9: a column that is 0 outside has a large change, not infinity.
-    inside, outside = (np.expm1(means) if log1p else means) + 1e-9
-    ratio = np.divide(inside, outside, np.full_like(inside, np.nan), where=outside > 0)
+    above, below = (np.expm1(means) if log1p else means) + 1e-9
+    ratio = np.divide(above, below, np.full_like(above, np.nan), where=below > 0)
     change: FloatArray = np.log2(ratio, np.full_like(ratio, np.nan), where=ratio > 0)
     return change

@@ -30,8 +30,8 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerMethod,
     MarkerTable,
     iter_markers,
+    iter_pseudobulk,
 )
-from napari_embedding_game.core.inspect.pseudobulk import iter_pseudobulk
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.volcano_figure import (
     VolcanoPlot,

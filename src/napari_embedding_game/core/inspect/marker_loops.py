@@ -1,7 +1,7 @@
-"""The compiled loops of :mod:`markers`: a block of columns, two groups of rows.
+"""The compiled loops of :mod:`group_sums` and :mod:`markers`: a block of columns.
 
-* **Zeros are counted, not sorted.** In expression data they are nine values of
-  ten; they form one group of ties between the negative and the positive values.
+* **Zeros are counted, not gathered.** In expression data they are nine values of
+  ten; in ranks they are one group of ties between the negative and positive values.
 * **Two sorted lists and one merge.** Each group is sorted alone and the rank sum
   is found while the lists are merged, so no value has to remember its group.
 * **Radix sort.** A float's bits, with the sign turned round, sort like whole
@@ -20,41 +20,55 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from napari_embedding_game.core.elementary import exp
+
 _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
 _DIGIT = 11
 _BUCKETS = 1 << _DIGIT
 
-INSIDE, OUTSIDE, NEITHER = 0, 1, 2
-"""The groups of rows."""
+# --- Values of each column and group ----------------------------------------------
 
-MEAN, VARIANCE, POSITIVE = 0, 1, 2
-"""Rows of the statistics of a group; the variance is of a sample (n - 1)."""
+
+@njit(**_OPTIONS)
+def _begins(count):
+    """Return where the values of each column and group begin, one after another."""
+    begin = np.empty(count.shape, np.int64)
+    at = 0
+    for column in range(count.shape[0]):
+        for group in range(count.shape[1]):
+            begin[column, group] = at
+            at += count[column, group]
+    return begin, at
 
 
 @njit(**_OPTIONS)
 def gather_dense(block, groups, sizes):
     """Return the values other than zero of each column and group.
 
+    Parameters
+    ----------
+    block : (n, columns) float
+    groups : (n,) int32
+        Below 0 for none.
+    sizes : (C,) int64
+        Rows of each group.
+
     Returns
     -------
     values : (P,) of the block's type
-    begin, end : (columns, 2) int64
+    begin, end : (columns, C) int64
         Where those of a column and group lie.
     """
-    n_columns = block.shape[1]
-    begin = np.empty((n_columns, 2), np.int64)
-    at = 0
-    for column in range(n_columns):
-        for group in range(2):
-            begin[column, group] = at
-            at += sizes[group]
+    count = np.empty((block.shape[1], sizes.shape[0]), np.int64)
+    count[:] = sizes
+    begin, n_values = _begins(count)
     end = begin.copy()
-    values = np.empty(at, block.dtype)
+    values = np.zeros(n_values, block.dtype)
     for row in range(block.shape[0]):
         group = groups[row]
-        if group == NEITHER:
+        if group < 0:
             continue
-        for column in range(n_columns):
+        for column in range(block.shape[1]):
             # Written always and kept if it is not 0: there is no branch to guess.
             value = block[row, column]
             values[end[column, group]] = value
@@ -74,41 +88,28 @@ def _first_at_least(indices, low, high, column):
 
 
 @njit(**_OPTIONS)
-def _begins(count):
-    """Return where the values of each column and group begin, one after another."""
-    begin = np.empty(count.shape, np.int64)
-    at = 0
-    for column in range(count.shape[0]):
-        for group in range(count.shape[1]):
-            begin[column, group] = at
-            at += count[column, group]
-    return begin
-
-
-@njit(**_OPTIONS)
-def gather_rows(indptr, indices, data, groups, first, last):
-    """Like :func:`gather_dense`, from the columns ``first`` to ``last`` (excluded).
+def gather_rows(indptr, indices, data, groups, sizes, first, last):
+    """Like :func:`gather_dense`, of ``first`` to ``last`` (excluded) of a CSR matrix.
 
     ``indices`` are sorted within a row.
     """
-    n_columns = last - first
-    count = np.zeros((n_columns, 2), np.int64)
+    count = np.zeros((last - first, sizes.shape[0]), np.int64)
     starts = np.empty(groups.shape[0], np.int64)
     for row in range(groups.shape[0]):
         group = groups[row]
-        if group == NEITHER:
+        if group < 0:
             continue
         e = _first_at_least(indices, indptr[row], indptr[row + 1], first)
         starts[row] = e
         while e < indptr[row + 1] and indices[e] < last:
             count[indices[e] - first, group] += data[e] != 0
             e += 1
-    begin = _begins(count)
+    begin, n_values = _begins(count)
     end = begin.copy()
-    values = np.empty(count.sum(), data.dtype)
+    values = np.empty(n_values, data.dtype)
     for row in range(groups.shape[0]):
         group = groups[row]
-        if group == NEITHER:
+        if group < 0:
             continue
         e = starts[row]
         while e < indptr[row + 1] and indices[e] < last:
@@ -121,50 +122,107 @@ def gather_rows(indptr, indices, data, groups, first, last):
 
 
 @njit(**_OPTIONS)
-def gather_columns(indptr, indices, data, groups):
-    """Like :func:`gather_dense`, from all columns of a CSC matrix.
+def gather_columns(indptr, indices, data, groups, sizes):
+    """Like :func:`gather_dense`, of all columns of a CSC matrix.
 
     ``indices`` are sorted within a column: so values come in the order of the rows.
     """
     n_columns = indptr.shape[0] - 1
-    count = np.zeros((n_columns, 2), np.int64)
+    count = np.zeros((n_columns, sizes.shape[0]), np.int64)
     for column in range(n_columns):
         for e in range(indptr[column], indptr[column + 1]):
-            group = groups[indices[e]]
-            if group != NEITHER:
-                count[column, group] += data[e] != 0
-    begin = _begins(count)
+            if groups[indices[e]] >= 0:
+                count[column, groups[indices[e]]] += data[e] != 0
+    begin, n_values = _begins(count)
     end = begin.copy()
-    values = np.empty(count.sum(), data.dtype)
+    values = np.empty(n_values, data.dtype)
     for column in range(n_columns):
         for e in range(indptr[column], indptr[column + 1]):
             group = groups[indices[e]]
-            if group != NEITHER and data[e] != 0:
+            if group >= 0 and data[e] != 0:
                 values[end[column, group]] = data[e]
                 end[column, group] += 1
     return values, begin, end
 
 
 @njit(**_OPTIONS)
-def group_statistics(values, begin, end, sizes, out):
-    """Write MEAN, VARIANCE and POSITIVE (a count) to ``out`` (3, 2, columns)."""
+def moments(values, begin, end, sizes, out):
+    """Write figures of each group, of finite values, to ``out`` (4, C, columns).
+
+    They are how many values there are, their mean (0 of none), the sum of the squared
+    differences from it, and how many are above 0.
+    """
     for column in range(begin.shape[0]):
-        for group in range(2):
+        for group in range(sizes.shape[0]):
             total = 0.0
             positive = 0
-            for at in range(begin[column, group], end[column, group]):
-                total += values[at]
-                positive += values[at] > 0
             n = sizes[group]
-            mean = total / n
             n_zeros = n - (end[column, group] - begin[column, group])
+            for at in range(begin[column, group], end[column, group]):
+                if np.isfinite(values[at]):
+                    total += values[at]
+                    positive += values[at] > 0
+                else:
+                    n -= 1
+            mean = total / n if n > 0 else 0.0
             squares = n_zeros * mean * mean
             for at in range(begin[column, group], end[column, group]):
-                difference = values[at] - mean
-                squares += difference * difference
-            out[MEAN, group, column] = mean
-            out[VARIANCE, group, column] = squares / (n - 1)
-            out[POSITIVE, group, column] = positive
+                if np.isfinite(values[at]):
+                    difference = values[at] - mean
+                    squares += difference * difference
+            out[0, group, column] = n
+            out[1, group, column] = mean
+            out[2, group, column] = squares
+            out[3, group, column] = positive
+
+
+@njit(**_OPTIONS)
+def moments_of_rows(indptr, indices, data, groups, sizes, first, last, is_logged, out):
+    """Like :func:`moments`, of ``first`` to ``last`` (excluded) of a CSR matrix.
+
+    Quicker than gathering its values first.  Where they are logged, log(1 + x), the
+    figures are those of x, without the squares.
+    """
+    stored = np.zeros((sizes.shape[0], last - first))
+    starts = np.empty(groups.shape[0], np.int64)
+    out[:] = 0.0
+    n, mean, squares, positive = out
+    for row in range(groups.shape[0]):
+        group = groups[row]
+        if group < 0:
+            continue
+        e = _first_at_least(indices, indptr[row], indptr[row + 1], first)
+        starts[row] = e
+        while e < indptr[row + 1] and indices[e] < last:
+            value = np.float64(data[e])
+            column = indices[e] - first
+            stored[group, column] += 1.0
+            if np.isfinite(value):
+                mean[group, column] += exp(value) - 1.0 if is_logged else value
+                positive[group, column] += value > 0.0
+            else:
+                n[group, column] -= 1.0
+            e += 1
+    for group in range(sizes.shape[0]):
+        for column in range(last - first):
+            n[group, column] += sizes[group]
+            if n[group, column] > 0.0:
+                mean[group, column] /= n[group, column]
+            n_zeros = sizes[group] - stored[group, column]
+            squares[group, column] = n_zeros * mean[group, column] ** 2
+    if is_logged:
+        return
+    for row in range(groups.shape[0]):
+        group = groups[row]
+        if group < 0:
+            continue
+        e = starts[row]
+        while e < indptr[row + 1] and indices[e] < last:
+            column = indices[e] - first
+            difference = np.float64(data[e]) - mean[group, column]
+            if np.isfinite(difference):
+                squares[group, column] += difference * difference
+            e += 1
 
 
 # --- Ranks ------------------------------------------------------------------------

@@ -1,0 +1,245 @@
+"""Figures of groups of rows in every column, of matrices in memory or on disk.
+
+Columns are read block by block; of each block the values other than 0 are gathered by
+group, once, and whatever is asked of them is worked out: means and squares here, ranks
+in :mod:`markers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect import marker_loops as loops
+from napari_embedding_game.core.threads import resolve_n_jobs
+
+BLOCK_VALUES = 2**22
+"""Values of a block: 16 MB of float32."""
+WIDEST_BLOCK = 256
+_ROW_VALUES = 128
+"""Of each row, in a block of CSR of which no values are gathered."""
+_MOST_READERS = 4
+"""Threads where columns are read from disk: each holds a block, and what it reads."""
+
+FloatArray = NDArray[np.float64]
+T = TypeVar("T")
+
+
+class ColumnBlocks(Protocol):
+    """A matrix whose columns are read in blocks, such as genes that stay on disk."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    def values_per_column(self) -> float:
+        """Numbers that a column holds in memory, on average."""
+
+    def block(self, first: int, last: int) -> Any:
+        """Return the columns from ``first`` to ``last`` (excluded), float32.
+
+        As a dense array, or as a CSC matrix with sorted rows, none of them twice.
+        May be called by several threads.
+        """
+
+
+def is_read_by_column(X: Any) -> TypeGuard[ColumnBlocks]:
+    """Return whether this is no matrix in memory, but reads blocks of columns."""
+    return hasattr(X, "values_per_column")
+
+
+def iter_blocks(X: ColumnBlocks) -> Iterator[tuple[int, int, Any]]:
+    """Yield all blocks of columns: the first, the last (excluded), and the values."""
+    for first, last in _bounds(X):
+        yield first, last, X.block(first, last)
+
+
+def finished(steps: Generator[float, None, T]) -> T:
+    """Do all of the work and return what it found."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+
+OfBlock = Callable[..., FloatArray]
+"""Of values, begin, end and sizes (:mod:`marker_loops`): figures (..., columns)."""
+
+
+def iter_grouped(
+    X: Any,
+    codes: NDArray[np.integer],
+    n_groups: int,
+    *,
+    of_block: OfBlock | None = None,
+    is_logged: bool = False,
+    n_jobs: int | None = None,
+) -> Generator[float, None, FloatArray]:
+    """Yield the share done, 0 to 1, and return figures of all columns, (..., G).
+
+    Those of :func:`moments`, (4, C, G), if nothing else is asked for.  Close the
+    generator to cancel; at most the blocks under way are finished.
+
+    Parameters
+    ----------
+    X : (N, G) array, scipy sparse matrix or ColumnBlocks
+        Compressed rows or columns are read as they are; float32 and float64
+        without a copy.  Of columns on disk some blocks are in memory at a time.
+    codes : (N,) int
+        Group of each row, from 0; below 0 of a row in none.
+    n_groups : int
+    of_block : callable, optional
+        What is to be worked out instead.
+    is_logged : bool
+        Whether the figures are to be those of exp(values) - 1, without squares.
+    n_jobs : int, optional
+        Threads; see :func:`threads.resolve_n_jobs`.
+    """
+    X, n_columns = _readable(X), X.shape[1]
+    groups = np.ascontiguousarray(codes, np.int32)
+    sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
+
+    is_direct = of_block is None and sparse.issparse(X) and X.format == "csr"
+
+    def work(bounds: tuple[int, int]) -> FloatArray:
+        if is_direct:
+            figures = np.empty((4, n_groups, bounds[1] - bounds[0]))
+            rows = X.indptr, X.indices, X.data, groups, sizes
+            loops.moments_of_rows(*rows, *bounds, is_logged, figures)
+            return figures
+        values, *parts = _gathered(X, groups, sizes, *bounds)
+        if is_logged:
+            values = np.expm1(values, dtype=float)
+        return (of_block or moments)(values, *parts, sizes)
+
+    n_threads = resolve_n_jobs(n_jobs)
+    if is_read_by_column(X):
+        n_threads = min(n_threads, _MOST_READERS)
+    width = _ROW_VALUES * n_columns * len(groups) // max(X.nnz, 1) if is_direct else 0
+    bounds, parts = _bounds(X, width), []
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="columns")
+    try:
+        for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
+            parts.append(figures)
+            yield last / max(n_columns, 1)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return np.concatenate(parts, axis=-1)
+
+
+def moments(*gathered: Any) -> FloatArray:
+    """Return figures of a block (4, C, columns): see :func:`.marker_loops.moments`."""
+    begin, sizes = gathered[1], gathered[3]
+    figures = np.empty((4, len(sizes), len(begin)))
+    loops.moments(*gathered, figures)
+    return figures
+
+
+def _bounds(X: Any, width: int = 0) -> list[tuple[int, int]]:
+    """Return the first and last (excluded) column of each block; of no columns, one."""
+    n_rows, n_columns = X.shape
+    held: float = n_rows
+    if is_read_by_column(X):
+        held = X.values_per_column
+    elif sparse.issparse(X):
+        held = X.nnz / max(n_columns, 1)
+    width = width or int(np.clip(BLOCK_VALUES / max(held, 1), 1, WIDEST_BLOCK))
+    firsts = range(0, max(n_columns, 1), width)
+    return [(first, min(first + width, n_columns)) for first in firsts]
+
+
+def _readable(X: Any) -> Any:
+    """Return X as the loops read it: sorted sparse or dense, floats if sparse."""
+    if is_read_by_column(X):
+        return X
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    X = X if X.format in ("csr", "csc") else X.tocsr()
+    if X.data.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _gathered(
+    X: Any,
+    groups: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> Any:
+    """Return values, begin and end of the columns: see :mod:`marker_loops`."""
+    if sparse.issparse(X) and X.format == "csr":
+        rows = X.indptr, X.indices, X.data
+        return loops.gather_rows(*rows, groups, sizes, first, last)
+    block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
+    if sparse.issparse(block):
+        columns = block.indptr, block.indices, block.data
+        return loops.gather_columns(*columns, groups, sizes)
+    if block.dtype not in (np.float32, np.float64):
+        block = block.astype(np.float64)
+    return loops.gather_dense(block, groups, sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSummary:
+    """Figures of C groups in G columns, those of ``scanpy.pl.dotplot``."""
+
+    means: FloatArray
+    """(C, G) over the rows whose value is known; NaN where there is none."""
+    shares: FloatArray
+    """(C, G) of all rows of the group that are above 0, 0 to 1; NaN without rows."""
+
+    @property
+    def scaled(self) -> FloatArray:
+        """(C, G) means, of each column from 0 in its lowest group to 1 in its highest.
+
+        Where a column is the same in all groups it is 0, as ``standard_scale="var"``
+        of scanpy has it.
+        """
+        low = np.nanmin(self.means, axis=0, initial=np.inf)
+        above = self.means - low
+        span = np.nanmax(above, axis=0, initial=0.0)
+        scaled: FloatArray = np.divide(
+            above, span, out=np.zeros_like(above), where=span > 0
+        )
+        return scaled
+
+
+def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
+    """Return the mean of each column and the share above 0 in every group of rows.
+
+    Parameters
+    ----------
+    X : (N, G) array, scipy sparse matrix or ColumnBlocks
+        NaN where a value is missing.
+    codes : (N,) int
+        Group of each row, from 0; -1 of a row in none.
+    n_groups : int
+
+    Raises
+    ------
+    InputError
+        As many codes as rows are needed, each below `n_groups`.
+    """
+    codes = np.asarray(codes)
+    if len(codes) != X.shape[0]:
+        raise InputError(f"There are {len(codes)} groups for {X.shape[0]} rows.")
+    if len(codes) and codes.max() >= n_groups:
+        raise InputError(f"Group {codes.max()} is none of the {n_groups} groups.")
+    known, means, _, positive = finished(iter_grouped(X, codes, n_groups))
+    sizes = np.bincount(codes[codes >= 0], minlength=n_groups)[:, None]
+    shares = np.where(sizes > 0, positive / np.maximum(sizes, 1), np.nan)
+    return GroupSummary(np.where(known > 0, means, np.nan), shares)
