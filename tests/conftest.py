@@ -1,12 +1,14 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
 import importlib
+import io
 import os
 import pickle
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,25 @@ from napari_embedding_game.data import joined, loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file import origin
+
+
+@pytest.fixture
+def command_line():
+    """The console command, as a function of what is written after its name."""
+    return _command
+
+
+def _command(*arguments):
+    from napari_embedding_game import cli
+
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        cli.main([str(each) for each in arguments])
+    told = {"stdout": out.getvalue(), "stderr": err.getvalue()}
+    return SimpleNamespace(
+        exit_code=ended.value.code or 0, output="".join(told.values()), **told
+    )
+
 
 LONGEST = (
     "test_scene",

@@ -8,10 +8,8 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from napari_embedding_game import cli
-from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
@@ -20,8 +18,9 @@ CLUSTER, LANDMARK = "embedding_game_cluster", "embedding_game_landmark"
 FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+@pytest.fixture
+def run(command_line):
+    return command_line
 
 
 def one_sentence(result):
@@ -50,7 +49,7 @@ def out(tmp_path):
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_fit_by_another_method(table, out, dimensions):
+def test_fit_by_another_method(run, table, out, dimensions):
     few = [*FEW, "--perplexity", 5, "--n-components", dimensions]
     result = run("fit", table, "--out", out, "--method", "tsne", *few)
     assert result.exit_code == 0, result.output
@@ -60,7 +59,7 @@ def test_fit_by_another_method(table, out, dimensions):
     assert (parameters["method"], parameters["repulsion"]) == ("tsne", 1.0)
 
 
-def test_fit_tells_why_umap_has_no_landmarks(table, out):
+def test_fit_tells_why_umap_has_no_landmarks(run, table, out):
     told = one_sentence(
         run(
             "fit",
@@ -77,7 +76,7 @@ def test_fit_tells_why_umap_has_no_landmarks(table, out):
     assert not out.exists()
 
 
-def test_fit_writes_the_map(table, out):
+def test_fit_writes_the_map(run, table, out):
     result = run("fit", table, "--out", out, "--repulsion", 120, *FEW)
     assert result.exit_code == 0, result.output
     assert "60 points of cells.csv" in result.stdout
@@ -96,7 +95,7 @@ def test_fit_writes_the_map(table, out):
     assert not parameters["interrupted"]
 
 
-def test_fit_by_pca_says_that_there_is_no_pressure(table, out):
+def test_fit_by_pca_says_that_there_is_no_pressure(run, table, out):
     result = run("fit", table, "--out", out, "--method", "pca", "--n-neighbors", 5)
     assert result.exit_code == 0, result.output
     assert "no pressure in this method" in result.stdout
@@ -104,7 +103,7 @@ def test_fit_by_pca_says_that_there_is_no_pressure(table, out):
     assert (parameters["method"], parameters["affinity"]) == ("pca", "inner_products")
 
 
-def test_fit_by_pca_with_other_edges_is_refused(table, out):
+def test_fit_by_pca_with_other_edges_is_refused(run, table, out):
     result = run(
         "fit", table, "--out", out, "--method", "pca", "--affinity", "fuzzy", *FEW
     )
@@ -112,7 +111,7 @@ def test_fit_by_pca_with_other_edges_is_refused(table, out):
     assert "affinity 'fuzzy': choose auto or inner_products" in result.stderr
 
 
-def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
+def test_fit_takes_the_players_steps_and_another_optimiser(run, table, tmp_path):
     maps, wanted = [], {"learning_rate": 0.2, "momentum": 0.5}
     steps = ["--learning-rate", 0.2, "--momentum", 0.5]
     landmarks = ["--landmark-learning-rate", 0.4]
@@ -132,7 +131,7 @@ def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
     assert not any(np.array_equal(first, other) for other in others)
 
 
-def test_fit_writes_the_clusters_that_the_window_shows(tmp_path):
+def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     from sklearn.datasets import load_digits
 
     from napari_embedding_game.data.export.writers import write_h5ad
@@ -167,7 +166,7 @@ def test_fit_writes_the_clusters_that_the_window_shows(tmp_path):
     pd.testing.assert_series_equal(cli.obs[CLUSTER], window.obs[CLUSTER])
 
 
-def test_raw_counts_by_the_recipe(tmp_path, out):
+def test_raw_counts_by_the_recipe(run, tmp_path, out):
     pytest.importorskip("scanpy", reason="the recipe is scanpy's")
     rng = np.random.default_rng(0)
     means = rng.gamma(0.5, 4.0, (2, 700)).repeat(60, axis=0)
@@ -189,12 +188,12 @@ def test_raw_counts_by_the_recipe(tmp_path, out):
     assert np.isfinite(written.obsm["X_embedding_game"]).all()
 
 
-def test_the_recipe_is_refused_for_what_is_no_counts(table, out):
+def test_the_recipe_is_refused_for_what_is_no_counts(run, table, out):
     message = one_sentence(run("fit", table, "--out", out, "--recipe"))
     assert "holds no raw counts" in message
 
 
-def test_a_file_with_two_arrays_asks_which(tmp_path, out):
+def test_a_file_with_two_arrays_asks_which(run, tmp_path, out):
     rng = np.random.default_rng(0)
     two = {"rna": rng.normal(size=(60, 4)), "my protein": rng.normal(size=(60, 3))}
     path = tmp_path / "two.npz"
@@ -207,7 +206,7 @@ def test_a_file_with_two_arrays_asks_which(tmp_path, out):
     assert json.loads(result.stdout)["space"] == "my protein"
 
 
-def test_a_usual_name_is_taken_and_the_other_array_told(tmp_path, out):
+def test_a_usual_name_is_taken_and_the_other_array_told(run, tmp_path, out):
     rng = np.random.default_rng(0)
     path = tmp_path / "two.npz"
     np.savez(path, rna=rng.normal(size=(60, 4)), X=rng.normal(size=(60, 3)))
@@ -216,7 +215,7 @@ def test_a_usual_name_is_taken_and_the_other_array_told(tmp_path, out):
     assert 'The array "X" is embedded. It could also be rna (60 x 4' in result.stderr
 
 
-def test_json_says_what_failed(table, out):
+def test_json_says_what_failed(run, table, out):
     result = run("fit", table, "-o", out, "--json", "--metric", "euclidian", *FEW)
     assert result.exit_code == 2
     told = json.loads(result.stdout)["error"]
@@ -224,7 +223,7 @@ def test_json_says_what_failed(table, out):
     assert "There is no distance 'euclidian': choose another, perhaps 'euclid" in told
 
 
-def test_json_is_one_object_of_plain_values(table, out):
+def test_json_is_one_object_of_plain_values(run, table, out):
     result = run("fit", table, "-o", out, "--json", *FEW)
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
@@ -241,7 +240,7 @@ def test_json_is_one_object_of_plain_values(table, out):
 
 
 @pytest.mark.parametrize(("options", "is_told"), [([], True), (["--quiet"], False)])
-def test_quiet_tells_only_doubts_and_errors(table, out, options, is_told):
+def test_quiet_tells_only_doubts_and_errors(run, table, out, options, is_told):
     few = [*FEW, "--space", "area,red", *options]
     result = run("fit", table, "--out", out, *few)
     assert result.exit_code == 0, result.output
@@ -255,7 +254,7 @@ def test_quiet_tells_only_doubts_and_errors(table, out, options, is_told):
     assert one_sentence(run("fit", table, "--out", out, *few)).endswith("--force.")
 
 
-def test_same_seed_same_map(table, tmp_path):
+def test_same_seed_same_map(run, table, tmp_path):
     maps = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         path = tmp_path / f"{name}.h5ad"
@@ -266,7 +265,7 @@ def test_same_seed_same_map(table, tmp_path):
     assert not np.allclose(maps[0], maps[2])
 
 
-def test_three_dimensions_and_csv(table, tmp_path):
+def test_three_dimensions_and_csv(run, table, tmp_path):
     out = tmp_path / "map.csv"
     options = ["--n-components", 3, "--space", "area,red", *FEW]
     result = run("fit", table, "--out", out, *options)
@@ -277,7 +276,7 @@ def test_three_dimensions_and_csv(table, tmp_path):
     assert "Embedded: 2 columns (area, red)" in result.stderr
 
 
-def test_rows_with_missing_values(table, out):
+def test_rows_with_missing_values(run, table, out):
     frame = pd.read_csv(table)
     frame.loc[11, "area"] = np.nan
     frame.to_csv(table, index=False)
@@ -292,7 +291,7 @@ def test_rows_with_missing_values(table, out):
     assert adata.n_obs == 60
 
 
-def test_columns_that_repeat_others(table, out):
+def test_columns_that_repeat_others(run, table, out):
     pd.read_csv(table).assign(inches=lambda t: t["area"] / 2.54).to_csv(
         table, index=False
     )
@@ -305,7 +304,7 @@ def test_columns_that_repeat_others(table, out):
     assert parameters["parameters"]["duplicates"] == "drop"
 
 
-def test_existing_result_is_kept_unless_forced(table, out):
+def test_existing_result_is_kept_unless_forced(run, table, out):
     out.write_text("an earlier result")
     assert "exists: choose another name, or add --force" in one_sentence(
         run("fit", table, "--out", out, *FEW)
@@ -315,7 +314,7 @@ def test_existing_result_is_kept_unless_forced(table, out):
     assert "X_embedding_game" in anndata.read_h5ad(out).obsm
 
 
-def test_input_is_kept_even_if_forced(table):
+def test_input_is_kept_even_if_forced(run, table):
     before = table.read_bytes()
     message = one_sentence(run("fit", table, "--out", table, "--force", *FEW))
     assert "is the input itself" in message
@@ -332,7 +331,7 @@ def test_input_is_kept_even_if_forced(table):
     ],
 )
 def test_results_that_cannot_be_written_are_told_before(
-    table, tmp_path, monkeypatch, target, sentence
+    run, table, tmp_path, monkeypatch, target, sentence
 ):
     (tmp_path / "folder.h5ad").mkdir()
     monkeypatch.setattr(cli, "_play", lambda *_: pytest.fail("it computed"))
@@ -350,20 +349,20 @@ def test_results_that_cannot_be_written_are_told_before(
         ("a,b\n" + "1,2\n3,4\n" * 9 + "inf,5\n", "row 19, column a"),
     ],
 )
-def test_data_that_gives_no_map(table, out, content, sentence):
+def test_data_that_gives_no_map(run, table, out, content, sentence):
     table.write_text(content)
     assert sentence in one_sentence(run("fit", table, "--out", out))
     assert not out.exists()
 
 
-def test_fewer_rows_than_neighbours(table, out):
+def test_fewer_rows_than_neighbours(run, table, out):
     table.write_text("a,b\n1,2\n3,4\n5,9\n")
     message = one_sentence(run("fit", table, "--out", out))
     assert "3 rows" in message
     assert "need at least 16" in message
 
 
-def test_entropic_edges_need_no_more_rows_than_there_are(table, out):
+def test_entropic_edges_need_no_more_rows_than_there_are(run, table, out):
     table.write_text("a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(10)))
     few = ["--max-iter", 5]
     result = run("fit", table, "--out", out, "--method", "tsne", *few)
@@ -372,7 +371,7 @@ def test_entropic_edges_need_no_more_rows_than_there_are(table, out):
     assert "10 rows" in one_sentence(run("fit", table, "--out", out, *own))
 
 
-def test_missing_and_unknown_files(tmp_path, out):
+def test_missing_and_unknown_files(run, tmp_path, out):
     assert "does not exist" in one_sentence(run("fit", "no.csv", "--out", out))
     (tmp_path / "a.txt").touch()
     message = one_sentence(run("fit", tmp_path / "a.txt", "--out", out))
@@ -397,7 +396,7 @@ def test_missing_and_unknown_files(tmp_path, out):
         ["--optimizer", "lbfgs", "--approximation", "landmarks"],
     ],
 )
-def test_settings_that_cannot_be_used(table, out, options):
+def test_settings_that_cannot_be_used(run, table, out, options):
     one_sentence(run("fit", table, "--out", out, *FEW, *options))
     assert not out.exists()
 
@@ -417,7 +416,7 @@ def test_settings_that_cannot_be_used(table, out, options):
         ["no-such-command"],
     ],
 )
-def test_wrong_arguments(arguments):
+def test_wrong_arguments(run, arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert "Error" in result.stderr
@@ -438,7 +437,7 @@ def interrupt_after(monkeypatch, n_snapshots):
     monkeypatch.setattr(EmbeddingGame, "iter_fit", interrupted)
 
 
-def test_ctrl_c_keeps_the_last_layout(table, out, monkeypatch):
+def test_ctrl_c_keeps_the_last_layout(run, table, out, monkeypatch):
     interrupt_after(monkeypatch, 1)
     result = run("fit", table, "--out", out)
     assert result.exit_code == 130
@@ -448,7 +447,7 @@ def test_ctrl_c_keeps_the_last_layout(table, out, monkeypatch):
     assert adata.uns["embedding_game"]["parameters"]["interrupted"]
 
 
-def test_ctrl_c_before_the_first_layout(table, out, monkeypatch):
+def test_ctrl_c_before_the_first_layout(run, table, out, monkeypatch):
     interrupt_after(monkeypatch, 0)
     result = run("fit", table, "--out", out)
     assert result.exit_code == 130
@@ -456,7 +455,7 @@ def test_ctrl_c_before_the_first_layout(table, out, monkeypatch):
     assert not out.exists()
 
 
-def test_ctrl_c_while_reading(table, out, monkeypatch):
+def test_ctrl_c_while_reading(run, table, out, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
@@ -481,7 +480,7 @@ def launched(monkeypatch):
     return calls
 
 
-def test_no_argument_opens_the_window(launched):
+def test_no_argument_opens_the_window(run, launched):
     assert run().exit_code == 0
     assert launched == [
         (
@@ -491,7 +490,7 @@ def test_no_argument_opens_the_window(launched):
     ]
 
 
-def test_window_options(launched, tmp_path, table):
+def test_window_options(run, launched, tmp_path, table):
     options = ["--screenshot", tmp_path / "a.png", "--out", tmp_path / "a.h5ad"]
     result = run("--sample", "mnist", "--file", table, *options, "--quit-after-run")
     assert result.exit_code == 0, result.output
@@ -517,13 +516,13 @@ def test_window_options(launched, tmp_path, table):
         ["--sample", "digits", "--out", "no-such-folder/a.h5ad"],
     ],
 )
-def test_window_is_not_opened_for_what_cannot_work(launched, arguments):
+def test_window_is_not_opened_for_what_cannot_work(run, launched, arguments):
     one_sentence(run(*arguments))
     assert launched == []
 
 
 @pytest.mark.parametrize("error", [DataError, InputError])
-def test_errors_of_the_window_are_sentences(launched, monkeypatch, error):
+def test_errors_of_the_window_are_sentences(run, launched, monkeypatch, error):
     def fail(*args, **options):
         raise error("No connection.")
 
@@ -532,30 +531,30 @@ def test_errors_of_the_window_are_sentences(launched, monkeypatch, error):
     assert one_sentence(run("--sample", "mnist")) == "Error: No connection."
 
 
-def test_exit_code_of_the_window_is_the_commands(launched, monkeypatch):
+def test_exit_code_of_the_window_is_the_commands(run, launched, monkeypatch):
     window = sys.modules["napari_embedding_game.ui.app"]
     monkeypatch.setattr(window, "launch", lambda *args, **options: 3)
     assert run().exit_code == 3
 
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["replay"], ["reproduce"]])
-def test_help_and_out_have_a_letter(command):
+def test_help_and_out_have_a_letter(run, command):
     shown = run(*command, "-h")
     assert shown.exit_code == 0
     assert shown.stdout == run(*command, "--help").stdout
-    assert "-o, --out" in shown.stdout
+    assert "-o OUT, --out OUT" in shown.stdout
     assert "--quiet" in shown.stdout or not command
     assert "--json" in shown.stdout or not command
 
 
-def test_help_shows_what_a_person_needs():
+def test_help_shows_what_a_person_needs(run):
     shown = run("--help").stdout
     assert "fit" in shown
     assert "warm-up" not in shown
     assert "--repulsion" in run("fit", "--help").stdout
 
 
-def test_version():
+def test_version(run):
     from importlib import metadata
 
     shown = run("--version")
@@ -563,7 +562,7 @@ def test_version():
     assert shown.stdout.strip() == metadata.version("napari-embedding-game")
 
 
-def test_warm_up_also_compiles_what_the_window_needs(monkeypatch):
+def test_warm_up_also_compiles_what_the_window_needs(run, monkeypatch):
     asked = []
     own = engine.warm_up
     monkeypatch.setattr(engine, "warm_up", lambda: asked.append(own()))
@@ -631,7 +630,7 @@ def session_file(table, tmp_path):
     return path
 
 
-def test_a_session_is_written_as_code(session_file, tmp_path):
+def test_a_session_is_written_as_code(run, session_file, tmp_path):
     path = tmp_path / "map.py"
     result = run("notebook", session_file, path)
     assert result.exit_code == 0, result.output
@@ -644,7 +643,7 @@ def test_a_session_is_written_as_code(session_file, tmp_path):
     assert (result.exit_code, result.stdout) == (0, "")
 
 
-def test_code_of_what_is_no_map(table, session_file, tmp_path):
+def test_code_of_what_is_no_map(run, table, session_file, tmp_path):
     path = tmp_path / "map.ipynb"
     assert "none.zip" in one_sentence(run("notebook", tmp_path / "none.zip", path))
     table.unlink()
@@ -652,7 +651,7 @@ def test_code_of_what_is_no_map(table, session_file, tmp_path):
     assert not path.exists()
 
 
-def test_replay_gives_the_same_map(session_file, out):
+def test_replay_gives_the_same_map(run, session_file, out):
     from napari_embedding_game.session.file import archive
 
     recorded = archive.load(session_file).maps[0]
@@ -668,7 +667,7 @@ def test_replay_gives_the_same_map(session_file, out):
     assert parameters["repulsion"] == 150.0
 
 
-def test_replay_tells_a_program_what_it_found(session_file):
+def test_replay_tells_a_program_what_it_found(run, session_file):
     told = json.loads(run("replay", session_file, "--json").stdout)
     assert (told["map"], told["steered"], told["same"]) == ("cells.csv", 1, True)
     assert told["out"] is None
@@ -676,7 +675,7 @@ def test_replay_tells_a_program_what_it_found(session_file):
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
-def test_replay_tells_another_map(session_file, out):
+def test_replay_tells_another_map(run, session_file, out):
     from dataclasses import replace
 
     from napari_embedding_game.session.file import archive
@@ -693,7 +692,9 @@ def test_replay_tells_another_map(session_file, out):
     assert (anndata.read_h5ad(out).obsm["X_embedding_game"] != snapshot.embedding).any()
 
 
-def test_replay_names_the_versions_that_wrote_another_map(session_file, monkeypatch):
+def test_replay_names_the_versions_that_wrote_another_map(
+    run, session_file, monkeypatch
+):
     from napari_embedding_game.session.file import archive
 
     saved, written = archive.load(session_file), archive.versions()
@@ -707,12 +708,12 @@ def test_replay_names_the_versions_that_wrote_another_map(session_file, monkeypa
     assert f"recorded. The file was written by numpy 1.0 (here {here})." in told
 
 
-def test_replay_without_its_data(session_file, table):
+def test_replay_without_its_data(run, session_file, table):
     table.unlink()
     assert "cells.csv is missing" in one_sentence(run("replay", session_file))
 
 
-def test_replay_of_what_is_no_session(table, session_file):
+def test_replay_of_what_is_no_session(run, table, session_file):
     assert "could not be read as a session file" in one_sentence(run("replay", table))
     told = one_sentence(run("replay", session_file, "--map", "other"))
     assert "has no map 'other': choose one of cells.csv" in told

@@ -6,26 +6,26 @@ and torch must be imported before Qt (on Windows torch fails after PyQt).
 
 from __future__ import annotations
 
-import enum
+import argparse
 import json
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import typer
-
-from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
-from napari_embedding_game.core.energy.methods import APPROXIMATIONS, OPTIMIZERS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.graph.row_affinities import affinity_names
-from napari_embedding_game.core.graph.starts import start_names
-from napari_embedding_game.core.settings import SCHEDULES
+from napari_embedding_game.core.settings import (
+    Settings,
+    n_searched,
+    optimizers,
+    resolve,
+)
 from napari_embedding_game.data.errors import DataError, OptionError, shortened
+from napari_embedding_game.papers import command
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -40,71 +40,52 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 
 T = TypeVar("T")
-EXIT_DIFFERENT = 1
-EXIT_ERROR = 2
-
-app = typer.Typer(
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="A live, steerable map of single cells, images or texts.",
-)
+Options = argparse.Namespace
+DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
+"""Exit codes."""
+_READING = {"missing": "error", "duplicates": "keep", "transposed": False}
 
 
-def _choices(name: str, *values: str) -> Any:
-    return enum.Enum(name, {value: value for value in values}, type=str)
+class _Parser(argparse.ArgumentParser):
+    """Abbreviates no option, and begins what is wrong with "Error"."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG, f"{self.format_usage()}Error: {message}\n")
 
 
-Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices("Affinity", "auto", *affinity_names())
-Approximation = _choices("Approximation", "auto", *APPROXIMATIONS)
-Optimizer = _choices("Optimizer", *OPTIMIZERS)
-Schedule = _choices("Schedule", *SCHEDULES)
-Init = _choices("Init", *start_names())
-MissingValues = _choices("MissingValues", "error", "drop")
-Duplicates = _choices("Duplicates", "keep", "drop")
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Tell nothing but warnings and errors.")
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Write what was done as one JSON object to stdout."),
-]
-
-
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the console command."""
-    app(prog_name="napari-embedding-game")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a console may lack a letter
+    sys.exit(_run(_parser().parse_args(arguments)))
 
 
-@contextmanager
-def _plain_errors(as_json: bool = False) -> Iterator[None]:
-    """End an expected error (exit code 2) or Ctrl-C (130) with one sentence.
+def _run(options: Options) -> int:
+    """End an expected error, or Ctrl-C, with one sentence.
 
     Where JSON was asked for, stdout gets it too, as an object with "error".
     """
     try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        _tell_failure("Stopped: nothing written.", "", as_json)
-        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
+        code: int = options.do(options)
+        return code
+    except KeyboardInterrupt:
+        code, title, sentence = INTERRUPTED, "", "Stopped: nothing written."
     except (DataError, InputError) as error:
-        _tell_failure(_sentence(error), "Error: ", as_json)
-        raise typer.Exit(EXIT_ERROR) from error
+        code, title, sentence = WRONG, "Error: ", _sentence(error)
     except OSError as error:
         if error.filename is None:
             raise
         name = shortened(str(error.filename))
         sentence = f"{name} cannot be used ({error.strerror}): choose another name."
-        _tell_failure(sentence, "Error: ", as_json)
-        raise typer.Exit(EXIT_ERROR) from error
-
-
-def _tell_failure(sentence: str, title: str, as_json: bool) -> None:
-    typer.echo(title + sentence, err=True)
-    if as_json:
+        code, title = WRONG, "Error: "
+    _tell(title + sentence)
+    if getattr(options, "json", False):
         _tell_json({"error": sentence})
+    return code
 
 
 def _sentence(error: DataError | InputError) -> str:
@@ -115,276 +96,219 @@ def _sentence(error: DataError | InputError) -> str:
     return str(error)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(metadata.version("napari-embedding-game"))
-        raise typer.Exit
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
-@app.callback(invoke_without_command=True)
-def window(
-    context: typer.Context,
-    sample: Annotated[
-        Sample | None, typer.Option(help="Load this sample and play.")
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(help="Load this file and play; with --sample mnist: its data."),
-    ] = None,
-    screenshot: Annotated[
-        Path | None, typer.Option(help="Save a picture of the window after the run.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Save the result of the run as .h5ad."),
-    ] = None,
-    quit_after_run: Annotated[
-        bool, typer.Option("--quit-after-run", help="Close the window after the run.")
-    ] = False,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
-    ] = False,
-) -> None:
-    """Open napari with the Embedding Game, or run one of the commands."""
-    if context.invoked_subcommand is not None:
-        return
-    with _plain_errors():
-        _check_window_options(sample, file, screenshot, out)
-        import torch  # noqa: F401  (before Qt, see above)
-
-        from napari_embedding_game.ui.app import launch
-
-        code = launch(
-            None if sample is None else sample.value,
-            path=file,
-            screenshot=screenshot,
-            out=out,
-            quit_after_run=quit_after_run,
-        )
-    raise typer.Exit(code)
+# --- What can be written after the name -------------------------------------------
 
 
-def _check_window_options(
-    sample: Sample | None,
-    file: Path | None,
-    screenshot: Path | None,
-    out: Path | None,
-) -> None:
-    """Raise DataError for what would only fail after the run."""
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="napari-embedding-game",
+        description="A live, steerable map of single cells, images or texts. Without "
+        "a command napari is opened with it.",
+    )
+    add = parser.add_argument
+    add(
+        "--version", action="version", version=metadata.version("napari-embedding-game")
+    )
+    add("--sample", choices=("digits", "pbmc", "nuclei", "mnist"),
+        help="Load this sample and play.")  # fmt: skip
+    add("--file", type=Path,
+        help="Load this file and play; with --sample mnist: its data.")  # fmt: skip
+    add("--screenshot", type=Path, help="Save a picture of the window after the run.")
+    add("-o", "--out", type=Path, help="Save the result of the run as .h5ad.")
+    add("--quit-after-run", action="store_true", help="Close the window after the run.")
+    parser.set_defaults(do=_window)
+    commands = parser.add_subparsers(metavar="COMMAND")
+
+    def make(name: str, do: Any, words: str, **shown: Any) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, description=words, **shown)
+        made.set_defaults(do=do)
+        return made
+
+    words = "Compute the map of a file without a window, and write it to OUT."
+    _add_fit(make("fit", _fit, words, help=words))
+    words = "Repeat the run of a session file, steering included, and compare the maps."
+    ends = " Ends with code 0 where they are the same bit for bit, else with 1."
+    _add_replay(make("replay", _replay, words + ends, help=words))
+    words = "Place new cells on the map of REFERENCE, and predict their labels."
+    _add_map_onto(make("map-onto", _map_onto, words, help=words))
+    words = "Write all that led to a map as code, which makes it again from the data."
+    _add_notebook(make("notebook", _notebook, words, help=words))
+    words = "Compute anew what a paper reports: a figure, a table and a JSON file."
+    command.add_arguments(make("reproduce", command.reproduce, words, help=words))
+    make("warm-up", _warm_up, "Compile the numeric kernels now.")
+    return parser
+
+
+def _add_fit(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("source", type=Path, metavar="INPUT", help="File to read; see the README.")
+    add("-o", "--out", type=Path, required=True,
+        help="Result: .h5ad, or .csv for a table; .zarr with --reference.")  # fmt: skip
+    add("--space", help="What to embed: X_pca, X, an array, or columns a,b,c.")
+    add("--recipe", action="store_true",
+        help="Make principal components of raw counts first, by scanpy's usual "
+        "steps.")  # fmt: skip
+    add("--missing", choices=("error", "drop"), default="error",
+        help="Rows with missing or infinite values.")  # fmt: skip
+    add("--duplicates", choices=("keep", "drop"), default="keep",
+        help="Columns of a table that repeat another one.")  # fmt: skip
+    add("--transpose", action="store_true", dest="transposed",
+        help="Of a table with genes in rows: map columns.")  # fmt: skip
+    kinds = {"int": int, "float": float}
+    for each in fields(Settings):
+        told = each.metadata
+        among = f" One of {', '.join(told['choices']())}." if "choices" in told else ""
+        default = f" [{each.default}]" if each.default is not None else ""
+        add(f"--{each.name.replace('_', '-')}", default=each.default,
+            type=kinds.get(str(each.type).partition(" ")[0], str),
+            help=f"{told['title']}. {told['words']}{among}{default}".replace("%", "%%"),
+            metavar=each.name.upper())  # fmt: skip
+    add("--reference", type=int, metavar="ROWS",
+        help="Fit so many rows, drawn so that rare groups stay, and place all others "
+        "on their map: for files larger than the memory (.zarr, .h5ad).")  # fmt: skip
+    add("--scheduler",
+        help="With --reference: address of a Dask scheduler, such as "
+        "tcp://host:8786, whose workers place the rows.")  # fmt: skip
+    _add_output(parser)
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("session", type=Path, metavar="SESSION", help="Session file (.zip).")
+    add("-o", "--out", type=Path, help="Result: .h5ad, or .csv for a table.")
+    add("--map", help="Which of its maps; the one that was shown.")
+    _add_output(parser)
+
+
+def _add_map_onto(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("reference", type=Path, metavar="REFERENCE",
+        help="Result (.h5ad) of `fit` or of the window.")  # fmt: skip
+    add("source", type=Path, metavar="NEW", help="New cells (.h5ad), with counts.")
+    add("-o", "--out", type=Path, required=True,
+        help="The new cells with their results (.h5ad).")  # fmt: skip
+    add("--label", action="append", dest="labels",
+        help="Column of the reference to predict; repeat it for several. [the "
+        "clusters]")  # fmt: skip
+    add("--n-neighbors", type=int, default=15,
+        help="Reference cells that vote on a label.")  # fmt: skip
+    add("--min-shared-genes", type=float, default=0.5,
+        help="Share of the reference's genes that NEW needs.")  # fmt: skip
+    add("--unlike", type=float, default=0.01,
+        help="Cells are unlike the reference where fewer than this share of its own "
+        "score as high.")  # fmt: skip
+    add("--correct-batch", action="store_true",
+        help="Take away what NEW differs in from reference cells of the same "
+        "kind.")  # fmt: skip
+    _add_output(parser)
+
+
+def _add_notebook(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("source", type=Path, metavar="SESSION", help="Session file (.zip).")
+    add("out", type=Path, metavar="OUT",
+        help="Notebook (.ipynb), script (.py) or methods (.txt).")  # fmt: skip
+    _add_output(parser, json=False)
+
+
+def _add_output(parser: argparse.ArgumentParser, json: bool = True) -> None:
+    add = parser.add_argument
+    add("--force", action="store_true", help="Overwrite an existing OUT.")
+    add("-q", "--quiet", action="store_true",
+        help="Tell nothing but warnings and errors.")  # fmt: skip
+    if json:
+        add("--json", action="store_true",
+            help="Write what was done as one JSON object to stdout.")  # fmt: skip
+
+
+# --- window ---------------------------------------------------------------------
+
+
+def _window(options: Options) -> int:
+    """Open napari; what would only fail after the run is refused before."""
     from napari_embedding_game.data.export.writers import check_output
 
-    if sample not in (None, Sample.mnist) and file is not None:
+    file = options.file
+    if options.sample not in (None, "mnist") and file is not None:
         raise DataError(
-            f"--sample {sample.value} brings its own data: leave out --file."
+            f"--sample {options.sample} brings its own data: leave out --file."
         )
     if file is not None and not file.exists():
         raise DataError(f"{file} does not exist: check the name and the folder.")
-    for target in (screenshot, out):
+    for target in (options.screenshot, options.out):
         if target is not None:
             check_output(file, target)
+    import torch  # noqa: F401  (before Qt, see above)
+
+    from napari_embedding_game.ui.app import launch
+
+    return int(
+        launch(
+            options.sample,
+            path=file,
+            screenshot=options.screenshot,
+            out=options.out,
+            quit_after_run=options.quit_after_run,
+        )
+    )
 
 
-@app.command()
-def fit(
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="File to read; see the README.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Result: .h5ad, or .csv for a table; .zarr with --reference.",
-        ),
-    ],
-    space: Annotated[
-        str | None,
-        typer.Option(help="What to embed: X_pca, X, an array, or columns a,b,c."),
-    ] = None,
-    recipe: Annotated[
-        bool,
-        typer.Option(
-            "--recipe",
-            help="Make principal components of raw counts first, by scanpy's usual "
-            "steps.",
-        ),
-    ] = False,
-    missing: Annotated[
-        MissingValues, typer.Option(help="Rows with missing or infinite values.")
-    ] = MissingValues.error,
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="Columns of a table that repeat another one.")
-    ] = Duplicates.keep,
-    transpose: Annotated[
-        bool,
-        typer.Option("--transpose", help="Of a table with genes in rows: map columns."),
-    ] = False,
-    n_components: Annotated[
-        int, typer.Option(min=1, max=3, help="Dimensions of the map.")
-    ] = 2,
-    n_neighbors: Annotated[
-        int, typer.Option(min=1, help="Neighbours that attract each point.")
-    ] = 15,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="game, ee, ssne, tsne, umap, pca and more: see docs/methods.md."
-        ),
-    ] = "game",
-    approximation: Annotated[
-        Approximation,
-        typer.Option(help="How the repulsion of all pairs is found."),
-    ] = Approximation.auto,
-    optimizer: Annotated[
-        Optimizer,
-        typer.Option(
-            help="The game's own steps, or a minimiser over all pairs; for more than "
-            "10,000 rows with --approximation mesh."
-        ),
-    ] = Optimizer.game,
-    perplexity: Annotated[
-        float, typer.Option(help="Neighbours that count, for entropic attraction.")
-    ] = 30.0,
-    repulsion: Annotated[
-        float | None,
-        typer.Option(
-            help="Repulsion as lambda x N, or as a factor where the method has no "
-            "lambda; more spreads the map. [the method's own; game: 300]"
-        ),
-    ] = None,
-    n_landmarks: Annotated[
-        int, typer.Option(min=1, help="Landmarks, the cores of clusters.")
-    ] = 200,
-    affinity: Annotated[
-        Affinity, typer.Option(help="Weights of the attraction.")
-    ] = Affinity.auto,
-    schedule: Annotated[
-        Schedule, typer.Option(help="Course of the learning rates.")
-    ] = Schedule.fast,
-    max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Iterations; the schedule's own.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Steps of the points; the schedule's own.")
-    ] = None,
-    landmark_learning_rate: Annotated[
-        float | None, typer.Option(help="Steps of the landmarks; the schedule's own.")
-    ] = None,
-    momentum: Annotated[
-        float | None,
-        typer.Option(help="Share of a step in the next, 0 to 1; the schedule's own."),
-    ] = None,
-    init: Annotated[Init, typer.Option(help="Layout to start from.")] = Init.spectral,
-    metric: Annotated[
-        str, typer.Option(help="Distance between rows, such as cosine.")
-    ] = "euclidean",
-    random_state: Annotated[
-        int, typer.Option(min=0, help="Seed: the same gives the same map.")
-    ] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    n_jobs: Annotated[
-        int | None, typer.Option(help="Threads; chosen by size of the data.")
-    ] = None,
-    reference: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Fit so many rows, drawn so that rare groups stay, and place all "
-            "others on their map: for files larger than the memory (.zarr, .h5ad).",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="With --reference: address of a Dask scheduler, such as "
-            "tcp://host:8786, whose workers place the rows."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an existing OUT.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Compute the map of a file without a window, and write it to OUT."""
-    with _plain_errors(as_json):
-        reading = {
-            "missing": missing.value,
-            "duplicates": duplicates.value,
-            "transposed": transpose,
-        }
-        if reference is None:
-            _check_out(source, out, force)
-            if scheduler is not None:
-                raise DataError("--scheduler goes with --reference: give both.")
-            dataset = _read(source, space, recipe, reading)
-            n_rows = dataset.X.shape[0]
-            if not quiet:
-                _tell_notes(dataset)
-        else:
-            _check_large_out(source, out, force)
-            if missing != "error":
-                raise DataError(
-                    "--reference reads rows one after another: leave out --missing."
-                )
-            lazy = None if recipe else _lazy_rows(source, space)
-            n_there = _n_cells(source, space) if lazy is None else lazy.shape[0]
-            n_rows = min(reference, n_there)
-        from napari_embedding_game.core.settings import choose, n_searched
+# --- fit --------------------------------------------------------------------------
 
-        how = None if approximation == "auto" else approximation.value
-        chosen, _ = choose(method, how, optimizer.value)
-        from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-        from napari_embedding_game.core.graph.neighbors import check_rows
 
-        edges = chosen.affinity if affinity == "auto" else affinity.value
-        # The estimator would make do with fewer neighbours, as scikit-learn asks.
-        check_rows(n_rows, n_searched(edges, n_neighbors, perplexity, n_rows))
-        given = reference is None and dataset.is_distances
-        chosen = {
-            "n_components": n_components,
-            "n_neighbors": n_neighbors,
-            "n_landmarks": n_landmarks,
-            "repulsion": repulsion,
-            "affinity": affinity.value,
-            "schedule": schedule.value,
-            "max_iter": max_iter,
-            "learning_rate": learning_rate,
-            "landmark_learning_rate": landmark_learning_rate,
-            "momentum": momentum,
-            "init": init.value,
-            "metric": "precomputed" if given else metric,
-            "device": device,
-            "n_jobs": n_jobs,
-            "random_state": random_state,
-            "method": method,
-            "approximation": how,
-            "optimizer": optimizer.value,
-            "perplexity": perplexity,
-        }
-        game = EmbeddingGame(**as_parameters(chosen))
-        if reference is not None:
-            counts = (source.resolve(), space)
-            _fit_large(game, lazy or counts, reference, scheduler, out, quiet, as_json)
-            return
-        snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
-        if snapshot is None:
-            raise KeyboardInterrupt
-        result = _result(game, dataset, snapshot, reading, interrupted)
-        _write(dataset, result, out)
-        _tell_doubts(snapshot)
-        if as_json:
-            _tell_json(_summary(dataset, result, snapshot, out))
-        elif not quiet:
-            _report(dataset, snapshot, out)
-        if interrupted:
-            raise typer.Exit(EXIT_INTERRUPTED)
+def _fit(options: Options) -> int:
+    source, space, quiet = options.source, options.space, options.quiet
+    chosen = {each.name: getattr(options, each.name) for each in fields(Settings)}
+    if chosen["approximation"] == "auto":
+        chosen["approximation"] = None
+    settings = Settings(**chosen).validate()
+    reading = {name: getattr(options, name) for name in _READING}
+    if options.reference is None:
+        _check_out(source, options.out, options.force)
+        if options.scheduler is not None:
+            raise DataError("--scheduler goes with --reference: give both.")
+        dataset = _read(source, space, options.recipe, reading)
+        n_rows = dataset.X.shape[0]
+        if dataset.is_distances:
+            chosen["metric"] = "precomputed"
+        if not quiet:
+            _tell_notes(dataset)
+    else:
+        _check_large_out(source, options.out, options.force)
+        if options.missing != "error":
+            raise DataError(
+                "--reference reads rows one after another: leave out --missing."
+            )
+        lazy = None if options.recipe else _lazy_rows(source, space)
+        n_there = _n_cells(source, space) if lazy is None else lazy.shape[0]
+        n_rows = min(options.reference, n_there)
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+    from napari_embedding_game.core.graph.neighbors import check_rows
+
+    # The estimator would make do with fewer neighbours, as scikit-learn asks.
+    edges = resolve(settings, settings.method).affinity
+    check_rows(
+        n_rows,
+        n_searched(edges, settings.n_neighbors, settings.perplexity, n_rows),
+    )
+    game = EmbeddingGame(**as_parameters(chosen))
+    if options.reference is not None:
+        return _fit_large(game, lazy or (source.resolve(), space), options)
+    snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
+    if snapshot is None:
+        raise KeyboardInterrupt
+    result = _result(game, dataset, snapshot, reading, interrupted)
+    _write(dataset, result, options.out)
+    _tell_doubts(snapshot)
+    if options.json:
+        _tell_json(_summary(dataset, result, snapshot, options.out))
+    elif not quiet:
+        _report(dataset, snapshot, options.out)
+    return INTERRUPTED if interrupted else 0
 
 
 def _check_large_out(source: Path, out: Path, force: bool) -> None:
@@ -431,14 +355,8 @@ def _lazy_rows(source: Path, space: str | None) -> LazyRows:
 
 
 def _fit_large(
-    game: EmbeddingGame,
-    rows: LazyRows | tuple[Path, str | None],
-    reference: int,
-    scheduler: str | None,
-    out: Path,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    game: EmbeddingGame, rows: LazyRows | tuple[Path, str | None], options: Options
+) -> int:
     """Fit a reference, place all rows, and write them.
 
     ``rows`` are a file and the space of its raw counts where the recipe comes first.
@@ -448,6 +366,7 @@ def _fit_large(
     from napari_embedding_game.core.new_rows.fitted_map import check_transform
     from napari_embedding_game.session import large_fit
 
+    scheduler, quiet = options.scheduler, options.quiet
     check_transform(game.method, game.metric)
     on = nullcontext(large_fit.here)
     with (
@@ -457,15 +376,17 @@ def _fit_large(
         made = None
         if isinstance(rows, tuple):
             source = rows
-            rows, made = _components(*source, out, closing, quiet)
+            rows, made = _components(*source, options.out, closing, quiet)
         if not quiet:
-            typer.echo("Drawing the reference", err=True)
-        drawn = large_fit.draw_reference(rows, reference, game.random_state, run)
+            _tell("Drawing the reference")
+        drawn = large_fit.draw_reference(
+            rows, options.reference, game.random_state, run
+        )
         snapshot, interrupted = _play(game.iter_fit(rows.take(drawn)), quiet)
         if snapshot is None or interrupted:
             raise KeyboardInterrupt
         if not quiet:
-            typer.echo(f"Placing {rows.shape[0]:,} rows", err=True)
+            _tell(f"Placing {rows.shape[0]:,} rows")
         facts = {
             **_flat(game.get_params()),
             "repulsion": game.repulsion_,
@@ -481,15 +402,16 @@ def _fit_large(
             "warning": snapshot.warning,
         }
         numbers = None if made is None else made.rows
-        large_fit.place_all(rows, game, out, facts, run, numbers)
+        large_fit.place_all(rows, game, options.out, facts, run, numbers)
     _tell_doubts(snapshot)
-    if as_json:
-        _tell_json({"out": str(out), **facts})
+    if options.json:
+        _tell_json({"out": str(options.out), **facts})
     elif not quiet:
-        typer.echo(
-            f"{out}: {rows.shape[0]:,} points of {facts['input']} ({facts['space']}), "
-            f"{len(drawn):,} of them fitted, {_state(snapshot)}"
+        print(
+            f"{options.out}: {rows.shape[0]:,} points of {facts['input']} "
+            f"({facts['space']}), {len(drawn):,} of them fitted, {_state(snapshot)}"
         )
+    return 0
 
 
 def _components(
@@ -509,7 +431,7 @@ def _components(
             source,
             path,
             space=space,
-            tell=lambda text: None if quiet else typer.echo(text, err=True),
+            tell=lambda text: None if quiet else _tell(text),
         )
     return LazyRows(path), made
 
@@ -532,7 +454,7 @@ def _tell_notes(dataset: Dataset) -> None:
     advice = counts_advice(dataset.X, dataset.space)
     for note in dataset.notes:
         more = " Here --recipe does so." if note in advice else ""
-        typer.echo(f"{note}{more}", err=True)
+        _tell(f"{note}{more}")
 
 
 def _check_out(source: Path, out: Path, force: bool) -> None:
@@ -619,9 +541,9 @@ def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
 def _tell_doubts(snapshot: Snapshot) -> None:
     """Tell what to beware of."""
     if snapshot.warning:
-        typer.echo(f"Warning: {snapshot.warning}", err=True)
+        _tell(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
-        typer.echo("Stopped early: the last layout before that is written.", err=True)
+        _tell("Stopped early: the last layout before that is written.")
 
 
 def _summary(
@@ -659,7 +581,7 @@ def _flat(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def _tell_json(facts: Any) -> None:
     """Write one JSON object; what JSON has no number for becomes null."""
-    typer.echo(json.dumps(_plain(facts), indent=2, allow_nan=False))
+    print(json.dumps(_plain(facts), indent=2, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
@@ -679,80 +601,60 @@ def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     """Tell what was written."""
     far = f"{snapshot.stretched_share:.1%} far from similar points"
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
-    typer.echo(
+    print(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, {far}, "
         f"{pressured if snapshot.has_pressure else 'no pressure in this method'}"
     )
 
 
-@app.command()
-def replay(
-    session: Annotated[
-        Path, typer.Argument(metavar="SESSION", help="Session file (.zip).")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Result: .h5ad, or .csv for a table."),
-    ] = None,
-    map_title: Annotated[
-        str | None,
-        typer.Option("--map", help="Which of its maps; the one that was shown."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an existing OUT.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Repeat the run of a session file, steering included, and compare the maps.
+# --- replay -----------------------------------------------------------------------
 
-    Ends with code 0 where they are the same bit for bit, else with 1.
-    """
-    with _plain_errors(as_json):
-        if out is not None:
-            _check_out(session, out, force)
-        from napari_embedding_game.data.stages import finish
-        from napari_embedding_game.session.file import archive
-        from napari_embedding_game.session.run.replay import replay_frames, same
 
-        recorded = archive.recorded_map(session, map_title)
-        saved = finish(archive.with_data(recorded, session.parent))
-        assert saved.record is not None
-        assert saved.snapshot is not None
-        frames = replay_frames(saved.dataset.X, saved.record)
-        snapshot, interrupted = _play(frames, quiet)
-        if interrupted or snapshot is None:
-            typer.echo("Stopped before the end: nothing is compared.", err=True)
-            raise typer.Exit(EXIT_INTERRUPTED)
-        is_same = same(snapshot, saved.snapshot)
-        if out is not None:
-            _write_replayed(saved, saved.snapshot if is_same else snapshot, out)
+def _replay(options: Options) -> int:
+    out = options.out
+    if out is not None:
+        _check_out(options.session, out, options.force)
+    from napari_embedding_game.data.stages import finish
+    from napari_embedding_game.session.file import archive
+    from napari_embedding_game.session.run.replay import replay_frames, same
+
+    recorded = archive.recorded_map(options.session, options.map)
+    saved = finish(archive.with_data(recorded, options.session.parent))
+    assert saved.record is not None
+    assert saved.snapshot is not None
+    frames = replay_frames(saved.dataset.X, saved.record)
+    snapshot, interrupted = _play(frames, options.quiet)
+    if interrupted or snapshot is None:
+        _tell("Stopped before the end: nothing is compared.")
+        return INTERRUPTED
+    is_same = same(snapshot, saved.snapshot)
+    if out is not None:
+        _write_replayed(saved, saved.snapshot if is_same else snapshot, out)
     steered = len(saved.record.steered)
-    if as_json:
+    if options.json:
         _tell_json(
             {
                 "map": saved.title,
+                "map_hash": snapshot.map_hash,
                 "n_iter": snapshot.iteration,
                 "energy": snapshot.energy,
-                "map_hash": snapshot.map_hash,
                 "steered": steered,
                 "same": is_same,
                 "out": None if out is None else str(out),
             }
         )
-    elif not quiet:
+    elif not options.quiet:
         verdict = "the same map, bit for bit."
         if not is_same:
             verdict = "ANOTHER map than recorded."
-            if others := archive.other_versions(session):
+            if others := archive.other_versions(options.session):
                 verdict += f" The file was written by {', '.join(others)}."
-        typer.echo(
+        print(
             f"{saved.title}: {_state(snapshot)}, steered {steered} "
             f"time{'' if steered == 1 else 's'}: {verdict}"
         )
-    if not is_same:
-        raise typer.Exit(EXIT_DIFFERENT)
+    return 0 if is_same else DIFFERENT
 
 
 def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
@@ -768,91 +670,44 @@ def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
     )
 
 
-@app.command("map-onto")
-def map_onto(
-    reference: Annotated[
-        Path,
-        typer.Argument(
-            metavar="REFERENCE", help="Result (.h5ad) of `fit` or of the window."
-        ),
-    ],
-    source: Annotated[
-        Path, typer.Argument(metavar="NEW", help="New cells (.h5ad), with counts.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The new cells with their results (.h5ad)."),
-    ],
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--label",
-            help="Column of the reference to predict; repeat it for several. [the "
-            "clusters]",
-        ),
-    ] = None,
-    n_neighbors: Annotated[
-        int, typer.Option(min=1, help="Reference cells that vote on a label.")
-    ] = 15,
-    min_shared_genes: Annotated[
-        float, typer.Option(help="Share of the reference's genes that NEW needs.")
-    ] = 0.5,
-    unlike: Annotated[
-        float,
-        typer.Option(
-            help="Cells are unlike the reference where fewer than this share of its "
-            "own score as high."
-        ),
-    ] = 0.01,
-    correct_batch: Annotated[
-        bool,
-        typer.Option(
-            "--correct-batch",
-            help="Take away what NEW differs in from reference cells of the same kind.",
-        ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an existing OUT.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Place new cells on the map of REFERENCE, and predict their labels."""
-    with _plain_errors(as_json):
-        if out.suffix.lower() != ".h5ad":
-            raise DataError(f"{out.name} has to end in .h5ad.")
-        _check_out(source, out, force)
-        from napari_embedding_game.data.columns import KEY
-        from napari_embedding_game.data.export.atomic import whole_or_nothing
-        from napari_embedding_game.session.reference import mapping
-        from napari_embedding_game.session.reference.new_cells import read_cells
-        from napari_embedding_game.session.reference.reference_map import (
-            read_reference,
-        )
+# --- map-onto, notebook, warm-up --------------------------------------------------
 
-        known, cells = read_reference(reference), read_cells(source)
-        stages = mapping.map_cells(
-            known,
-            cells,
-            labels or [f"{KEY}_cluster"],
-            n_neighbors=n_neighbors,
-            min_shared_genes=min_shared_genes,
-            unlike=unlike,
-            correct_batch=correct_batch,
-        )
-        mapped = _finish_told(stages, quiet)
-        mapping.write_mapped(cells.adata, mapped, known.dataset.space)
-        with whole_or_nothing(out) as temporary:
-            cells.adata.write_h5ad(temporary, compression="gzip")
-    if as_json:
+
+def _map_onto(options: Options) -> int:
+    out, quiet = options.out, options.quiet
+    if out.suffix.lower() != ".h5ad":
+        raise DataError(f"{out.name} has to end in .h5ad.")
+    _check_out(options.source, out, options.force)
+    from napari_embedding_game.data.columns import KEY
+    from napari_embedding_game.data.export.atomic import whole_or_nothing
+    from napari_embedding_game.session.reference import mapping
+    from napari_embedding_game.session.reference.new_cells import read_cells
+    from napari_embedding_game.session.reference.reference_map import read_reference
+
+    known, cells = read_reference(options.reference), read_cells(options.source)
+    stages = mapping.map_cells(
+        known,
+        cells,
+        options.labels or [f"{KEY}_cluster"],
+        n_neighbors=options.n_neighbors,
+        min_shared_genes=options.min_shared_genes,
+        unlike=options.unlike,
+        correct_batch=options.correct_batch,
+    )
+    mapped = _finish_told(stages, quiet)
+    mapping.write_mapped(cells.adata, mapped, known.dataset.space)
+    with whole_or_nothing(out) as temporary:
+        cells.adata.write_h5ad(temporary, compression="gzip")
+    if options.json:
         _tell_json({"out": str(out), **mapped.facts})
     elif not quiet:
         for note in mapped.notes:
-            typer.echo(note, err=True)
-        typer.echo(
+            _tell(note)
+        print(
             f"{out}: {len(mapped.places):,} cells on the map of {known.name}, "
             f"{int(mapped.unlike.sum()):,} unlike it"
         )
+    return 0
 
 
 def _finish_told(stages: Stages[T], quiet: bool) -> T:
@@ -864,43 +719,23 @@ def _finish_told(stages: Stages[T], quiet: bool) -> T:
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
         if not quiet and stage.text != last:
-            typer.echo(stage.text, err=True)
+            _tell(stage.text)
         last = stage.text
 
 
-@app.command()
-def notebook(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT",
-            help="Session file (.zip) that the window saved.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT", help="Notebook (.ipynb), script (.py) or methods (.txt)."
-        ),
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an existing OUT.")
-    ] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write all that led to a map as code, which makes it again from the data."""
-    with _plain_errors():
-        from napari_embedding_game.data.export.writers import check_output
-        from napari_embedding_game.session.notebook.export import write_code
+def _notebook(options: Options) -> int:
+    from napari_embedding_game.data.export.writers import check_output
+    from napari_embedding_game.session.notebook.export import write_code
 
-        check_output(source if source.exists() else None, out)
-        if out.exists() and not force:
-            raise DataError(f"{out} exists: choose another name, or add --force.")
-        session = _session_of(source)
-        files = write_code(session, out)
-    if not quiet:
+    source, out = options.source, options.out
+    check_output(source if source.exists() else None, out)
+    if out.exists() and not options.force:
+        raise DataError(f"{out} exists: choose another name, or add --force.")
+    files = write_code(_session_of(source), out)
+    if not options.quiet:
         for file in files:
-            typer.echo(f"Written: {file}")
+            print(f"Written: {file}")
+    return 0
 
 
 def _session_of(source: Path) -> SavedSession:
@@ -913,11 +748,7 @@ def _session_of(source: Path) -> SavedSession:
     return session
 
 
-app.command()(_plain_errors()(reproduce))
-
-
-@app.command("warm-up", hidden=True)
-def warm_up() -> None:
+def _warm_up(options: Options) -> int:
     """Compile the numeric kernels now, so that the first run need not wait."""
     import numpy as np
 
@@ -935,11 +766,11 @@ def warm_up() -> None:
         for settings in _every_kind_of_run():
             EmbeddingGame(**as_parameters(settings), random_state=0).fit(X)
         EmbeddingGame(max_iter=3, random_state=0).fit(X).transform(X[:2] + 1)
+    return 0
 
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:
     from napari_embedding_game.core.energy.methods import METHODS
-    from napari_embedding_game.core.settings import optimizers
 
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
@@ -953,4 +784,4 @@ def _every_kind_of_run() -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,7 +13,6 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.starts import (
     STARTS,
     classical_layout,
-    start_names,
 )
 from napari_embedding_game.core.inspect.metrics import neighbor_recall
 from napari_embedding_game.papers import eigenmaps, linear
@@ -257,12 +256,3 @@ def test_a_sheet_is_unrolled(roll, name):
     layout = classical_layout(name, X, 2, n_neighbors=12)
     along = np.abs(np.corrcoef(layout.T, sheet[:, 0])[2, :2]).max()
     assert along > 0.9
-
-
-# --- Where they are offered
-
-
-def test_the_command_line_offers_every_start():
-    from napari_embedding_game import cli
-
-    assert {choice.value for choice in cli.Init} == set(start_names())

@@ -1,9 +1,7 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from napari_embedding_game.cli import app
 from napari_embedding_game.papers.reproductions.frame import (
     Check,
     Reproduction,
@@ -12,8 +10,9 @@ from napari_embedding_game.papers.reproductions.frame import (
 from napari_embedding_game.papers.reproductions.table import REPRODUCTIONS
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+@pytest.fixture
+def run(command_line):
+    return lambda *arguments: command_line("reproduce", *arguments)
 
 
 class Toy(Reproduction):
@@ -32,34 +31,34 @@ def toy(monkeypatch):
     monkeypatch.setitem(REPRODUCTIONS, "toy", Toy("toy", "A toy", "Paper", ""))
 
 
-def test_the_list_names_them_all(toy):
+def test_the_list_names_them_all(run, toy):
     result = run("--list")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(REPRODUCTIONS)
 
 
-def test_a_criterion_that_is_not_met_ends_with_1(toy, tmp_path):
+def test_a_criterion_that_is_not_met_ends_with_1(run, toy, tmp_path):
     result = run("toy", "--out", tmp_path, "--random-state", 3)
     assert result.exit_code == 1
     assert "NOT PASSED: a below 1 (3)" in result.stdout
     assert not json.loads((tmp_path / "toy" / "toy.json").read_text())["passed"]
 
 
-def test_quick_does_not_judge(toy, tmp_path):
+def test_quick_does_not_judge(run, toy, tmp_path):
     result = run("toy", "--out", tmp_path, "--quick")
     assert result.exit_code == 0
     assert "not judged: a below 1" in result.stdout
 
 
-def test_an_unknown_name_is_one_sentence(tmp_path):
+def test_an_unknown_name_is_one_sentence(run, tmp_path):
     result = run("nothing", "--out", tmp_path)
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: ")
     assert "fenchel-convergence" in result.stderr
 
 
-def test_an_interruption_keeps_what_is_done(toy, tmp_path, monkeypatch):
+def test_an_interruption_keeps_what_is_done(run, toy, tmp_path, monkeypatch):
     stopped = Toy("toy", "A toy", "interrupted", "")
     monkeypatch.setitem(REPRODUCTIONS, "toy", stopped)
     result = run("toy", "--out", tmp_path)

@@ -9,10 +9,8 @@ import scipy.sparse as sp
 from anndata import AnnData, read_h5ad
 from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
-from typer.testing import CliRunner
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.readers import read
@@ -24,6 +22,11 @@ from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
 SHORT = {"max_iter": 40, "n_landmarks": 20}
+
+
+@pytest.fixture
+def run(command_line):
+    return command_line
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +108,11 @@ def test_a_saved_map_opens_and_is_repeated_from_its_file(session, tmp_path):
 
 
 @pytest.mark.usefixtures("torch")  # the command tells of any error in a sentence
-def test_the_command_line_takes_them_too(path, tmp_path, session):
+def test_the_command_line_takes_them_too(run, path, tmp_path, session):
     out = tmp_path / "out.h5ad"
     arguments = ["fit", str(path), "--out", str(out), "--space", "distances"]
     arguments += ["--max-iter", "40", "--n-landmarks", "20", "--n-jobs", "1", "-q"]
-    told = CliRunner().invoke(app, arguments)
+    told = run(*arguments)
     assert told.exit_code == 0, told.output
     result = read_h5ad(out)
     np.testing.assert_array_equal(

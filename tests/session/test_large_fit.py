@@ -11,10 +11,8 @@ import pytest
 import zarr
 from anndata import AnnData
 from scipy.sparse import csr_matrix
-from typer.testing import CliRunner
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.new_rows.reference_sample import reference_rows
@@ -24,6 +22,11 @@ from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.session import large_fit
 
 N, RARE = 6_000, 12
+
+
+@pytest.fixture
+def run(command_line):
+    return command_line
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +115,11 @@ def test_a_row_is_drawn_by_its_sensitivity():
 
 
 def test_all_rows_are_placed_as_transform_places_them(
-    cells, file, small_chunks, tmp_path
+    run, cells, file, small_chunks, tmp_path
 ):
     out = tmp_path / "map.zarr"
     arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1 --json"
-    done = CliRunner().invoke(app, arguments.split())
+    done = run(*arguments.split())
     assert done.exit_code == 0, done.output
     found = zarr.open_group(str(out), mode="r")
     facts = dict(found.attrs["embedding_game"])
@@ -133,9 +136,9 @@ def test_all_rows_are_placed_as_transform_places_them(
     assert len(np.unique(clusters)) < len(np.unique(landmarks))
     for landmark in np.unique(landmarks):
         assert len(np.unique(clusters[landmarks == landmark])) == 1
-    again = CliRunner().invoke(app, arguments.split())
+    again = run(*arguments.split())
     assert (again.exit_code, "--force" in again.output) == (2, True)
-    forced = CliRunner().invoke(app, [*arguments.split(), "--force"])
+    forced = run(*arguments.split(), "--force")
     assert forced.exit_code == 0, forced.output
 
 
@@ -149,18 +152,20 @@ def test_all_rows_are_placed_as_transform_places_them(
         (["-o", "map.zarr", "--metric", "mahalanobis"], "under the distance"),
     ],
 )
-def test_what_cannot_be_done_in_parts_is_told(cells, tmp_path, monkeypatch, more, says):
+def test_what_cannot_be_done_in_parts_is_told(
+    run, cells, tmp_path, monkeypatch, more, says
+):
     monkeypatch.chdir(tmp_path)
     written(AnnData(cells[:50]), tmp_path / "cells.zarr")
-    done = CliRunner().invoke(app, ["fit", "cells.zarr", "--reference", "40", *more])
+    done = run("fit", "cells.zarr", "--reference", "40", *more)
     assert done.exit_code == 2
     assert says in done.output
     assert not (tmp_path / "map.zarr").exists()
 
 
-def test_a_scheduler_without_a_reference_is_told(tmp_path):
+def test_a_scheduler_without_a_reference_is_told(run, tmp_path):
     out = str(tmp_path / "map.h5ad")
-    done = CliRunner().invoke(app, ["fit", "x.zarr", "-o", out, "--scheduler", "a:1"])
+    done = run("fit", "x.zarr", "-o", out, "--scheduler", "a:1")
     assert (done.exit_code, "give both" in done.output) == (2, True)
 
 
@@ -219,7 +224,7 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         pass
 
 
-def test_counts_go_through_the_recipe_in_parts(tmp_path, monkeypatch):
+def test_counts_go_through_the_recipe_in_parts(run, tmp_path, monkeypatch):
     monkeypatch.setattr(lazy_recipe, "CHUNK", 100)
     rng = np.random.default_rng(0)
     rates = rng.gamma(2.0, 2.0, (3, 400))
@@ -230,7 +235,7 @@ def test_counts_go_through_the_recipe_in_parts(tmp_path, monkeypatch):
     path = written(adata, tmp_path / "counts.h5ad")
     out = tmp_path / "map.zarr"
     command = ["fit", str(path), "-o", str(out), "--recipe", "--reference", "200"]
-    done = CliRunner().invoke(app, [*command, "--max-iter", "60", "--quiet"])
+    done = run(*command, "--max-iter", "60", "--quiet")
     assert done.exit_code == 0, done.output
     group = zarr.open_group(str(out), mode="r")
     rows = group["row"][:]

@@ -1,0 +1,90 @@
+"""The command ``napari-embedding-game reproduce``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from napari_embedding_game.papers.reproductions.frame import Tell
+
+NOT_PASSED, INTERRUPTED = 1, 130
+"""Exit codes."""
+_VERDICTS = {True: "passed", False: "NOT PASSED", None: "not judged"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what can be written after the name of the command."""
+    parser.epilog = (
+        "Ends with code 0 where all criteria are met, else with 1. After an "
+        "interruption the same command goes on where it stopped."
+    )
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="Which one; see --list.")
+    add("--data", type=Path, help="Data file, or folder with the data files.")
+    add("-o", "--out", type=Path, default=Path("reproduced"), help="Folder of results.")
+    add("--quick", action="store_true", help="Small sizes, to see that it works.")
+    add("--random-state", type=int, default=0, help="Seed.")
+    add("--again", action="store_true", help="Compute finished parts once more.")
+    add("--list", action="store_true", help="Show what can be reproduced.")
+    add("-q", "--quiet", action="store_true", help="Tell nothing but errors.")
+    add("--json", action="store_true", help="Write NAME.json to stdout as well.")
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """Do what the command asks for, and return its exit code."""
+    from napari_embedding_game.papers.reproductions import frame, table
+
+    name, folder = options.name, options.out / (options.name or "")
+    if options.list or name is None:
+        width = max(map(len, table.REPRODUCTIONS))
+        for each in table.REPRODUCTIONS.values():
+            needs = f" Needs {each.data}." if each.data else ""
+            print(f"{each.name:<{width}}  {each.what} ({each.paper}).{needs}")
+        return 0
+    inputs = frame.Inputs(options.data, options.quick, options.random_state)
+    found = table.find(name)
+    try:
+        with _progress(options.quiet) as tell:
+            facts = frame.reproduce(
+                found, inputs, options.out, tell=tell, again=options.again
+            )
+    except KeyboardInterrupt:
+        print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
+        return INTERRUPTED
+    if options.json:
+        print(json.dumps(facts, indent=1))
+    elif not options.quiet:
+        for check in facts["checks"]:
+            verdict = _VERDICTS[check["passed"]]
+            print(f"{verdict}: {check['asked']} ({check['found']})")
+        print(f"{folder}: figure (.png), table (.md) and numbers (.json)")
+    return 0 if facts["passed"] else NOT_PASSED
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Tell]:
+    """Show a bar of the parts that are done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+        disable=quiet,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+
+        def tell(text: str, done: int, expected: int) -> None:
+            bar.update(task, description=text, completed=done, total=expected or None)
+
+        yield tell
