@@ -1,5 +1,6 @@
 """A map has the same bits whatever processor, library kernels and threads make it."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from napari_embedding_game.core import elementary
 from napari_embedding_game.core.energy import fourier
+from napari_embedding_game.core.estimator import EmbeddingGame
 
 PLAYER = Path(__file__).with_name("any_machine.py")
 OLD_LIBRARIES = {
@@ -47,6 +49,14 @@ def test_maps_are_the_same_on_other_processors():
     assert len(usual) == 3
     assert hashes(1, OLD_LIBRARIES) == usual
     assert hashes(4, OLD_PROCESSOR) == usual
+
+
+def test_the_hash_is_of_places_and_nearest_landmarks():
+    X = np.random.default_rng(0).random((60, 4))
+    model = EmbeddingGame(random_state=0, max_iter=3, n_neighbors=5).fit(X)
+    parts = model.embedding_.astype("<f4"), model.labels_.astype("<i4")
+    wanted = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    assert model.map_hash_ == wanted[:16]
 
 
 @pytest.mark.parametrize(
