@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot

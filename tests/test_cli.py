@@ -424,17 +424,17 @@ def test_wrong_arguments(run, arguments):
 
 
 def interrupt_after(monkeypatch, n_snapshots):
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.run import Run
 
-    whole = EmbeddingGame.iter_fit
+    whole, seen = Run.advance, []
 
-    def interrupted(self, X, *args):
-        for i, snapshot in enumerate(whole(self, X, *args)):
-            if i == n_snapshots:
-                raise KeyboardInterrupt
-            yield snapshot
+    def interrupted(self):
+        if len(seen) == n_snapshots:
+            raise KeyboardInterrupt
+        seen.append(whole(self))
+        return seen[-1]
 
-    monkeypatch.setattr(EmbeddingGame, "iter_fit", interrupted)
+    monkeypatch.setattr(Run, "advance", interrupted)
 
 
 def test_ctrl_c_keeps_the_last_layout(run, table, out, monkeypatch):

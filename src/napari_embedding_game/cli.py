@@ -298,7 +298,7 @@ def _fit(options: Options) -> int:
     game = EmbeddingGame(**as_parameters(chosen))
     if options.reference is not None:
         return _fit_large(game, lazy or (source.resolve(), space), options)
-    snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
+    snapshot, interrupted = _play(_snapshots(game, dataset.X), quiet)
     if snapshot is None:
         raise KeyboardInterrupt
     result = _result(game, dataset, snapshot, reading, interrupted)
@@ -382,7 +382,7 @@ def _fit_large(
         drawn = large_fit.draw_reference(
             rows, options.reference, game.random_state, run
         )
-        snapshot, interrupted = _play(game.iter_fit(rows.take(drawn)), quiet)
+        snapshot, interrupted = _play(_snapshots(game, rows.take(drawn)), quiet)
         if snapshot is None or interrupted:
             raise KeyboardInterrupt
         if not quiet:
@@ -466,6 +466,11 @@ def _check_out(source: Path, out: Path, force: bool) -> None:
     check_output(source if source.exists() else None, out)
     if out.exists() and not force:
         raise DataError(f"{out} exists: choose another name, or add --force.")
+
+
+def _snapshots(game: EmbeddingGame, X: Any) -> Iterator[Snapshot]:
+    """Search and play, once somebody iterates."""
+    yield from game.play(X)
 
 
 def _play(

@@ -11,7 +11,7 @@ from napari_embedding_game.core.dynamics.alarms import (
     far_alarm,
     occupancy,
 )
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import DivergenceError
 from napari_embedding_game.core.settings import Settings
 

@@ -208,24 +208,18 @@ def test_distances_below_single_precision_are_told(digits, metric):
         small(metric=metric).fit(digits[0][:100] * 1e-300)
 
 
-def test_iter_fit_ends_where_fit_ends(cloud):
+def test_a_run_ends_where_fit_ends(cloud):
     model = small()
-    snapshots = list(model.iter_fit(cloud))
+    run = model.play(cloud)
+    snapshots = list(run)
     assert snapshots[0].iteration == 0
     assert snapshots[-1].finished
     whole = small().fit(cloud)
     np.testing.assert_array_equal(model.embedding_, whole.embedding_)
     np.testing.assert_array_equal(model.pressure_, whole.pressure_)
+    np.testing.assert_array_equal(model.labels_, whole.labels_)
     assert model.energy_ == whole.energy_
-
-
-def test_iter_fit_left_early_keeps_the_last_snapshot(cloud):
-    model = small()
-    snapshots = model.iter_fit(cloud)
-    last = next(snapshots)
-    snapshots.close()
-    np.testing.assert_array_equal(model.embedding_, last.embedding)
-    assert model.n_iter_ == 0
+    assert list(run) == []
 
 
 def test_pickles_clones_and_pipelines(cloud):
@@ -401,38 +395,20 @@ def test_the_example_of_the_docstring():
 # Steering, as it is recorded in the window
 
 
-def steered_by_hand(cloud, stops, changes, end):
-    """The last snapshot of a game that is steered through the driver."""
-    from napari_embedding_game.core import pipeline
-
-    model = small(n_neighbors=15)
-    start, settings = model._start(), model._settings(len(cloud))
-    X = np.asarray(cloud)
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    playing = pipeline.begin(
-        edges,
-        layout,
-        start,
-        settings,
-        frame_iterations=lambda done: min(s - done for s in stops if s > done),
-    )
-    snapshot = next(playing)
-    while snapshot.iteration < end:
-        sent = changes.get(snapshot.iteration)
-        snapshot = next(playing) if sent is None else playing.send(sent)
-    return snapshot
-
-
-def test_a_steered_fit_is_the_steered_game(cloud):
-    sent = {
-        10: small(repulsion=600.0)._settings(120),
-        20: small(repulsion=600.0, n_landmarks=6)._settings(120),
-    }
-    shown = steered_by_hand(cloud, [10, 20, 35], sent, 35)
+def test_a_steered_fit_is_the_steered_run(cloud):
     steering = [(10, {"repulsion": 600.0}), (20, {"n_landmarks": 6})]
     model = small().fit(cloud, steering=steering, stop_at=35)
-    np.testing.assert_array_equal(model.embedding_, shown.embedding)
-    np.testing.assert_array_equal(model.landmarks_, shown.landmarks)
+    shown = small()
+    run = shown.play(cloud)
+    run._until_next = lambda done: 5
+    for snapshot in run:
+        for iteration, changed in steering:
+            if snapshot.iteration == iteration:
+                run.set(**changed)
+        if snapshot.iteration == 35:
+            break
+    np.testing.assert_array_equal(model.embedding_, shown.embedding_)
+    np.testing.assert_array_equal(model.landmarks_, shown.landmarks_)
     assert len(model.landmarks_) == 6
     assert not np.array_equal(model.embedding_, small().fit(cloud).embedding_)
     assert model.get_params()["n_landmarks"] == 10  # what was asked for

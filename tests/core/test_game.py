@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core.dynamics import driver as driver_module
 from napari_embedding_game.core.dynamics import game as game_module
-from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.dynamics import play as play_module
 from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.play import play, resolve_device
 from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
@@ -22,7 +22,7 @@ SHORT = Settings(repulsion=300.0, max_iter=60, n_landmarks=20)
 @pytest.fixture(autouse=True)
 def patient_frames(monkeypatch):
     """Only ``frame_iterations`` ends a frame, however busy the machine is."""
-    monkeypatch.setattr(driver_module, "FRAME_SECONDS", 60.0)
+    monkeypatch.setattr(play_module, "FRAME_SECONDS", 60.0)
 
 
 def steered(settings, **changes):
@@ -69,7 +69,7 @@ def test_it_plays_its_iterations_says_so_and_ends(problem):
 
 
 def test_a_frame_is_short_even_when_the_game_is_long(problem, monkeypatch):
-    monkeypatch.setattr(driver_module, "FRAME_SECONDS", 0.0)
+    monkeypatch.setattr(play_module, "FRAME_SECONDS", 0.0)
     game = game_of(problem, frame_iterations=None)
     assert [next(game).iteration for _ in range(4)] == [0, 1, 2, 3]
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics.hand_forces import (
+from napari_embedding_game.core.dynamics.hand import (
     FASTEST,
     STIFFNESS,
     AppliedForces,

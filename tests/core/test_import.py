@@ -17,7 +17,7 @@ def loaded_by(code):
 def test_importing_the_package_loads_nothing_heavy():
     assert loaded_by("import napari_embedding_game") == set()
     assert loaded_by("import napari_embedding_game.core") == set()
-    assert loaded_by("from napari_embedding_game.core import types, errors") == set()
+    assert loaded_by("from napari_embedding_game.core import snapshot, errors") == set()
 
 
 def test_importing_the_estimator_loads_neither_torch_nor_a_window():
@@ -27,7 +27,7 @@ def test_importing_the_estimator_loads_neither_torch_nor_a_window():
 def test_the_whole_engine_knows_no_window():
     engine = (
         "estimator",
-        "dynamics.driver",
+        "dynamics.play",
         "graph.neighbors",
         "graph.start",
         "inspect.metrics",

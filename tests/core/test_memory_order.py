@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.dynamics import memory_order as module
-from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy import mesh as mesh_module
 from napari_embedding_game.core.energy import objective, torch_mesh
 from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh, make_grid

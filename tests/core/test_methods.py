@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core import settings as choices
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,

@@ -266,7 +266,8 @@ def test_a_number_of_clusters_that_is_none_is_refused(cloud):
 def test_an_array_is_a_start(cloud):
     start = np.random.default_rng(1).normal(size=(140, 2))
     model = small(init=start)
-    first = next(model.iter_fit(cloud))
+    first = next(iter(run := model.play(cloud)))
+    run.stop()
     np.testing.assert_array_equal(first.embedding, start.astype(np.float32))
     again = clone(model).fit(cloud)
     np.testing.assert_array_equal(
@@ -292,7 +293,8 @@ def test_an_array_that_is_no_start_is_told(cloud, init, says):
 def test_a_warm_start_goes_on_from_the_last_map(cloud):
     model = small(warm_start=True).fit(cloud)
     before = model.embedding_
-    first = next(model.iter_fit(cloud))
+    first = next(iter(run := model.play(cloud)))
+    run.stop()
     np.testing.assert_array_equal(first.embedding, before)
     with pytest.raises(InputError, match="from a map of 140 rows"):
         model.fit(cloud[:100])

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, resolve_schedule
+from napari_embedding_game.core.dynamics.optimizer import PlayerRMS
+from napari_embedding_game.core.dynamics.play import play
+from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.settings import Settings

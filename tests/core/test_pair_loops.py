@@ -1,6 +1,6 @@
 import numpy as np
 
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.settings import Settings

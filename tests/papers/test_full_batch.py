@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics.driver import FITTING
+from napari_embedding_game.core.dynamics.play import FITTING
 from napari_embedding_game.core.energy.mesh import WIDEST
 from napari_embedding_game.core.energy.methods import METHODS, OPTIMIZERS
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
@@ -193,15 +193,17 @@ def test_maps_of_one_and_three_dimensions(d):
 
 
 def test_which_optimisers_a_method_takes():
-    everything = "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
-    assert optimizers("ee") == optimizers("ssne") == everything
+    stepped = "optimistic", "adaptive_rates"
+    minimizers = "spectral_direction", "lbfgs", "homotopy", "pressured_points"
+    assert optimizers("ee") == optimizers("ssne") == ("game", *minimizers, *stepped)
     assert optimizers("tsne") == optimizers("game")
     assert "homotopy" not in optimizers("tsne")
-    assert optimizers("two_kernel_lle") == ("game", "lbfgs")
-    assert optimizers("game", "lle") == optimizers("ee", "lle") == ("game", "lbfgs")
+    assert optimizers("two_kernel_lle") == ("game", "lbfgs", *stepped)
+    pushed = ("game", "lbfgs", *stepped)
+    assert optimizers("game", "lle") == optimizers("ee", "lle") == pushed
     assert optimizers("two_kernel_lle", "uniform") == optimizers("game")
-    for method in ("umap", "pca"):
-        assert optimizers(method) == ("game",)
+    assert optimizers("umap") == ("game", *stepped)
+    assert optimizers("pca") == ("game",)
     assert choose("ee", None, "lbfgs")[1] == choose("ee", "exact", "lbfgs")[1]
     assert choose("ee", None, "lbfgs")[1] == "exact"
 
@@ -265,7 +267,7 @@ ON_GRID = [
     (method, optimizer)
     for method in ("game", "ee", "ssne", "tsne")
     for optimizer in optimizers(method)[1:]
-    if "mesh" in approximations(method, optimizer)
+    if approximations(method, optimizer) == ("exact", "mesh")
 ]
 
 

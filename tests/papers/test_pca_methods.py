@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges

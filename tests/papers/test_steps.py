@@ -6,8 +6,8 @@ import torch
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.core.dynamics import driver
-from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics import play as play_module
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
@@ -53,7 +53,7 @@ def test_a_rate_of_0_stays_0(blobs):
 @pytest.mark.parametrize("optimizer", ["adaptive_rates", "optimistic"])
 def test_neither_threads_nor_frames_change_a_bit(blobs, monkeypatch, optimizer):
     monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
-    monkeypatch.setattr(driver, "FRAME_SECONDS", 60.0)
+    monkeypatch.setattr(play_module, "FRAME_SECONDS", 60.0)
     one = last_of(blobs, 1, 1, optimizer=optimizer, max_iter=40)
     two = last_of(blobs, 2, optimizer=optimizer, max_iter=40)
     plain = last_of(blobs, max_iter=40)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics import driver
+from napari_embedding_game.core.dynamics import play as play_module
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
@@ -85,7 +85,7 @@ def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters)
     )
     found = []
     for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
-        monkeypatch.setattr(driver, "FRAME_SECONDS", seconds)
+        monkeypatch.setattr(play_module, "FRAME_SECONDS", seconds)
         monkeypatch.setattr(_Regroup, "SHARE", share)
         session = Session(Paced(frame), UNPACED)
         session.load(rows)

@@ -55,7 +55,7 @@ def steer(**changes):
 )
 def test_steered_and_played_on(acts):
     run, last = played(acts)
-    assert len(run.steered) == len(acts)
+    assert len(run.played.steered) == len(acts)
     again = replay(X, record(run, last))
     assert same(again, last)
     assert again.n_iter == last.n_iter
@@ -118,13 +118,13 @@ def test_paused_stepped_and_stopped_in_the_middle():
     thread.join(60)
     last = shown[-1]
     assert not last.finished
-    assert [iteration for iteration, _ in run.steered] == [shown[2].iteration]
+    assert [iteration for iteration, _ in run.played.steered] == [shown[2].iteration]
     assert same(replay(X, record(run, last)), last)
 
 
 def test_settings_not_yet_played_with_are_not_recorded():
     run, _ = played({120: steer(repulsion=50.0)})
-    taken_up = run.steered[0][0]
+    taken_up = run.played.steered[0][0]
     before = replay(X, RunRecord(start=START, game=GAME, steered=(), n_iter=taken_up))
     assert record(run, before).steered == ()
     assert same(replay(X, record(run, before)), before)

@@ -105,7 +105,7 @@ def test_steering_after_the_end_plays_on(drive, engine):
     one.run.steer(stronger)
     one.wait_for(70)
     assert engine.games[-1] == stronger
-    assert one.run.steered == [(50, stronger)]
+    assert one.run.played.steered == [(50, stronger)]
     assert one.stays_at(70)
 
 
@@ -128,7 +128,7 @@ def test_what_is_changed_during_preparation_holds_from_the_beginning(drive, engi
     engine.gate.set()
     one.wait_for(50)
     assert engine.games[0].repulsion == 42.0
-    assert one.run.steered == []
+    assert one.run.played.steered == []
 
 
 def test_pause_holds_step_plays_one_frame_resume_goes_on(drive, engine):

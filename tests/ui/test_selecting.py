@@ -642,7 +642,7 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     session.selection.select_points(np.arange(5))
     QTest.mouseClick(hand.buttons["hold"].native, Qt.MouseButton.LeftButton)
     assert hand.told.text() == "By hand: 5 points held."
-    qtbot.waitUntil(lambda: len(session.run.forced) == 1)
+    qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
     assert not hand.buttons["hold"].enabled
     QTest.mouseClick(hand.buttons["let go"].native, Qt.MouseButton.LeftButton)

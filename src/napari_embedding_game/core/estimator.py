@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from types import FrameType
@@ -38,10 +39,13 @@ from napari_embedding_game.core.settings import (
     resolve,
     settled,
 )
-from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot, Steer
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.dynamics.play import Playing
+    from napari_embedding_game.core.graph.affinities import Edges
     from napari_embedding_game.core.new_rows.fitted_map import FittedMap
+    from napari_embedding_game.core.run import Run
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
@@ -253,15 +257,20 @@ class EmbeddingGame(
         X: Any,
         y: Any = None,
         *,
+        verbose: bool = False,
         steering: Steering = (),
         stop_at: int | None = None,
     ) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
 
+        Ctrl-C ends it early, and the map of that moment is the fit.
+
         Parameters
         ----------
         X : (N, D) array or sparse matrix
         y : ignored
+        verbose : bool, default=False
+            Whether a line tells how far it has come.
         steering : sequence of (iteration, dict of parameters), optional
             What changes on the way, as with the sliders of the window:
             ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]`` plays with
@@ -284,14 +293,50 @@ class EmbeddingGame(
         -----
         EmbeddingWarning
             There is a map, but it says little about the data: the points have
-            collapsed, have run far off, or were still moving.
+            collapsed, have run far off, or were still moving.  Or it was ended early.
         """
-        for snapshot in self._snapshots(X, False, steering, stop_at):
-            last = snapshot
-        self._keep(last)
-        if last.warning:
-            _warn(last.warning, EmbeddingWarning)
+        tell = _Line(verbose)
+        tell.write("Finding neighbours")
+        run = self._play(X, steering, stop_at)
+        try:
+            for snapshot in run:
+                tell.progress(snapshot)
+        except KeyboardInterrupt:
+            if run.snapshot is None:
+                raise
+            _warn(
+                f"Ended early, after {run.snapshot.iteration:,} iterations: this is "
+                "the map of that moment. Fit with warm_start=True to go on from it.",
+                EmbeddingWarning,
+            )
+            return self
+        finally:
+            tell.end()
+        if run.script:
+            raise InputError(
+                f"The run ends after {snapshot.iteration} iterations, before the "
+                f"steering at {max(run.script)}: give max_iter, or steer earlier."
+            )
+        if snapshot.warning:
+            _warn(snapshot.warning, EmbeddingWarning)
         return self
+
+    def play(self, X: Any) -> Run:
+        """Begin a fit that is watched and steered; it is played while it is iterated.
+
+        ::
+
+            run = EmbeddingGame().play(X)
+            for snapshot in run:
+                draw(snapshot.embedding)
+                run.set(repulsion=700)
+
+        At the end of the schedule, where the iteration is left early, or after
+        ``run.stop()`` the last snapshot is the fit: what :meth:`fit` sets is set.  What
+        it warns of is told by ``warning`` of the snapshots.  For ``X`` and what is
+        raised see :meth:`fit`.
+        """
+        return self._play(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
         """Return the map of ``X``, (N, d) float32; see :meth:`fit`."""
@@ -387,115 +432,95 @@ class EmbeddingGame(
             NaN, infinities, or text where numbers belong.
         """
         with interrupt_waits():
-            from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
 
         X = self._as_rows(X, ensure_min_samples=2)
-        n_rows = X.shape[0]
-        points = _as_layout(embedding, (n_rows, self.n_components))
-        start, settings = self._start(), self._settings(n_rows)
-        pipeline.check(X, start, settings)
-        start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
-        graph = pipeline.neighbors(X, start)
-        weighted, _ = pipeline.place(graph, X, start, points)
-        self.random_state_ = start.random_state
-        self.repulsion_ = repulsion_of(settings)
-        self.affinity_ = start.affinity
-        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_ = weighted.isolation
-        self.affinity_matrix_ = weighted.matrix()
-        self.embedding_ = points
-        self.landmarks_ = _as_landmarks(landmarks, self.n_components)
-        nearest = nearest_landmark(
-            points, self.landmarks_, np.ones(len(self.landmarks_), bool)
-        )
-        self.landmark_clusters_ = self._merged(nearest, len(self.landmarks_))
-        self.labels_ = self.landmark_clusters_[nearest]
-        self._fitted = replace(
-            pipeline.fitted(X, graph, weighted, start, settings),
-            points=points,
-            landmarks=self.landmarks_,
-        )
+        points = _as_layout(embedding, (X.shape[0], self.n_components))
+        held = _as_landmarks(landmarks, self.n_components)
+        self._prepare(X, self._start(), self._settings(X.shape[0]), points)
+        nearest = nearest_landmark(points, held, np.ones(len(held), bool))
+        self._take(points, held, nearest)
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
         """Return the cluster of each row of ``X``, (N,) int32; see :meth:`fit`."""
         return self.fit(X).labels_
 
-    def iter_fit(self, X: Any) -> Iterator[Snapshot]:
-        """Yield snapshots while the map forms; each is also kept as the result.
-
-        Stop iterating at any time: the attributes hold the last snapshot.  What
-        :meth:`fit` warns of is told by ``warning`` of the snapshots.
-        """
-        for snapshot in self._snapshots(X, True):
-            self._keep(snapshot)
-            yield snapshot
-            if snapshot.finished:
-                return
-
-    def _snapshots(
-        self,
-        X: Any,
-        diagnose: bool,
-        steering: Steering = (),
-        stop_at: int | None = None,
-    ) -> Iterator[Snapshot]:
+    def _play(
+        self, X: Any, steering: Steering | None = None, stop_at: int | None = None
+    ) -> Run:
+        """Begin a run that is watched, or that is steered as given, without a look."""
         with interrupt_waits():
             import torch  # noqa: F401  (half of it could not be imported again)
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
+            from napari_embedding_game.core.run import Run
 
         X = self._as_rows(X, ensure_min_samples=2)
-        n_rows = X.shape[0]
-        start, settings = self._start(), self._settings(n_rows)
-        layout = self._given_layout(n_rows)
         optional(whole, "n_clusters", self.n_clusters, 1)
         optional(whole, "stop_at", stop_at, 1)
-        changes = self._changes(steering, n_rows)
-        if changes and stop_at is not None and stop_at <= max(changes):
-            raise InputError(
-                f"steering goes on after stop_at={stop_at}: leave out what comes later."
+        start, first = self._start(), self._settings(X.shape[0])
+        told: dict[str, Any] = {}
+
+        def changed(parameters: Mapping[str, Any]) -> Settings:
+            unknown = sorted(set(parameters) - set(STEERABLE))
+            if unknown:
+                raise InputError(
+                    f"{unknown[0]} cannot be changed on the way: steering takes "
+                    f"{', '.join(STEERABLE)}."
+                )
+            new = self._settings(X.shape[0], **(told | dict(parameters)))
+            pipeline.check_change(X, start, first, new)
+            told.update(parameters)
+            return new
+
+        script = _as_script(steering or (), changed, stop_at)
+        layout = self._given_layout(X.shape[0])
+        start, edges, layout = self._prepare(X, start, first, layout)
+
+        def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
+            return pipeline.begin(
+                edges,
+                layout,
+                start,
+                settings,
+                diagnose=steering is None,
+                frame_iterations=frames,
             )
+
+        return Run(
+            begin,
+            first,
+            changed=changed,
+            keep=self._keep,
+            script={iteration: Steer(game=game) for iteration, game in script.items()},
+            stop_at=stop_at,
+        )
+
+    def _prepare(
+        self,
+        X: Any,
+        start: Settings,
+        settings: Settings,
+        layout: NDArray[np.float32] | None,
+    ) -> tuple[Settings, Edges, NDArray[np.float32]]:
+        """Find the neighbours, and keep what is known of the rows before they move."""
+        from napari_embedding_game.core import pipeline
+
         if layout is not None:
             start = replace(start, init="random")
         pipeline.check(X, start, settings)
-        start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
+        start = replace(start, n_neighbors=self._n_neighbors(start, X.shape[0]))
+        graph = pipeline.neighbors(X, start)
+        edges, placed = pipeline.place(graph, X, start, layout)
         self.random_state_ = start.random_state
         self.repulsion_ = repulsion_of(settings)
         self.affinity_ = start.affinity
-        graph = pipeline.neighbors(X, start)
-        weighted, layout = pipeline.place(graph, X, start, layout)
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_ = weighted.isolation
-        self.affinity_matrix_ = weighted.matrix()
-        self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
-        stops = [*changes, *([] if stop_at is None else [stop_at])]
-        playing = pipeline.begin(
-            weighted,
-            layout,
-            start,
-            settings,
-            diagnose=diagnose,
-            frame_iterations=lambda done: _until_next(stops, done),
-            stop_at=stop_at,
-        )
-        yield from _steered(playing, changes, stop_at)
-
-    def _changes(self, steering: Steering, n_rows: int) -> dict[int, Settings]:
-        """Return all settings after each change, by the iteration it comes at."""
-        changes: dict[int, Settings] = {}
-        changed: dict[str, Any] = {}
-        for step in steering:
-            iteration, new = _as_step(step)
-            if changes and iteration <= max(changes):
-                raise InputError(
-                    f"steering must have growing iterations, not {iteration} after "
-                    f"{max(changes)}."
-                )
-            changed |= new
-            changes[iteration] = self._settings(n_rows, **changed)
-        return changes
+        self.isolation_ = edges.isolation
+        self.affinity_matrix_ = edges.matrix()
+        self._fitted = pipeline.fitted(X, graph, edges, start, settings)
+        return start, edges, placed
 
     def _start(self) -> Settings:
         """Return what a run is built from, in the types that the engine takes."""
@@ -593,18 +618,24 @@ class EmbeddingGame(
         return int(drawing.randint(2**31 - 1))
 
     def _keep(self, snapshot: Snapshot) -> None:
-        self.embedding_ = snapshot.embedding
-        self.landmarks_ = snapshot.landmarks
-        self.landmark_clusters_ = self._merged(snapshot.labels, len(snapshot.landmarks))
-        self.labels_ = self.landmark_clusters_[snapshot.labels]
+        self._take(snapshot.embedding, snapshot.landmarks, snapshot.labels)
         self.pressure_ = snapshot.pressure
         self.stretch_ = snapshot.stretch
         self.energy_ = snapshot.energy
-        self.map_hash_ = snapshot.map_hash
         self.n_iter_ = snapshot.iteration
-        self._fitted = replace(
-            self._fitted, points=snapshot.embedding, landmarks=snapshot.landmarks
-        )
+        self.map_hash_ = snapshot.map_hash
+
+    def _take(
+        self,
+        points: NDArray[np.float32],
+        landmarks: NDArray[np.float32],
+        nearest: NDArray[np.int32],
+    ) -> None:
+        """Keep a map and its clusters; ``nearest``: the landmark of each row."""
+        self.embedding_, self.landmarks_ = points, landmarks
+        self.landmark_clusters_ = self._merged(nearest, len(landmarks))
+        self.labels_ = self.landmark_clusters_[nearest]
+        self._fitted = replace(self._fitted, points=points, landmarks=landmarks)
 
     def _merged(self, labels: NDArray[np.int32], n_landmarks: int) -> NDArray[np.int32]:
         """Return the cluster of each landmark, (L,), by the landmark of each row."""
@@ -635,49 +666,58 @@ class EmbeddingGame(
         return tags
 
 
-def _as_step(step: Any) -> tuple[int, Mapping[str, Any]]:
-    try:
-        iteration, changed = step
-        names = set(changed)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            "steering must be pairs of an iteration and a dict of parameters, such as "
-            f'(120, {{"repulsion": 700}}), not {shown(step)}.'
-        ) from error
-    unknown = names - set(STEERABLE)
-    if unknown:
-        raise InputError(
-            f"{sorted(map(str, unknown))[0]} cannot be changed on the way: steering "
-            f"takes {', '.join(STEERABLE)}."
-        )
-    return whole("iteration of steering", iteration, 0), changed
+def _as_script(
+    steering: Steering, changed: Callable[..., Settings], stop_at: int | None
+) -> dict[int, Settings]:
+    """Return the settings after each change, by the iteration it comes at."""
+    script: dict[int, Settings] = {}
+    for step in steering:
+        try:
+            iteration, parameters = step
+            parameters = dict(parameters)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "steering must be pairs of an iteration and a dict of parameters, such "
+                f'as (120, {{"repulsion": 700}}), not {shown(step)}.'
+            ) from error
+        iteration = whole("iteration of steering", iteration, 0)
+        last = max(script, default=-1)
+        if iteration <= last:
+            raise InputError(
+                f"steering must have growing iterations, not {iteration} after {last}."
+            )
+        if stop_at is not None and iteration >= stop_at:
+            raise InputError(
+                f"steering goes on after stop_at={stop_at}: leave out what comes later."
+            )
+        script[iteration] = changed(parameters)
+    return script
 
 
-def _until_next(stops: list[int], done: int) -> int:
-    """Return how many iterations may follow until the next of some; 0: any."""
-    return min((stop - done for stop in stops if stop > done), default=0)
+class _Line:
+    """A line on the terminal, or below a cell of a notebook, that is written over."""
 
+    def __init__(self, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._begun = 0.0
 
-def _steered(
-    playing: Generator[Snapshot, Any, None],
-    changes: Mapping[int, Settings],
-    stop_at: int | None,
-) -> Iterator[Snapshot]:
-    """Yield the snapshots of a game that is sent its changes, to its end."""
-    last_change = max(changes, default=-1)
-    snapshot = next(playing)
-    yield snapshot
-    while snapshot.iteration != stop_at:
-        settings = changes.get(snapshot.iteration)
-        if settings is None and snapshot.finished:
-            if last_change > snapshot.iteration:
-                raise InputError(
-                    f"The run ends after {snapshot.iteration} iterations, before the "
-                    f"steering at {last_change}: give max_iter, or steer earlier."
-                )
+    def write(self, text: str) -> None:
+        if self._is_shown:
+            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+
+    def progress(self, snapshot: Snapshot) -> None:
+        now = time.perf_counter()
+        if not snapshot.iteration:
+            self._begun = now
             return
-        snapshot = next(playing) if settings is None else playing.send(settings)
-        yield snapshot
+        left = snapshot.n_iter - snapshot.iteration
+        seconds = (now - self._begun) * left / snapshot.iteration
+        of = f" of {snapshot.n_iter:,}, {seconds:.0f} s left" if left > 0 else ""
+        self.write(f"{snapshot.iteration:,} iterations{of}")
+
+    def end(self) -> None:
+        if self._is_shown:
+            print(file=sys.stderr)
 
 
 def _is_name(init: Any) -> bool:

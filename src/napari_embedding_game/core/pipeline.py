@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.dynamics.play import play, resolve_device
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
@@ -31,11 +31,13 @@ from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.settings import (
+    NO_CHANGE,
     Settings,
     check_affinity,
     check_goes_on,
     check_size,
     choose,
+    maker,
     n_searched,
     repulsion_of,
     starting,
@@ -55,6 +57,13 @@ def check(X: Any, start: Settings, settings: Settings) -> None:
     if start.init in STARTS:
         check_fits(start.init, X)
     check_size(settings, X.shape[0], start.n_components)
+
+
+def check_change(X: Any, start: Settings, before: Settings, after: Settings) -> None:
+    """Raise InputError where a run that began with ``before`` cannot go on so."""
+    check(X, start, after)
+    if maker(after) is not maker(before):
+        raise InputError(NO_CHANGE)
 
 
 def _check_without_rows(distances: Any, start: Settings) -> None:
@@ -133,9 +142,8 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
     warm_start: WarmStart | None = None,
-    stop_at: int | None = None,
 ) -> Generator[Snapshot, Settings | Steer | None, None]:
-    """Begin the game; see :func:`~.driver.play` for what it takes and yields.
+    """Begin the game; see :func:`~.play.play` for what it takes and yields.
 
     Raises
     ------
@@ -156,7 +164,6 @@ def begin(
         diagnose=diagnose,
         frame_iterations=frame_iterations,
         warm_start=warm_start,
-        stop_at=stop_at,
     )
 
 

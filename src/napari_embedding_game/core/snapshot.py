@@ -128,6 +128,8 @@ class Steer:
 
     game: Settings | None = None
     forces: HandForces | None = None
+    look: bool = False
+    """Whether nothing moves and the next snapshot has all of this moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

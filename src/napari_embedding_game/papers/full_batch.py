@@ -29,7 +29,6 @@ from napari_embedding_game.core.dynamics.state import (
     Layouts,
     Problem,
     State,
-    in_the_plane,
 )
 from napari_embedding_game.core.energy.mesh import is_far_from_edge
 from napari_embedding_game.core.energy.objective import Objective, make_objective
@@ -56,7 +55,7 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
         The settings do not go together, or the points are too many.
     """
     settings.validate()
-    check_size(settings, *problem.layout.shape)
+    check_size(settings, len(problem.layout), problem.n_components)
     method, found_by = choose(
         settings.method, settings.approximation, settings.optimizer
     )
@@ -72,7 +71,7 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
     most = settings.max_iter or MAX_ITER
     if settings.optimizer == "homotopy" and settings.max_iter is None:
         most = MAX_ITER * N_STEPS  # each of its minimisations has that limit
-    y = start_of(objective, in_the_plane(problem.layout))
+    y = start_of(objective, problem.layout)
     steps = _WAYS[settings.optimizer](objective, y, most, found_by == "mesh", problem)
     return Layouts(
         _states(steps, most, found_by == "mesh"),

@@ -33,15 +33,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.dynamics.state import (
     Layouts,
     Problem,
     State,
-    as_points,
+    in_the_plane,
 )
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
@@ -244,7 +245,7 @@ def layouts(
         rank = min(low_rank, *rows.shape)
         rows = low_rank_rows(rows, rank, np.random.default_rng(seed))
     most = resolve_schedule(settings).n_iter
-    states = _states(rows, problem.layout, most, seed)
+    states = _states(rows, problem.layout[:, : problem.n_components], most, seed)
     return Layouts(
         states, way_back="choose another start or method", shows_every_step=True
     )
@@ -276,7 +277,7 @@ def _states(
         yield State(
             iteration,
             iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
-            as_points((unit * y).astype(np.float32)),
+            torch.from_numpy(in_the_plane((unit * y).astype(np.float32))),
             energy=energy,
             warning="" if has_settled or not is_last else _unsettled(most),
         )

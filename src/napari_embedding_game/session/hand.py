@@ -246,7 +246,7 @@ class Hand:
         self._session.mark(label)
         self._set(replace(self.forces, landmarks=holds))
         game = self._session.set_n_landmarks(n_landmarks)
-        run.force(replace(self.forces, edits=(edit,)), game)
+        run.steer(game, replace(self.forces, edits=(edit,)))
 
     def _with_landmarks(self, number: int, *holds: LandmarkHold) -> HandForces:
         others = (h for h in self.forces.landmarks if h.number != number)
@@ -259,7 +259,7 @@ class Hand:
             forces, run = replace(self.forces, landmarks=()), self._session.run
             self._set(forces)
             if run is not None and self._session.plays(run):
-                run.force(forces)
+                run.steer(forces=forces)
 
     # Chosen points
 
@@ -442,7 +442,7 @@ class Hand:
 
     def _tell(self, run: Run, forces: HandForces) -> None:
         self._set(forces)
-        run.force(forces)
+        run.steer(forces=forces)
 
     def _set(self, forces: HandForces) -> None:
         if forces is not self.forces or self._refusal:

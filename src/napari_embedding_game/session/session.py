@@ -441,7 +441,7 @@ class Session:
         if not is_played(self.run.game):
             self.hand.clear()
         elif warm is not None and self.hand.forces:
-            self.run.force(self.hand.forces)
+            self.run.steer(forces=self.hand.forces)
         if warm is None:  # else clusters keep their numbers
             self.clusters.begin_run()
         self._tell_run()

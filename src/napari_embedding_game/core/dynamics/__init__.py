@@ -1,1 +1,1 @@
-"""How the points move: one driver, and the dynamics that it drives."""
+"""How the points move: the game, and how it is played and steered."""

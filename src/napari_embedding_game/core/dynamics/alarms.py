@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.landmark_cover import (
     bound_share,

@@ -1,9 +1,8 @@
 """The order in which a game keeps its points.
 
-An iteration reads the place of every neighbour of every point.  In the order of
-the data these lie anywhere; with points that are near on the start layout beside
-one another most of them are in the processor's nearest memory, and a
-layout is made a tenth quicker (``benchmarks/layout_speed.py``, b9dd4b2).
+An iteration reads the place of every neighbour of every point.  With points that are
+near on the start layout beside one another most of them are in the processor's nearest
+memory, and a layout is made a tenth quicker (``benchmarks/layout_speed.py``, b9dd4b2).
 """
 
 from __future__ import annotations

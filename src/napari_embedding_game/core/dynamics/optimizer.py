@@ -1,11 +1,10 @@
-"""How a player moves, and how fast over the length of a game."""
+"""How a player moves."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,7 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics import update_loops
-from napari_embedding_game.core.elementary import cos, exp
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.settings import (
-    ScheduleName,
-    Settings,
-    choose,
-)
 from napari_embedding_game.core.threads import run_blocks
 
 _COMPILED = (torch.float32, torch.float64)
@@ -40,9 +33,7 @@ class PlayerRMS(torch.optim.Optimizer):
     time (diagonal preconditioning).
 
     The division makes learning rates of both players comparable: ``lr`` is the
-    root mean square length of a step per coordinate, in units of the map.  A map of
-    one dimension is played in the plane: its second column, of zeros, counts too, so
-    that its steps are sqrt(2) times as long.
+    root mean square length of a step per coordinate, in units of the map.
 
     Rows of floats in the processor's memory are moved in place by one compiled loop
     (:mod:`update_loops`), on ``n_jobs`` threads; whatever else by torch.
@@ -152,80 +143,3 @@ def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
     rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
     divided: Tensor = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
     return divided
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Iterations, rates, and how they change over a game.
-
-    ``rate`` and ``repulsion`` take the share of the game that is done, 0 to 1,
-    and return the factor on both learning rates and on lambda.  ``by_pull``: whether
-    each point's force is divided by how strongly it is attracted, see
-    :func:`game.stiffness`.
-    """
-
-    n_iter: int
-    learning_rate: float
-    landmark_learning_rate: float
-    momentum: float
-    rate: Callable[[float], float]
-    repulsion: Callable[[float], float]
-    by_pull: bool = False
-
-
-_LOG_OF_LEAST = -5.809142990314028
-"""Of 0.003, what the repulsion begins with."""
-
-
-def _cosine_to_a_hundredth(done: float) -> float:
-    return float(0.01 + 0.99 * 0.5 * (1 + cos(math.pi * min(done, 1.0))))
-
-
-def _growing_to_half(done: float) -> float:
-    # Weak repulsion first lets the points sort themselves before they are spread:
-    # `benchmarks/schedules.py`, b9dd4b2, compares this with other ways to begin.
-    return float(exp(_LOG_OF_LEAST * max(0.0, 1 - 2 * done)))
-
-
-def _tenth_after_half(done: float) -> float:
-    return 1.0 if done < 0.5 else 0.1
-
-
-def _constant(done: float) -> float:
-    return 1.0
-
-
-_NAMED: dict[ScheduleName, Schedule] = {
-    "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
-    "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
-}
-
-
-def resolve_schedule(settings: Settings) -> Schedule:
-    """Return the schedule that ``settings`` names, with its own numbers replaced."""
-    schedule = _NAMED[settings.schedule]
-    if settings.schedule == "fast":
-        schedule = _suited(schedule, settings)
-    chosen: dict[str, Any] = {
-        "n_iter": settings.max_iter,
-        "learning_rate": settings.learning_rate,
-        "landmark_learning_rate": settings.landmark_learning_rate,
-        "momentum": settings.momentum,
-    }
-    return replace(schedule, **{k: v for k, v in chosen.items() if v is not None})
-
-
-def _suited(schedule: Schedule, settings: Settings) -> Schedule:
-    """Return the schedule with the numbers that suit method and approximation."""
-    spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
-    steps = spec.on_grid
-    if found_by != "mesh" or steps is None:
-        return schedule
-    return replace(
-        schedule,
-        n_iter=steps.n_iter,
-        learning_rate=steps.learning_rate,
-        landmark_learning_rate=steps.landmark_learning_rate,
-        momentum=steps.momentum,
-        by_pull=True,
-    )

@@ -1,14 +1,13 @@
 """What moves the points, one step after another: what it is given, and what it yields.
 
 That is the game, or whatever makes layouts.  Neither knows of time, snapshots, warnings
-or clusters: :mod:`driver` has these for both.
+or clusters: :mod:`play` has these for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import Objective
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import WarmStart
 
 ANYWHERE = float(np.finfo(np.float32).max)
@@ -30,7 +28,9 @@ class Problem:
 
     edges: Edges
     layout: NDArray[np.floating]
-    """(N, d) start positions."""
+    """(N, d) start positions, d = 2 or 3: a line lies in the plane, see :mod:`play`."""
+    n_components: int = 2
+    """Dimensions of the map: 1, 2 or 3."""
     random_state: int = 0
     """Seed of everything drawn at random."""
     device: torch.device
@@ -38,6 +38,10 @@ class Problem:
     """Threads for large data; see :mod:`threads`."""
     warm_start: WarmStart | None = None
     """What ``layout`` is of, where it is a map to go on from."""
+    iteration: int = 0
+    """Iterations that were done before."""
+    places: NDArray[np.intp] | None = None
+    """(N,) row of each point of the data, where they lie in another order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +57,7 @@ class State:
     n_iter: int
     """Iterations at its end, as far as known now; 0 while nobody knows."""
     y: Tensor
-    """(N, d) points; (N, 2) where d is 1.  In the order of ``places``."""
+    """(N, d) points."""
     z: Tensor | None = None
     """(L, d) landmarks, if any are moved."""
     energy: float | None = None
@@ -62,11 +66,11 @@ class State:
     """Why the picture cannot be trusted, or ""."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layouts:
     """Points that something else than the game moves: shown, and not steered.
 
-    :mod:`driver` fits landmarks to the finished map.
+    :mod:`play` fits landmarks to the finished map.
     """
 
     states: Iterator[State]
@@ -79,24 +83,12 @@ class Layouts:
     shows_every_step: bool = False
     """Whether each state is to be seen, however little time it took."""
 
-    farthest: ClassVar[float] = ANYWHERE
-    places: ClassVar[None] = None
-
-    def steps(self, settings: Settings) -> Iterator[State]:
-        """Return the states."""
-        return self.states
-
 
 def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return a line as a line in the plane: the loops know 2 and 3 dimensions.
+    """Return positions (N, d), those of a line with a second coordinate of 0.
 
-    Nothing pushes a point off it.
+    Nothing pushes a point off the line.
     """
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])
-
-
-def as_points(positions: NDArray[np.floating]) -> Tensor:
-    """Return (N, d) positions as the points of a :class:`State`."""
-    return torch.from_numpy(in_the_plane(positions))

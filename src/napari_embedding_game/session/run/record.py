@@ -61,7 +61,7 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
         game=run.game,
         steered=tuple(
             Steering(iteration=iteration, game=game)
-            for iteration, game in list(run.steered)
+            for iteration, game in list(run.played.steered)
             # What was taken up at the last iteration has not moved anything yet.
             if iteration < snapshot.iteration
         ),
@@ -70,7 +70,7 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
         warm_start=run.warm_start,
         forced=tuple(
             Forced(iteration=iteration, forces=forces)
-            for iteration, forces in list(run.forced)
+            for iteration, forces in list(run.played.forced)
             if iteration < snapshot.iteration
         ),
     )

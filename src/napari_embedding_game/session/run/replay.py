@@ -7,23 +7,25 @@ adds in any order; the game then makes another map, of the same quality.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.core.run import Run
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.json_codec import dumps
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.run.run import steer_of
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.affinities import Edges
 
 
@@ -92,33 +94,37 @@ def frames(
     """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
     from napari_embedding_game.core import pipeline
 
-    with COMPUTING:
-        game = pipeline.begin(
+    def begin(game: Settings, until_next: Callable[[int], int]) -> Playing:
+        return pipeline.begin(
             edges,
             layout,
             record.start,
-            record.game,
-            frame_iterations=lambda done: _next_stop(record, done, every) - done,
+            game,
+            frame_iterations=lambda done: min(
+                (n for n in (every or 0, until_next(done)) if n), default=0
+            ),
             warm_start=record.warm_start,
-            stop_at=record.n_iter,
         )
-        snapshot = next(game)
-    yield snapshot
-    steered = {steering.iteration: steering.game for steering in record.steered}
-    forced = {forced.iteration: forced.forces for forced in record.forced}
-    while snapshot.iteration < record.n_iter:
-        with COMPUTING:
-            done = snapshot.iteration
-            steer = steer_of(steered.get(done), forced.get(done))
-            try:
-                snapshot = next(game) if steer is None else game.send(steer)
-            except StopIteration:
-                raise DataError(
-                    f"The record says {record.n_iter} iterations, but the game ended "
-                    f"after {snapshot.iteration}: it is damaged."
-                ) from None
-        yield snapshot
-    game.close()
+
+    script = {each.iteration: Steer(game=each.game) for each in record.steered}
+    for each in record.forced:
+        game = script.get(each.iteration, Steer()).game
+        script[each.iteration] = Steer(game=game, forces=each.forces)
+    run = Run(begin, record.game, script=script, stop_at=record.n_iter)
+    try:
+        while True:
+            with COMPUTING:
+                snapshot = run.advance()
+            if snapshot is None:
+                break
+            yield snapshot
+    finally:
+        run.close()
+    if run.snapshot is None or run.snapshot.iteration < record.n_iter:
+        raise DataError(
+            f"The record says {record.n_iter} iterations, but the game ended before: "
+            "it is damaged."
+        )
 
 
 def replayed_result(
@@ -196,11 +202,3 @@ def check(record: RunRecord) -> None:
                 "The record of this run is damaged: it was steered after its end or "
                 "out of order."
             )
-
-
-def _next_stop(record: RunRecord, done: int, every: int | None) -> int:
-    stops = [s.iteration for s in record.steered if s.iteration > done]
-    stops += [f.iteration for f in record.forced if f.iteration > done]
-    if every is not None:
-        stops.append(done + every)
-    return min([*stops, record.n_iter])

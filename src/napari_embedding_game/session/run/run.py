@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from napari_embedding_game.core import run as core_run
 from napari_embedding_game.core.settings import Settings, is_played
-from napari_embedding_game.core.snapshot import HandForces, Snapshot, Steer, WarmStart
+from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.clusters.clustering import Grouping
 from napari_embedding_game.session.clusters.merging import Merging
@@ -79,15 +80,11 @@ class Run:
     those of this run."""
     energies: list[tuple[int, float]] = field(default_factory=list, init=False)
     """(iteration, energy) of every frame so far; grows while the run is on."""
-    steered: list[tuple[int, Settings]] = field(default_factory=list, init=False)
-    """(iteration, settings) of every change that the game has taken up."""
-    forced: list[tuple[int, HandForces]] = field(default_factory=list, init=False)
-    """(iteration, forces of a hand) of every change that the game has taken up."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
-        self._next_settings: Settings | None = None
-        self._next_forces: HandForces | None = None
+        self.played = core_run.Run(self._begin, self.game)
+        """What is told to the game, and what it has taken up."""
         self._paused = False
         self._steps = 0
         self._stopped = False
@@ -115,28 +112,15 @@ class Run:
         """End ``frames`` after the piece of work now being done."""
         self._control(_stopped=True)
 
-    def steer(self, game: Settings) -> None:
-        """Play on with these settings from the next frame; the newest wins."""
-        self._control(_next_settings=game)
+    def steer(
+        self, game: Settings | None = None, forces: HandForces | None = None
+    ) -> None:
+        """Play on with these settings, or under these forces of a hand.
 
-    def force(self, forces: HandForces, game: Settings | None = None) -> None:
-        """Play on under these forces of a hand from the next frame; the newest win.
-
-        Edits that were not taken up yet are not lost.
-
-        Parameters
-        ----------
-        forces : HandForces
-        game : Settings, optional
-            Settings that are taken up together with them.
+        From the next frame on; the newest win.
         """
-        with self._turn:
-            waiting = self._next_forces
-            if waiting is not None:
-                forces = replace(forces, edits=waiting.edits + forces.edits)
-            self._next_forces = forces
-            self._next_settings = game or self._next_settings
-            self._turn.notify_all()
+        self.played.steer(game, forces)
+        self._control()
 
     @property
     def paused(self) -> bool:
@@ -181,16 +165,14 @@ class Run:
                 layout = self._place(graph)
         else:
             layout = self.warm_start.embedding
-        with COMPUTING:
-            # What was changed during the preparation holds from the beginning.
-            self.game = self._take_settings() or self.game
-            game = self._begin(layout)
-        regroup = _Regroup(self, self.edges)
+        self._layout = layout
+        snapshot = self._advance()
+        self.game = self.played.game
         duration = self.pace.duration(time.monotonic() - begun)
         try:
-            yield from self._play(game, regroup, duration)
+            yield from self._play(snapshot, duration)
         finally:
-            game.close()
+            self.played.close()
 
     def _place(self, graph: Any) -> Any:
         if self.warm_start is None:
@@ -204,18 +186,12 @@ class Run:
                 self.warm_start = warm
         return layout
 
-    def _begin(self, layout: Any) -> Game:
-        if self.warm_start is None:
-            return self.engine.play(self.edges, layout, self.start, self.game)
-        return self.engine.play(
-            self.edges, layout, self.start, self.game, self.warm_start
-        )
+    def _begin(self, game: Settings, until_next: Any) -> Game:
+        warm = () if self.warm_start is None else (self.warm_start,)
+        return self.engine.play(self.edges, self._layout, self.start, game, *warm)
 
-    def _play(
-        self, game: Game, regroup: _Regroup, duration: float
-    ) -> Iterator[Progress]:
-        clock = _Clock(duration)
-        snapshot = self._advance(game, None)
+    def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
+        clock, regroup = _Clock(duration), _Regroup(self, self.edges)
         while snapshot is not None:
             self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
@@ -226,33 +202,13 @@ class Run:
             )
             if not self._wait_for_turn(snapshot, clock):
                 return
-            settings, forces = self._take_both()
-            if settings is not None:
-                self.steered.append((snapshot.iteration, settings))
-            if forces is not None:
-                self.forced.append((snapshot.iteration, forces))
-            snapshot = self._advance(game, steer_of(settings, forces))
+            snapshot = self._advance()
 
-    def _advance(self, game: Game, steer: Settings | Steer | None) -> Snapshot | None:
+    def _advance(self) -> Snapshot | None:
         if self._stopped:
             return None
         with COMPUTING:
-            try:
-                return next(game) if steer is None else game.send(steer)
-            except StopIteration:
-                return None
-
-    def _take_settings(self) -> Settings | None:
-        with self._turn:
-            new_settings, self._next_settings = self._next_settings, None
-            return new_settings
-
-    def _take_both(self) -> tuple[Settings | None, HandForces | None]:
-        """Return what was wished, at one time: some settings go with their forces."""
-        with self._turn:
-            settings, self._next_settings = self._next_settings, None
-            forces, self._next_forces = self._next_forces, None
-            return settings, forces
+            return self.played.advance()
 
     def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
         """Wait until the next frame is due; False when the run is to end."""
@@ -272,17 +228,9 @@ class Run:
     def _may_go_on(self, snapshot: Snapshot) -> bool:
         if self._stopped:
             return True
-        is_told = self._next_settings is not None or self._next_forces is not None
-        if snapshot.finished and not is_told:
+        if snapshot.finished and not self.played.is_told:
             return False
         return not self._paused or self._steps > 0
-
-
-def steer_of(
-    settings: Settings | None, forces: HandForces | None
-) -> Settings | Steer | None:
-    """Return what a game is sent for these; None where there is nothing to be told."""
-    return settings if forces is None else Steer(game=settings, forces=forces)
 
 
 class _Regroup:

@@ -1,0 +1,167 @@
+"""The forces of a person's hand on the points of a game.
+
+They act after each step of the players, by the proximal step of their own energy: a
+spring of stiffness k takes the middle c of its points the share k of the way to where
+it is drawn.  So they are stable whatever the learning rates are, add nothing to the
+gradients of the players, whose mean square sets the length of everybody's step, and
+leave every point finite.  Between two such steps the points answer to the method alone:
+neighbours follow what is drawn away, and strangers give way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from napari_embedding_game.core.energy.torch_mesh import finest_type
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
+
+STIFFNESS = 0.1
+"""Share of the way to its place that a spring takes its points in an iteration."""
+FASTEST = 0.02
+"""Longest way in an iteration, as a share of the map's radius, where there is time
+enough: a class of digits that is dragged by a radius loses 0.003 of its neighbours'
+recall, 0.025 where it may go four times as fast (``benchmarks/hand_forces.py``,
+b9dd4b2).
+"""
+FARTHEST = 1e6
+"""Largest coordinate that points can be brought to: that of a game's map."""
+
+
+class AppliedForces:
+    """Forces on the points ``y`` (N, d) of one game.
+
+    Parameters
+    ----------
+    forces : HandForces
+        By rows of the data.
+    y : (N, d) tensor
+        The points now.
+    places : (N,) int array, optional
+        Row of ``y`` of each point of the data, where they lie in another order.
+    n_left : int
+        Iterations that are played at least: in a third of them a spring arrives.
+
+    Raises
+    ------
+    InputError
+        A force names points that there are none of, or a place that is not on the map.
+    """
+
+    def __init__(
+        self,
+        forces: HandForces,
+        y: Tensor,
+        places: NDArray[np.intp] | None,
+        n_left: int,
+    ) -> None:
+        usual, hurry = FASTEST * radius(y), 3.0 / max(n_left, 3)
+        self._springs = []
+        for spring in forces.springs:
+            rows = _rows(spring.rows, y, places)
+            target = _finest(_positions([spring.place], 1, y)[0])
+            fastest = max(usual, hurry * _length(target - _middle(y, rows)))
+            self._springs.append((rows, target, fastest))
+        self._holds = [
+            (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
+            for hold in forces.holds
+        ]
+        self._landmarks = [
+            (hold.number, _positions([hold.place], 1, y)[0])
+            for hold in forces.landmarks
+        ]
+
+    @torch.no_grad()
+    def move(self, y: Tensor, velocity: Tensor | None) -> None:
+        """Move the points (N, d) in place for one iteration.
+
+        Held ones stay where they are held, and their velocity becomes 0.
+        """
+        for rows, target, fastest in self._springs:
+            way = target - _middle(y, rows)
+            share = min(STIFFNESS, fastest / max(_length(way), 1e-30))
+            y[rows] += (share * way).to(y.dtype)
+        for rows, positions in self._holds:
+            y[rows] = positions
+            if velocity is not None:
+                velocity[rows] = 0.0
+
+    @torch.no_grad()
+    def move_landmarks(self, z: Tensor, velocity: Tensor | None) -> None:
+        """Bring held landmarks (L, d) to their places; their velocity becomes 0."""
+        for number, position in self._landmarks:
+            if 0 <= number < len(z):
+                z[number] = position
+                if velocity is not None:
+                    velocity[number] = 0.0
+
+
+def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
+    """Return the landmarks (L', d) after an edit, and the numbers of those that stay.
+
+    Raises
+    ------
+    InputError
+        A new one is not on the map, or none would be left.
+    """
+    kept = np.setdiff1d(np.arange(len(z)), edit.removed)
+    if not len(kept) and not edit.added:
+        raise InputError("Of the landmarks one has to be left: add another one first.")
+    added = _positions(edit.added, len(edit.added), z) if edit.added else z[:0]
+    stay = z[torch.as_tensor(kept, device=z.device)]
+    return torch.cat([stay, added]), kept
+
+
+def radius(y: Tensor) -> float:
+    """Return the root mean square distance of points from their middle; at least 1e-6.
+
+    A millionth keeps points of one place from dividing by 0.
+    """
+    points = _finest(y.detach())
+    away = points - points.mean(dim=0)
+    return max(1e-6, math.sqrt(float((away * away).sum()) / len(points)))
+
+
+def _rows(
+    rows: NDArray[np.integer], y: Tensor, places: NDArray[np.intp] | None
+) -> Tensor:
+    rows = np.asarray(rows)
+    if not len(rows) or rows.min() < 0 or rows.max() >= len(y):
+        raise InputError(
+            f"A hand can move some of the {len(y):,} points of this map: choose points "
+            "of it."
+        )
+    return torch.as_tensor(rows if places is None else places[rows], device=y.device)
+
+
+def _positions(places: Iterable[Iterable[float]], n: int, like: Tensor) -> Tensor:
+    """Return n places as rows of ``like``; those of a line get a second coordinate."""
+    array, d = np.asarray(places, dtype=float), like.shape[1]
+    fits = array.ndim == 2 and len(array) == n and 1 <= array.shape[1] <= d
+    if not fits or not (np.abs(array) <= FARTHEST).all():
+        raise InputError(
+            f"Points and landmarks can be moved to places from -{FARTHEST:g} to "
+            f"{FARTHEST:g} in the dimensions of the map."
+        )
+    padded = np.zeros((n, d))
+    padded[:, : array.shape[1]] = array
+    return torch.as_tensor(padded).to(like)
+
+
+def _length(way: Tensor) -> float:
+    return float(torch.linalg.vector_norm(way))
+
+
+def _middle(y: Tensor, rows: Tensor) -> Tensor:
+    """Return the mean of some points, (d,), as precisely as the device can."""
+    return _finest(y[rows]).mean(dim=0)
+
+
+def _finest(tensor: Tensor) -> Tensor:
+    return tensor.to(finest_type(tensor.device))

@@ -1,0 +1,253 @@
+"""A game under way, as one object: its snapshots are iterated, and it is steered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.interrupts import interrupt_waits
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import (
+    NO_FORCES,
+    HandForces,
+    Hold,
+    Snapshot,
+    Spring,
+    Steer,
+)
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.dynamics.play import Playing
+
+
+class Run:
+    """A game that is played while it is iterated, and steered from any thread.
+
+    What it is told acts from the next snapshot on, the newest wish wins.  After the end
+    of the schedule the iteration ends; with a new wish it can be iterated again, and
+    plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot has all
+    of its moment, and is the fit.
+
+    Attributes
+    ----------
+    snapshot : Snapshot or None
+        The newest.
+    game : Settings
+        Those it began with.
+    script : dict
+        What is still to be told, by the iteration.
+    steered, forced : list of (iteration, Settings), (iteration, HandForces)
+        What it was told, and when that was taken up.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Settings, Callable[[int], int]], Playing],
+        game: Settings,
+        *,
+        changed: Callable[[dict[str, Any]], Settings] | None = None,
+        keep: Callable[[Snapshot], None] | None = None,
+        script: Mapping[int, Steer] | None = None,
+        stop_at: int | None = None,
+    ) -> None:
+        self.game = game
+        self.snapshot: Snapshot | None = None
+        self.steered: list[tuple[int, Settings]] = []
+        self.forced: list[tuple[int, HandForces]] = []
+        self._begin, self._changed, self._keep = begin, changed, keep
+        self.script, self._stop_at = dict(script or {}), stop_at
+        self._playing: Playing | None = None
+        self._is_stopped = False
+        self._wish = Steer()
+        self._hand = NO_FORCES
+        self._wishing, self._computing = threading.Lock(), threading.RLock()
+
+    # --- Steering
+
+    def set(self, **parameters: Any) -> None:
+        """Play on with other parameters, such as ``repulsion=700``.
+
+        Any of :data:`~napari_embedding_game.core.settings.STEERABLE`.
+
+        Raises
+        ------
+        InputError
+            The parameter cannot change on the way, or its value is out of range.
+        """
+        assert self._changed is not None
+        self.steer(self._changed(parameters))
+
+    def drag(self, rows: Any, to: Any) -> None:
+        """Draw the middle of some rows to a place (d,), until they are released.
+
+        Raises
+        ------
+        InputError
+            There are no such rows, or the place is not on the map.
+        """
+        place = tuple(np.asarray(to, float).ravel().tolist())
+        self._hold(rows, springs=(Spring(rows=_rows(rows), place=place),))
+
+    def pin(self, rows: Any, to: Any = None) -> None:
+        """Hold rows at places (m, d), or where they are now, until they are released.
+
+        Raises
+        ------
+        InputError
+            There are no such rows, or the places are not on the map.
+        """
+        numbers = _rows(rows)
+        if to is None:
+            if self.snapshot is None:
+                raise InputError(
+                    "Nothing has a place yet: pin rows after the first snapshot, or "
+                    "say where."
+                )
+            to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
+        places = np.atleast_2d(np.asarray(to, float))
+        self._hold(rows, holds=(Hold(rows=numbers, places=places),))
+
+    def release(self, rows: Any = None) -> None:
+        """Let go of what was dragged or pinned: of these rows, or of all."""
+        self._hold(rows if rows is not None else np.arange(0), rows is None)
+
+    def _hold(
+        self,
+        rows: Any,
+        is_all: bool = False,
+        springs: tuple[Spring, ...] = (),
+        holds: tuple[Hold, ...] = (),
+    ) -> None:
+        """Put springs and holds in the place of those of the same rows."""
+        numbers, hand = _rows(rows), self._hand
+
+        def stays(force: Spring | Hold) -> bool:
+            return not is_all and not np.isin(force.rows, numbers).any()
+
+        forces = HandForces(
+            springs=(*filter(stays, hand.springs), *springs),
+            holds=(*filter(stays, hand.holds), *holds),
+        )
+        if self.snapshot is not None:
+            _check(forces, self.snapshot)
+        self._hand = forces
+        self.steer(forces=forces)
+
+    def steer(
+        self, game: Settings | None = None, forces: HandForces | None = None
+    ) -> None:
+        """Play on with these settings or forces; edits of landmarks add up."""
+        with self._wishing:
+            wish = self._wish
+            if forces is not None and wish.forces is not None:
+                forces = replace(forces, edits=wish.forces.edits + forces.edits)
+            forces = wish.forces if forces is None else forces
+            self._wish = Steer(game=game or wish.game, forces=forces)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a wish waits to be taken up."""
+        return self._wish.game is not None or self._wish.forces is not None
+
+    # --- Playing
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        """Yield snapshots to the end of the schedule, or until :meth:`stop`."""
+        try:
+            while (snapshot := self.advance()) is not None:
+                yield snapshot
+        finally:
+            self._settle()
+
+    def advance(self) -> Snapshot | None:
+        """Play up to the next snapshot; None at the end, unless it was told more.
+
+        Raises
+        ------
+        InputError
+            What the engine refuses.
+        """
+        with self._computing:
+            if self._is_stopped:
+                return None
+            former = self.snapshot
+            if former is None or self._playing is None:
+                return self._first()
+            planned = self.script.pop(former.iteration, Steer())
+            self.steer(planned.game, planned.forces)
+            is_over = former.finished and not self.is_told
+            if is_over or former.iteration == self._stop_at:
+                return None
+            with self._wishing:
+                wish, self._wish = self._wish, Steer()
+            if wish.game is not None:
+                self.steered.append((former.iteration, wish.game))
+            if wish.forces is not None:
+                self.forced.append((former.iteration, wish.forces))
+            is_told = wish.game is not None or wish.forces is not None
+            return self._send(wish if is_told else None)
+
+    def _first(self) -> Snapshot:
+        with self._wishing:  # what was told until now holds from the beginning
+            self.game = self._wish.game or self.game
+            self._wish = replace(self._wish, game=None)
+        self._playing = self._begin(self.game, self._until_next)
+        return self._send(None)
+
+    def _until_next(self, done: int) -> int:
+        """Return how many iterations may follow until something is to happen."""
+        stops = [*self.script, *([] if self._stop_at is None else [self._stop_at])]
+        return min((stop - done for stop in stops if stop > done), default=0)
+
+    def _send(self, steer: Steer | None) -> Snapshot:
+        assert self._playing is not None
+        with interrupt_waits():
+            try:
+                self.snapshot = snapshot = self._playing.send(steer)
+                if snapshot.iteration == self._stop_at and not snapshot.finished:
+                    self.snapshot = self._playing.send(Steer(look=True))
+            except BaseException:
+                self._is_stopped, self._playing = True, None
+                raise
+        return self.snapshot
+
+    def _settle(self) -> None:
+        """Let the last snapshot have all of its moment, and be the fit."""
+        with self._computing:
+            if self.snapshot is None or self._playing is None:
+                return
+            is_seen = self.snapshot.finished or self.snapshot.iteration == self._stop_at
+            if not is_seen:
+                self._send(Steer(look=True))
+            if self._keep is not None:
+                self._keep(self.snapshot)
+
+    def stop(self) -> None:
+        """End here: the last snapshot is the fit."""
+        self._settle()
+        self.close()
+
+    def close(self) -> None:
+        """End without another look."""
+        with self._computing:
+            self._is_stopped = True
+            if self._playing is not None:
+                self._playing.close()
+                self._playing = None
+
+
+def _rows(rows: Any) -> Any:
+    return np.atleast_1d(np.asarray(rows, dtype=np.int64))
+
+
+def _check(forces: HandForces, snapshot: Snapshot) -> None:
+    import torch
+
+    from napari_embedding_game.core.dynamics.hand import AppliedForces
+
+    AppliedForces(forces, torch.from_numpy(snapshot.embedding), None, 1)

@@ -1,0 +1,176 @@
+"""A run as one object: iterated, steered, stopped, and then the fit."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.dynamics import play
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.run import Run
+
+CLOUD = np.random.default_rng(0).normal(size=(120, 6))
+
+
+@pytest.fixture(autouse=True)
+def every_iteration_is_seen(monkeypatch):
+    monkeypatch.setattr(play, "FRAME_SECONDS", 0.0)
+
+
+def game(**parameters):
+    chosen = {"n_landmarks": 10, "max_iter": 40, "random_state": 0, **parameters}
+    return EmbeddingGame(**chosen)
+
+
+def is_fitted(model, snapshot):
+    """Return whether a model is a snapshot, with labels and pressure of its moment."""
+    apart = np.linalg.norm(model.embedding_[:, None] - model.landmarks_, axis=2)
+    return (
+        np.array_equal(model.embedding_, snapshot.embedding)
+        and np.array_equal(model.labels_, apart.argmin(axis=1))
+        and np.isfinite(model.pressure_).all()
+        and model.n_iter_ == snapshot.iteration
+    )
+
+
+@pytest.mark.parametrize("way", ["break", "stop"])
+def test_a_run_left_early_is_the_fit(way):
+    model = game()
+    run = model.play(CLOUD)
+    for snapshot in run:
+        if snapshot.iteration == 17:
+            if way == "break":
+                break
+            run.stop()
+    assert snapshot.iteration == 17
+    assert is_fitted(model, snapshot)
+    rest = [snapshot.iteration for snapshot in run]
+    assert rest == ([] if way == "stop" else list(range(18, 41)))
+
+
+def test_what_is_set_acts_at_once_and_plays_on_after_the_end():
+    model = game()
+    run = model.play(CLOUD)
+    for snapshot in run:
+        if snapshot.iteration == 5:
+            run.set(repulsion=600, n_landmarks=7)
+            run.set(n_landmarks=6)
+    assert len(model.landmarks_) == 6
+    run.set(learning_rate=0.0)
+    (one, *_, last) = run
+    assert (one.iteration, last.finished) == (41, True)
+    assert [iteration for iteration, _ in run.steered] == [5, 40]
+    assert run.steered[-1][1].repulsion == 600
+    np.testing.assert_array_equal(last.embedding, snapshot.embedding)
+    assert model.get_params()["repulsion"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"n_neighbors": 5}, "n_neighbors cannot be changed on the way"),
+        ({"repulsion": -1}, "repulsion must be a number above 0"),
+        ({"n_landmarks": "many"}, "n_landmarks must be a whole number"),
+        ({"optimizer": "lbfgs"}, "cannot take turns"),
+        ({"momentum": 1.0}, "momentum"),
+    ],
+)
+def test_what_cannot_change_is_refused_and_the_run_goes_on(changed, told):
+    run = game().play(CLOUD)
+    for snapshot in run:
+        if snapshot.iteration == 3:
+            with pytest.raises(InputError, match=told):
+                run.set(**changed)
+    assert snapshot.finished
+    assert run.steered == []
+
+
+def test_rows_are_dragged_pinned_and_let_go():
+    run = game(max_iter=120).play(CLOUD)
+    with pytest.raises(InputError, match="Nothing has a place yet"):
+        run.pin([0])
+    for snapshot in run:
+        if snapshot.iteration == 40:
+            held = snapshot.embedding[[3, 4]]
+            away = snapshot.embedding.mean(axis=0) + np.array([9.0, 0.0])
+            run.pin([3, 4])
+            run.drag(7, away)
+            with pytest.raises(InputError, match="of this map"):
+                run.pin([120])
+            with pytest.raises(InputError, match="dimensions of the map"):
+                run.drag(1, (0.0, 0.0, 0.0))
+    np.testing.assert_array_equal(snapshot.embedding[[3, 4]], held)
+    assert np.linalg.norm(snapshot.embedding[7] - away) < 1
+    run.release([3, 7])
+    (forces,) = (forces for _, forces in run.forced)
+    assert len(forces.springs) == len(forces.holds) == 1
+    *_, last = run
+    assert not run.forced[-1][1]
+    assert np.abs(last.embedding[[3, 4]] - held).max() > 0
+
+
+def test_any_thread_may_stop():
+    model, going = game(max_iter=100_000), threading.Event()
+    run = model.play(CLOUD)
+
+    def watch():
+        for _ in run:
+            going.set()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    assert going.wait(60)
+    run.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert is_fitted(model, run.snapshot)
+
+
+def test_ctrl_c_in_fit_keeps_the_map_of_that_moment(monkeypatch):
+    whole = Run.advance
+
+    def interrupted(self):
+        if self.snapshot is not None and self.snapshot.iteration == 9:
+            raise KeyboardInterrupt
+        return whole(self)
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    model = game()
+    with pytest.warns(EmbeddingWarning, match="Ended early, after 9 iterations"):
+        model.fit(CLOUD)
+    monkeypatch.undo()
+    assert model.n_iter_ == 9
+    assert np.isfinite(model.pressure_).all()
+    assert model.set_params(warm_start=True).fit(CLOUD).n_iter_ == 40
+
+
+def test_ctrl_c_before_there_is_a_map_is_not_held_back(monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        game().fit(CLOUD)
+
+
+def test_clusters_are_merged_once(monkeypatch):
+    merged, whole = [], EmbeddingGame._merged
+    monkeypatch.setattr(
+        EmbeddingGame, "_merged", lambda *a: merged.append(1) or whole(*a)
+    )
+    model = game(n_clusters=3)
+    for _ in model.play(CLOUD):
+        pass
+    assert len(merged) == 1
+    assert len(np.unique(model.labels_)) == 3
+
+
+def test_progress_is_one_line(capfd):
+    game().fit(CLOUD, verbose=True)
+    line = capfd.readouterr().err
+    assert line.count("\n") == 1
+    assert "Finding neighbours" in line
+    assert "20 of 40, " in line.replace("20 iterations of 40", "20 of 40")
+    game().fit(CLOUD)
+    assert capfd.readouterr().err == ""
