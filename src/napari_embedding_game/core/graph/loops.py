@@ -49,14 +49,10 @@ def _row_sum(term: Any) -> Any:
                 end = builder.and_(n, n.type(-width))
                 lanes = cgutils.alloca_once_value(builder, ir.Constant(kind, None))
                 with cgutils.for_range_slice(builder, begin, end, n.type(width)) as at:
+                    places = [builder.gep(row.data, [at[0]]) for row in rows]
                     x, y = (
-                        builder.load(
-                            builder.bitcast(
-                                builder.gep(row.data, [at[0]]), kind.as_pointer()
-                            ),
-                            align=4,
-                        )
-                        for row in rows
+                        builder.load(builder.bitcast(p, kind.as_pointer()), align=4)
+                        for p in places
                     )
                     more = builder.fadd(builder.load(lanes), term(builder, x, y))
                     builder.store(more, lanes)
@@ -74,17 +70,9 @@ def _across(builder: Any, lanes: Any) -> Any:
     width = lanes.type.count
     while width > 1:
         width //= 2
-        halves = (
-            builder.shuffle_vector(
-                lanes,
-                lanes,
-                ir.Constant(
-                    ir.VectorType(ir.IntType(32), width),
-                    list(range(first, first + width)),
-                ),
-            )
-            for first in (0, width)
-        )
+        kind = ir.VectorType(ir.IntType(32), width)
+        chosen = (ir.Constant(kind, list(range(i, i + width))) for i in (0, width))
+        halves = [builder.shuffle_vector(lanes, lanes, each) for each in chosen]
         lanes = builder.fadd(*halves)
     return builder.extract_element(lanes, ir.IntType(32)(0))
 
