@@ -119,7 +119,7 @@ def hashes(name: str) -> dict[str, str]:
     jobs = int(os.environ.get("MAP_HASHES_JOBS", "2"))
     chosen = {**cases()[name], "random_state": 0, "n_jobs": jobs, "device": "cpu"}
     model = EmbeddingGame(**as_parameters(chosen))
-    snapshots = iter(model.iter_fit(X))
+    snapshots = iter(model.play(X))
     found = {"start": _hash(next(snapshots).embedding)}
     for _ in snapshots:
         pass
