@@ -196,7 +196,7 @@ def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(
         print(where, file=players.stdin, flush=True)
         process = int(players.stdout.readline())
         try:
-            wait_for(lambda where=where: list(where.glob("*.zip")))
+            wait_for(lambda where=where: list(where.glob("[!.]*.zip")))
             assert find_recovery_files(where) == []
             time.sleep(moments.uniform(0, 0.15))
         finally:

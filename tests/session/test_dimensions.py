@@ -232,7 +232,7 @@ def test_a_map_in_space_is_saved_opened_and_replayed(tmp_path):
     found = archive.load(path).maps[0]
     assert found.start.n_components == 3
     assert np.array_equal(found.snapshot.embedding, session.snapshot.embedding)
-    assert found.record.as_text() == saved.record.as_text()
+    assert found.record.as_json() == saved.record.as_json()
     assert same(replay(X.astype(np.float32), found.record), session.snapshot)
     other = Session(pace=UNPACED)
     other.restore(found, session.dataset)

@@ -7,7 +7,7 @@ from psygnal import EmitLoopError
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive, map_writer
+from napari_embedding_game.session.file import archive, map_text
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -136,7 +136,7 @@ def test_what_cannot_be_shown_leaves_a_session_without_data_empty(engine, elsewh
     with pytest.raises(EmitLoopError, match="no place at all"):
         tree.restore(elsewhere)
     assert (session.dataset, tree.places) == (None, [])
-    assert session.settings == Session().settings
+    assert session.settings.value == Session().settings.value
     assert session.look == Session().look
 
 
@@ -273,7 +273,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
 
 
 def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
-    monkeypatch.setattr(map_writer, "LARGEST_X", 10)
+    monkeypatch.setattr(map_text, "LARGEST_X", 10)
     archive.save(tree.capture(), tmp_path / "tree.zip")
     found, troubles = archive.open_session(tmp_path / "tree.zip")
     assert troubles == [

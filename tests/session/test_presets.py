@@ -5,7 +5,6 @@ from dataclasses import asdict
 import pytest
 
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.session.file.check_settings import check_settings
 from napari_embedding_game.session.presets import (
     LEFT_ALONE,
     PRESET_FIELDS,
@@ -32,7 +31,7 @@ def test_a_built_in_preset_can_be_played_and_is_known_again(preset, settings):
     apply(preset, settings)
     assert preset_of(settings) is preset
     assert (settings.metric, settings.random_state) == ("cosine", 7)
-    check_settings(settings.start(), settings.game(), "it")
+    settings.value.validate()
     assert preset.description
     # No two presets are the same.
     assert sum(differing(settings) == dict(other.values) for other in PRESETS) == 1

@@ -1,6 +1,7 @@
 """A recipe with limits of quality is repeated when a session file is opened."""
 
 import io
+import json
 import zipfile
 
 import anndata
@@ -38,12 +39,12 @@ def test_the_same_cells_are_left_out_again(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("x", lambda a: a * np.nan),
-        ("x", lambda a: a[1:]),
-        ("loadings", lambda a: a[:, 1:]),
-        ("mean", lambda a: a.astype("<f8")),
-        ("doublets", lambda a: a[1:]),
-        ("offset", None),
+        ("X", lambda a: a * np.nan),
+        ("X", lambda a: a[1:]),
+        ("projection.loadings", lambda a: a[:, 1:]),
+        ("projection.mean", lambda a: a.astype("<f8")),
+        ("doublet_scores", lambda a: a[1:]),
+        ("projection.offset", None),
     ],
 )
 def test_damaged_numbers_of_a_recipe_are_told(tmp_path, name, change):
@@ -57,7 +58,10 @@ def test_damaged_numbers_of_a_recipe_are_told(tmp_path, name, change):
     archive.save(MapTree(session).capture(), tmp_path / "work.zip")
     with zipfile.ZipFile(tmp_path / "work.zip") as old:
         members = {one: old.read(one) for one in old.namelist()}
-    damaged = f"maps/0/prepared_{name}.npy"
+    place = json.loads(members["maps/0.json"])["dataset"]["prepared"]
+    for part in name.split("."):
+        place = place[part]
+    damaged = f"arrays/{place['array']}.npy"
     content = np.load(io.BytesIO(members.pop(damaged)))
     with zipfile.ZipFile(tmp_path / "damaged.zip", "w") as new:
         for one, kept in members.items():

@@ -1,5 +1,6 @@
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -7,7 +8,6 @@ from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import STARTING, STEERABLE
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.run import PLAYING, UNPACED, Progress
 from napari_embedding_game.session.session import Session, sentence
@@ -174,7 +174,7 @@ def test_the_result_tells_how_it_was_made(session):
     assert not parameters["interrupted"]
     assert parameters["n_neighbors"] == 15
     assert json.loads(parameters["steering"]) == [[20, {"repulsion": 800.0}]]
-    recorded = loads(RunRecord, parameters["record"].encode(), "the file")
+    recorded = msgspec.json.decode(parameters["record"], type=RunRecord)
     assert recorded.game.repulsion is None
     assert [(s.iteration, s.game.repulsion) for s in recorded.steered] == [(20, 800.0)]
     assert recorded.n_iter == 50

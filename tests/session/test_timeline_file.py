@@ -1,6 +1,7 @@
 """The timeline in a session file: every moment comes back, and damage is told."""
 
 import json
+import zipfile
 from dataclasses import fields, replace
 
 import numpy as np
@@ -10,9 +11,9 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive, timeline_writer
+from napari_embedding_game.session.file import archive, map_text
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.file.zip_container import Container, write
+from napari_embedding_game.session.file.zip_container import write
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -86,7 +87,7 @@ def test_every_mark_comes_back(session, path):
         for name in ("pressure", "stretch", "neighbors", "labels"):
             ours, theirs = (getattr(x.snapshot, name) for x in (one, other))
             np.testing.assert_array_equal(ours, theirs)
-        assert one.record.as_text() == other.record.as_text()
+        assert one.record.as_json() == other.record.as_json()
         parts = [x.merging(4, "game") for x in (one, other)]
         np.testing.assert_array_equal(*parts)
     assert replace(found.state, marks=()) == replace(session.timeline.state, marks=())
@@ -131,28 +132,20 @@ def test_marks_share_what_is_equal(session, path):
 
 
 def test_only_so_much_is_stored(session, tmp_path, monkeypatch):
-    monkeypatch.setattr(timeline_writer, "MOST_BYTES", 1)
+    monkeypatch.setattr(map_text, "MOST_BYTES", 1)
     archive.save(SavedSession(maps=(session.capture(),)), tmp_path / "x.zip")
     found = restored(tmp_path / "x.zip").timeline
     assert [mark.number for mark in found.marks] == [session.timeline.shown.number]
     assert found.n_thinned == len(session.timeline.marks) - 1
 
 
-def test_a_file_without_a_timeline_is_opened(path, tmp_path):
-    def without(text):
-        del text["timeline"]
-
-    found = restored(changed(path, tmp_path, without))
-    assert [mark.label for mark in found.timeline.marks] == ["As it was opened"]
-
-
 def changed(path, tmp_path, change):
     """Return a file whose text was changed."""
-    file = Container(path)
-    members = {name: file.text(name) for name in file._members}
-    text = json.loads(members["maps/0/map.json"])
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    text = json.loads(members["maps/0.json"])
     change(text)
-    members["maps/0/map.json"] = json.dumps(text).encode()
+    members["maps/0.json"] = json.dumps(text).encode()
     write(tmp_path / "changed.zip", members)
     return tmp_path / "changed.zip"
 
@@ -172,17 +165,14 @@ def set_mark(place, /, **values):
         set_timeline(shown=0),
         set_timeline(n_made=1),
         set_timeline(branch=-1),
-        set_timeline(pool=[]),
         set_mark(0, number=2),
         set_mark(0, parent=2),
         set_mark(1, parent=77),
-        set_mark(1, shot=None),
+        set_mark(1, snapshot=None),
         set_mark(1, kind="other"),
-        set_mark(1, arrays={}),
-        set_mark(1, arrays={"embedding": 10**6}),
-        lambda text: text["timeline"]["pool"][0].update(shape=[-1, -4]),
-        lambda text: text["timeline"]["pool"][0].update(shape=[10**9]),
-        lambda text: text["timeline"]["pool"].pop(),
+        lambda text: text["timeline"]["marks"][1]["snapshot"].update(
+            embedding={"array": 10**6}
+        ),
         lambda text: text["timeline"]["marks"][1]["game"].update(repulsion=-1.0),
     ],
 )

@@ -36,12 +36,10 @@ def header(text):
 
 
 def test_there_and_back(path):
-    write(path, {"session.json": b"{}", "maps/0/xy.npy": NUMBERS})
+    write(path, {"session.json": b"{}", "arrays/0.npy": NUMBERS})
     file = Container(path)
-    assert len(file) == 2
-    assert "session.json" in file
     assert file.text("session.json") == b"{}"
-    found = file.array("maps/0/xy.npy", "<f4", (4, None))
+    (found,) = file.arrays()
     np.testing.assert_array_equal(found, NUMBERS)
     found[:] = 0  # a copy of one's own
 
@@ -49,7 +47,7 @@ def test_there_and_back(path):
 def test_an_existing_file_stays_when_writing_fails(path):
     write(path, {"session.json": b"{}"})
     with pytest.raises(ValueError, match="pickle"):
-        write(path, {"maps/0/xy.npy": np.array([{}], dtype=object)})
+        write(path, {"arrays/0.npy": np.array([{}], dtype=object)})
     assert Container(path).text("session.json") == b"{}"
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
@@ -66,7 +64,7 @@ def test_a_file_that_is_not_there(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["../evil.py", "/etc/passwd", "maps/0/../../x.npy", "C:\\x.json", "code.py", "a\n"],
+    ["../evil.py", "/etc/passwd", "arrays/../../0.npy", "C:\\x.json", "code.py", "a\n"],
 )
 def test_names_that_lead_elsewhere(path, name):
     zipped(path, {"session.json": b"{}", name: b"x"})
@@ -102,19 +100,19 @@ def test_a_size_that_is_a_lie(path):
 
 @pytest.mark.parametrize("keep", [0, 1, 30, 200, -1, -30])
 def test_cut_short(path, keep):
-    write(path, {"session.json": b"{}", "maps/0/xy.npy": NUMBERS})
+    write(path, {"session.json": b"{}", "arrays/0.npy": NUMBERS})
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError, match="damaged"):
         Container(path)
 
 
 def test_flipped_bits_are_noticed(path):
-    write(path, {"maps/0/xy.npy": NUMBERS})
+    write(path, {"arrays/0.npy": NUMBERS})
     content = bytearray(path.read_bytes())
     content[content.index(b"NUMPY") + 140] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataError, match="damaged"):
-        Container(path)
+        Container(path).arrays()
 
 
 class Evil:
@@ -123,41 +121,32 @@ class Evil:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    "content",
     [
-        (npy(np.array([Evil()], object), allow_pickle=True), "no array of numbers"),
-        (pickle.dumps(Evil()), "no array of numbers"),
-        (b"", "no array of numbers"),
-        (npy(NUMBERS)[:40], "no array of numbers"),
-        (npy(NUMBERS)[:-1], "is cut short"),
-        (npy(NUMBERS) + b"more", "is cut short"),
-        (npy(NUMBERS.astype("<f8")), "is <f8 of shape"),
-        (npy(NUMBERS[0]), "is <f4 of shape"),
-        (npy(np.asfortranarray(NUMBERS)), "no array of numbers"),
-        (npy(np.array(["a"])), "no array of numbers"),
-        (
-            header(
-                "{'descr': '<f4', 'fortran_order': False, "
-                "'shape': (1000000000000, 3), }"
-            ),
-            "is cut short",
-        ),
-        (
-            header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}"),
-            "no array of numbers",
-        ),
-        (header("__import__('os').abort()"), "no array of numbers"),
-        (header("{'descr': '<f4'"), "no array of numbers"),
-        (b"\x93NUMPY\x01\x00\xff\xff", "no array of numbers"),
+        npy(np.array([Evil()], object), allow_pickle=True),
+        pickle.dumps(Evil()),
+        b"",
+        npy(NUMBERS)[:40],
+        npy(NUMBERS)[:-1],
+        npy(NUMBERS) + b"more",
+        npy(np.asfortranarray(NUMBERS)),
+        npy(np.array(["a"])),
+        header("{'descr': '<f4', 'fortran_order': False, 'shape': (10000000000, 3), }"),
+        header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3)}"),
+        header("__import__('os').abort()"),
+        header("{'descr': '<f4'"),
+        b"\x93NUMPY\x01\x00\xff\xff",
     ],
 )
-def test_what_is_no_array_of_numbers(path, content, sentence):
-    zipped(path, {"maps/0/xy.npy": content})
-    with pytest.raises(DataError, match=sentence):
-        Container(path).array("maps/0/xy.npy", "<f4", (None, 3))
+def test_what_is_no_array_of_numbers(path, content):
+    zipped(path, {"arrays/0.npy": content})
+    with pytest.raises(DataError, match="no array of numbers"):
+        Container(path).arrays()
 
 
 def test_what_is_missing_is_named(path):
-    write(path, {"session.json": b"{}"})
-    with pytest.raises(DataError, match=r"maps/0/xy\.npy is missing"):
-        Container(path).array("maps/0/xy.npy", "<f4", (None,))
+    write(path, {"session.json": b"{}", "arrays/1.npy": NUMBERS})
+    with pytest.raises(DataError, match=r"maps/0\.json is missing"):
+        Container(path).text("maps/0.json")
+    with pytest.raises(DataError, match=r"arrays/0\.npy is missing"):
+        Container(path).arrays()

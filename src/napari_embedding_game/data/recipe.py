@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -47,13 +48,13 @@ _OF_ONE = {"doublets": "doublet (scrublet)"}
 class Prepared:
     """What a recipe came to another time: its long steps need not be done again."""
 
-    kept: Any
-    """(n_source_rows,) bool, the rows that the map is made of"""
-    X: Any
-    """(n, C) float32, their components"""
+    kept: NDArray[np.bool_]
+    """(n_source_rows,) the rows that the map is made of"""
+    X: NDArray[np.floating]
+    """(n, C) their components"""
     projection: Projection | None = None
     """None where batches were mixed in components that the file came with."""
-    doublet_scores: Any = None
+    doublet_scores: NDArray[np.floating] | None = None
     """(n,) or None where doublets were not looked for"""
 
 

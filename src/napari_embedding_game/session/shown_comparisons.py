@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.markers import MarkerMethod
 
 MOST = 12
 """Comparisons that are remembered, the newest."""
@@ -24,7 +21,7 @@ class ShownComparison:
     """(n,)"""
     outside: NDArray[np.bool_] | None
     """(n,); None for all others."""
-    method: MarkerMethod
+    method: Literal["wilcoxon", "t-test"]
     samples: str = ""
     """Column that names the samples which were compared; "" for single points."""
     column: str = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.map_quality import MapQuality
 
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
@@ -82,8 +79,8 @@ class Mark:
     """What a person calls it; "" for none."""
     is_pinned: bool = False
     """Whether it stays when memory runs short."""
-    quality: MapQuality | None = None
-    """What was measured of the map, if anything was; no file has it."""
+    quality: Any = None
+    """The :class:`~.map_quality.MapQuality` that was measured; no file has it."""
 
     @property
     def title(self) -> str:
@@ -322,7 +319,7 @@ class Timeline:
         """Keep a mark whatever memory it takes, or no longer."""
         self._replace(number, is_pinned=is_pinned)
 
-    def tell_quality(self, snapshot: Snapshot, quality: MapQuality) -> None:
+    def tell_quality(self, snapshot: Snapshot, quality: Any) -> None:
         """Note what was measured of a layout, in all marks of it."""
         marks = tuple(
             replace(mark, quality=quality)

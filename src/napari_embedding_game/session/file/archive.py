@@ -1,19 +1,20 @@
 """Save and load the session file: a .zip of JSON and plain arrays.
 
-``session.json`` says what there is; each map has a folder with its texts and
-arrays.  Whatever is read is checked before it is used: see :mod:`zip_container` for
-the file, :mod:`json_codec` for the texts, and :mod:`map_reader` for how it fits
-together.
+``session.json`` says what there is; each map is a text, and its arrays are those of all
+maps, equal ones once.  Whatever is read is checked before it is used: see
+:mod:`zip_container` for the file, :mod:`codec` for types, :mod:`checks` for how the
+parts fit together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
@@ -22,22 +23,26 @@ from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.gene_sets import score_again
 from napari_embedding_game.data.stages import Stages, finish
 from napari_embedding_game.session.file import zip_container
-from napari_embedding_game.session.file.json_schema import (
-    FORMAT,
-    VERSION,
-    MapText,
-    SessionText,
+from napari_embedding_game.session.file.checks import check_session
+from napari_embedding_game.session.file.codec import (
+    ArrayPool,
+    DamageError,
+    decode,
+    encode,
 )
-from napari_embedding_game.session.file.map_reader import MapReader, check_family
-from napari_embedding_game.session.file.map_writer import encode_map
+from napari_embedding_game.session.file.map_text import decode_map, encode_map
 from napari_embedding_game.session.file.origin import reload
 from napari_embedding_game.session.file.prepared import prepared_for
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.file.zip_container import Container
-from napari_embedding_game.session.json_codec import dumps, loads
+from napari_embedding_game.session.file.zip_container import ARRAY, Container
 from napari_embedding_game.session.reference.predicting import add_again
 from napari_embedding_game.session.taught_classes import teach_again
 
+FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
+VERSION = 2
+"""Raised when files are written that an older program would read wrongly."""
+MAP = "maps/{}.json"
+"""Name of the text of a map by its number."""
 ENDING = ".zip"
 
 
@@ -70,25 +75,19 @@ def save(
                 f"{path.name} is the data file itself and stays as it is: "
                 "choose another name for the session."
             )
-    members: dict[str, bytes | NDArray[Any]] = {
-        "session.json": dumps(
-            SessionText(
-                format=FORMAT,
-                version=VERSION,
-                saved_at=session.saved_at or now(),
-                current=session.current,
-                n_maps=len(session.maps),
-                versions=versions(),
-            )
-        )
-    }
-    for number, one in enumerate(session.maps):
-        folder = f"maps/{number}"
-        text, arrays = encode_map(one, reads_source=reads_sources)
-        members[f"{folder}/map.json"] = dumps(text)
-        members[f"{folder}/names.json"] = dumps(list(map(str, one.dataset.obs.index)))
-        for name, array in arrays.items():
-            members[f"{folder}/{name}.npy"] = array
+    pool = ArrayPool()
+    maps = [encode_map(one, pool, reads_source=reads_sources) for one in session.maps]
+    head = _Head(
+        format=FORMAT,
+        version=VERSION,
+        saved_at=session.saved_at or now(),
+        current=session.current,
+        versions=versions(),
+        maps=[_summary(one) for one in session.maps],
+    )
+    members: dict[str, bytes | NDArray[Any]] = {"session.json": encode(head, pool)}
+    members |= {MAP.format(number): text for number, text in enumerate(maps)}
+    members |= {ARRAY.format(n): array for n, array in enumerate(pool.arrays)}
     zip_container.write(path, members, is_private=is_private)
 
 
@@ -98,44 +97,86 @@ def load(path: str | Path) -> SavedSession:
     Raises
     ------
     DataError
-        It is no session file, is damaged, or was written by a later version.
+        It is no session file, is damaged, or was written by another version.
     """
     file = Container(Path(path))
-    text = loads(SessionText, file.text("session.json"), file.name)
-    if text.version > VERSION:
-        raise DataError(
-            f"{file.name} was written by a later version of this program: "
-            "update napari-embedding-game to open it."
+    head, arrays = _head(file), file.arrays()
+    try:
+        maps = tuple(
+            decode_map(file.text(MAP.format(number)), arrays)
+            for number in range(len(head.maps))
         )
-    if not 1 <= text.n_maps <= len(file):
-        raise DataError(f"{file.name} is damaged: it holds no map.")
-    maps = tuple(MapReader(file, number).map() for number in range(text.n_maps))
-    session = SavedSession(maps=maps, current=text.current, saved_at=text.saved_at)
-    check_family(session, file.name)
+        session = SavedSession(maps=maps, current=head.current, saved_at=head.saved_at)
+        check_session(session)
+    except DamageError as error:
+        raise DataError(
+            f"{file.name} is damaged ({error}): open another copy of it, or the data "
+            "anew."
+        ) from error
     return session
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """What a list of session files tells of each."""
 
     title: str
     n_points: int
     n_names: int
+    map_hash: str = ""
+    """For who reads the file; the map itself tells it anew."""
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What ``session.json`` holds."""
+
+    format: Literal["napari-embedding-game session"]
+    version: int
+    saved_at: str
+    current: str
+    versions: dict[str, str]
+    maps: list[Summary]
+
+
+def _summary(one: SavedMap) -> Summary:
+    names = {given.name for given in one.book.edits.given.values()} - {""}
+    shown = one.snapshot
+    told = "" if shown is None else shown.map_hash
+    return Summary(one.title, len(one.dataset.obs), len(names), told)
+
+
+def _head(file: Container) -> _Head:
+    text = file.text("session.json")
+    try:
+        version = decode(_Version, text).version
+        if version == VERSION:
+            head = decode(_Head, text)
+            if head.maps:
+                return head
+            raise DamageError("it holds no map")
+    except DamageError as error:
+        raise DataError(f"{file.name} is damaged ({error}).") from error
+    raise DataError(
+        f"{file.name} was written by a later version of this program: update "
+        "napari-embedding-game to open it."
+        if version > VERSION
+        else f"{file.name} was written by a version before 0.4: open it with that."
+    )
+
+
+class _Version(msgspec.Struct):
+    format: Literal["napari-embedding-game session"]
+    version: int
 
 
 def summary(path: str | Path) -> Summary:
-    """Return what a session file holds, without reading its arrays.
+    """Return what a session file holds, without reading its maps.
 
     Raises
     ------
     DataError
         It is no session file, or damaged.
     """
-    file = Container(Path(path))
-    text = loads(MapText, file.text("maps/0/map.json"), file.name)
-    names = {given.name for _, given in text.given} - {""}
-    return Summary(text.title, text.n_points, len(names))
+    return _head(Container(Path(path))).maps[0]
 
 
 def with_data(
@@ -244,8 +285,7 @@ def other_versions(path: str | Path) -> list[str]:
 
     Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
     """
-    file = Container(Path(path))
-    written = loads(SessionText, file.text("session.json"), file.name).versions
+    written = _head(Container(Path(path))).versions
     return [
         f"{package} {written[package]} (here {here})"
         for package, here in versions().items()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset, Examples
-from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
@@ -112,70 +109,3 @@ class SavedSession:
     def find(self, key: str) -> SavedMap | None:
         """Return the map of this key, None if there is none."""
         return next((one for one in self.maps if one.key == key), None)
-
-
-def rows_only(
-    origin: Origin,
-    names: pd.Index,
-    kept: NDArray[np.bool_],
-    reason: str,
-    X: NDArray[np.float32] | None = None,
-    objects: Objects | None = None,
-    scores: dict[str, tuple[str, ...]] | None = None,
-    taught: dict[str, Examples] | None = None,
-    predicted: Sequence[PredictedLabels] = (),
-    table: pd.DataFrame | None = None,
-    profile: NDArray[np.float32] | None = None,
-    profile_names: tuple[str, ...] = (),
-) -> Dataset:
-    """Return rows that a map can be shown with while their source is not at hand.
-
-    Parameters
-    ----------
-    names : (n,) names of the rows on the map
-    kept : (n_source_rows,) bool
-    reason : str
-        The sentence that says why, and what to do, where there are no numbers.
-    X : (n, D) array, optional
-        Their numbers, where those were stored; without, the dataset has no column.
-    objects : Objects, optional
-        Labels and boxes of the source's rows.
-    scores : dict, optional
-        Gene sets that were scored, to be scored again when the source is read.
-    taught : dict, optional
-        Examples of taught classes, to be learned from again.
-    predicted : sequence of PredictedLabels
-        Become columns of the metadata.
-    table : DataFrame, optional
-        Metadata of the rows, where they were stored.
-    profile : (n, G) array, optional
-        Their numbers in their own units, where those were stored.
-    profile_names : (G,) tuple of str
-    """
-    reason = "" if X is not None else reason
-    X = np.zeros((len(names), 0), np.float32) if X is None else X
-    generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
-    all_names = np.full(len(kept), "", dtype=object)
-    all_names[kept] = names
-    dataset = Dataset(
-        name=origin.name,
-        X=X,
-        obs=pd.DataFrame(index=names) if table is None else table,
-        profile=profile,
-        profile_names=profile_names,
-        var_names=origin.columns if len(origin.columns) == len(generic) else generic,
-        space=origin.space,
-        source=None,
-        n_source_rows=len(kept),
-        kept=kept,
-        source_obs_names=pd.Index(all_names),
-        notes=(reason,) if reason else (),
-        missing_reason=reason,
-        provenance=origin.provenance,
-        source_objects=objects,
-        scores=scores or {},
-        taught=taught or {},
-    )
-    for one in predicted:
-        dataset.add_predicted(one)
-    return dataset

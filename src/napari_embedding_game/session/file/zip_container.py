@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.limits.memory import check_fits
 
 KIND = "a session file"
-_NAME = re.compile(r"[a-z_]+\.json|maps/\d{1,6}/[a-z_]+\.(json|npy)")
+ARRAY = "arrays/{}.npy"
+"""Name of an array by its number."""
+_NAME = re.compile(r"session\.json|maps/\d{1,6}\.json|arrays/\d{1,6}\.npy")
 _HEADER = re.compile(
-    r"\{'descr': '(?P<dtype><f4|<f8|<i4|<i8|\|b1)', 'fortran_order': False, "
+    r"\{'descr': '(?P<dtype>[<|][biuf][1248])', 'fortran_order': False, "
     r"'shape': \((?P<shape>(\d{1,15},|\d{1,15}(, \d{1,15})+)?)\), \} *\n"
 )
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -55,16 +58,14 @@ def _write_members(file: Any, members: Mapping[str, bytes | NDArray[Any]]) -> No
                 if isinstance(content, bytes):
                     member.write(content)
                 else:
+                    little = content.astype(content.dtype.newbyteorder("<"), copy=False)
                     np.lib.format.write_array(
-                        member,
-                        np.ascontiguousarray(content),
-                        version=(1, 0),
-                        allow_pickle=False,
+                        member, little, (1, 0), allow_pickle=False
                     )
 
 
 class Container:
-    """A file written by :func:`write`, all of it read and checked for damage.
+    """A file written by :func:`write`, whose parts are read when they are asked for.
 
     Raises
     ------
@@ -73,14 +74,18 @@ class Container:
     """
 
     def __init__(self, path: Path) -> None:
-        self.name = path.name
+        self.name, self._path = path.name, path
         if not path.is_file():
             raise DataError(f"{path} is not there: check the name and the folder.")
         check_fits(path.stat().st_size, path.name, "its content")
-        with explain_damage(path, KIND), zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            self._check(members, path.stat().st_size)
-            self._members = {info.filename: archive.read(info) for info in members}
+        with self._opened() as archive:
+            self._check(archive.infolist(), path.stat().st_size)
+            self._names = archive.namelist()
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        with explain_damage(self._path, KIND), zipfile.ZipFile(self._path) as archive:
+            yield archive
 
     def _check(self, members: list[zipfile.ZipInfo], size: int) -> None:
         names = [info.filename for info in members]
@@ -101,67 +106,46 @@ class Container:
                 "unpack to more than this computer can hold."
             )
 
-    def __contains__(self, name: str) -> bool:
-        """Whether there is a part of this name."""
-        return name in self._members
-
-    def __len__(self) -> int:
-        """Return the number of parts."""
-        return len(self._members)
-
     def text(self, name: str) -> bytes:
         """Return a part as it is.
 
         Raises
         ------
         DataError
-            It is missing.
+            It is missing, or damaged.
         """
-        if name not in self._members:
+        if name not in self._names:
             raise DataError(f"{self.name} is damaged: {name} is missing in it.")
-        return self._members[name]
+        with self._opened() as archive:
+            return archive.read(name)
 
-    def array(
-        self, name: str, dtype: str, shape: tuple[int | None, ...]
-    ) -> NDArray[Any]:
-        """Return an array.
-
-        Parameters
-        ----------
-        name : str
-        dtype : str
-            Such as "<f4".
-        shape : tuple
-            None for a length that may be any.
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all arrays in the order of their numbers.
 
         Raises
         ------
         DataError
-            It is missing, or not such an array.
+            One is missing, or no array of numbers.
         """
-        content = BytesIO(self.text(name))
+        n_arrays = sum(name.startswith("arrays/") for name in self._names)
+        names = [ARRAY.format(number) for number in range(n_arrays)]
+        missing = set(names).difference(self._names)
+        if missing:
+            raise DataError(f"{self.name} is damaged: {min(missing)} is missing in it.")
+        with self._opened() as archive:
+            return [self._array(name, archive.read(name)) for name in names]
+
+    def _array(self, name: str, content: bytes) -> NDArray[Any]:
+        file = BytesIO(content)
         try:
-            found_shape, found_dtype = _header(content)
+            shape, dtype = _header(file)
+            return (
+                np.frombuffer(content, dtype, offset=file.tell()).reshape(shape).copy()
+            )
         except ValueError as error:
             raise DataError(
                 f"{self.name} is damaged: {name} is no array of numbers."
             ) from error
-        fits = len(found_shape) == len(shape) and all(
-            wanted in (None, found)
-            for wanted, found in zip(shape, found_shape, strict=True)
-        )
-        if found_dtype != np.dtype(dtype) or not fits:
-            raise DataError(
-                f"{self.name} is damaged: {name} is {found_dtype.str} of shape "
-                f"{ascii(found_shape)[:60]}."
-            )
-        data = content.getbuffer()[content.tell() :]
-        n_items = 1
-        for length in found_shape:
-            n_items *= length
-        if n_items * found_dtype.itemsize != len(data):
-            raise DataError(f"{self.name} is damaged: {name} is cut short.")
-        return np.frombuffer(data, found_dtype).reshape(found_shape).copy()
 
 
 def _header(content: BytesIO) -> tuple[tuple[int, ...], np.dtype[Any]]:

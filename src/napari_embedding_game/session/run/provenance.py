@@ -11,7 +11,6 @@ from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clustering import Clustering
-from napari_embedding_game.session.json_codec import dumps
 from napari_embedding_game.session.run.record import RunRecord
 
 
@@ -36,7 +35,7 @@ def parameters(
         **starting(played.start),
         **steering(game),
         "steering": json.dumps(steps(played)),
-        "record": dumps(played.as_text()).decode(),
+        "record": played.as_json(),
         "steered_by_hand": bool(played.forced),
         "n_iter": snapshot.iteration,
         "interrupted": not snapshot.finished,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.session.run.run import Run
@@ -44,14 +46,14 @@ class RunRecord:
     is_branch: bool = False
     """Whether the run went on from a map, and not from the start layout."""
     warm_start: WarmStart | None = None
-    """That map; None of a branch where it was not kept, which cannot be replayed.  No
-    text: session files keep it as arrays."""
+    """That map; None of a branch where it was not kept, which cannot be replayed."""
     forced: tuple[Forced, ...] = ()
-    """In the order of their iterations.  No text either."""
+    """In the order of their iterations."""
 
-    def as_text(self) -> RunRecord:
-        """Return the record without arrays."""
-        return replace(self, warm_start=None, forced=())
+    def as_json(self) -> str:
+        """Return the record as JSON, without arrays."""
+        plain = replace(self, warm_start=None, forced=())
+        return msgspec.json.encode(plain).decode()
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:

@@ -21,7 +21,6 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.json_codec import dumps
 from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ def replayed_result(
         map_hash=last.map_hash,
         parameters={
             **where,
-            "record": dumps(record.as_text()).decode(),
+            "record": record.as_json(),
             "n_iter": last.iteration,
             "n_clusters": n_clusters,
         },
