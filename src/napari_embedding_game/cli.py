@@ -758,12 +758,11 @@ def _warm_up(options: Options) -> int:
     import numpy as np
 
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-    from napari_embedding_game.core.warm_up import compile_grid, compile_searches
+    from napari_embedding_game.core.warm_up import compile_for_many_rows
     from napari_embedding_game.session.run import engine
 
     engine.warm_up()  # all that the window needs, in the types that it needs them in
-    compile_grid()
-    compile_searches()
+    compile_for_many_rows()
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     with warnings.catch_warnings():
         # After so few iterations no map says much.

@@ -15,7 +15,7 @@ def played(cache):
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -124,7 +124,7 @@ class Lanes:
     def exp(self) -> Lanes:
         """Return e to the power of each."""
         largest = self._format.bias - 1.0
-        t = (self * (1 / _LOG2))._at_least(-largest)._at_most(largest)
+        t = (self * (1 / _LOG2))._choose(">", -largest)._choose("<", largest)
         whole = (t + 0.5)._call("floor")
         power = self._polynomial(t - whole, self._format.exp)
         exponent = self._builder.fptosi(whole.value, self._bits)
@@ -192,13 +192,8 @@ class Lanes:
             total = x.fused(total, coefficient)
         return total
 
-    def _at_least(self, other: float) -> Lanes:
-        return self._choose(">", other)
-
-    def _at_most(self, other: float) -> Lanes:
-        return self._choose("<", other)
-
     def _choose(self, comparison: str, other: float) -> Lanes:
+        """Return the numbers of which the comparison holds, and the other one."""
         bound = self._like(other)
         is_it = self._builder.fcmp_ordered(comparison, self.value, bound)
         return self._of(self._builder.select(is_it, self.value, bound))

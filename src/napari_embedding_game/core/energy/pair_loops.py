@@ -140,21 +140,16 @@ def edge_energy(begin, end, f, edges, y, sums):
 
 
 @njit(**OPTIONS)
-def _repel(c, k, y, z, gradient, pull, sums):
-    total = 0.0
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-        total += repel_row(k, i, z.shape[1], y, z, y, gradient, pull[c])
-    sums[c] = total
-
-
-@njit(**OPTIONS)
 def repel(begin, end, k, y, z, gradient, pull, sums):
     """Write d/dy of S_yz = sum_ia k(|y_i - z_a|^2), and add d/dz to ``pull``.
 
     ``gradient`` (N, d); ``pull`` (chunks, d, L), 0 before; ``sums`` (chunks,): S_yz.
     """
     for c in range(begin, end):
-        _repel(c, k, y, z, gradient, pull, sums)
+        total = 0.0
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+            total += repel_row(k, i, z.shape[1], y, z, y, gradient, pull[c])
+        sums[c] = total
 
 
 @njit(**OPTIONS)
@@ -169,25 +164,12 @@ def nearest_landmark(begin, end, y, z, labels):
 @njit(**OPTIONS)
 def squared_to_all(i, y, z, squared):
     """Write |y_i - z_a|^2 for all a."""
-    x0 = y[i, 0]
-    z0 = z[0]
-    if z.shape[0] == 1:
+    squared[:] = 0
+    for c in range(z.shape[0]):
+        x, row = y[i, c], z[c]
         for a in range(squared.shape[0]):
-            d0 = x0 - z0[a]
-            squared[a] = d0 * d0
-        return
-    x1 = y[i, 1]
-    z1 = z[1]
-    for a in range(squared.shape[0]):
-        d0 = x0 - z0[a]
-        d1 = x1 - z1[a]
-        squared[a] = fused(d1, d1, d0 * d0)
-    if z.shape[0] == 3:
-        x2 = y[i, 2]
-        z2 = z[2]
-        for a in range(squared.shape[0]):
-            d2 = x2 - z2[a]
-            squared[a] = fused(d2, d2, squared[a])
+            apart = x - row[a]
+            squared[a] = fused(apart, apart, squared[a])
 
 
 @njit(**OPTIONS)
@@ -207,18 +189,6 @@ def nearest(squared):
 
 
 @njit(**OPTIONS)
-def _all_pairs(c, rows, k, far, y, z, gradient, across, sums):
-    across[c, :, : rows[c + 1]] = 0
-    total = 0.0
-    for i in range(rows[c], rows[c + 1]):
-        if far.shape[0] > 0:
-            total += weighted_repel_row(k, i, i, y, z, far, gradient, across[c])
-        else:
-            total += repel_row(k, i, i, y, z, far, gradient, across[c])
-    sums[c] = total
-
-
-@njit(**OPTIONS)
 def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     """Write the sum of k over unordered pairs of points and its gradient, in two parts.
 
@@ -229,24 +199,14 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     where they are 1.
     """
     for c in range(begin, end):
-        _all_pairs(c, rows, k, far, y, z, gradient, across, sums)
-
-
-@njit(**OPTIONS)
-def _push_of_all(c, k, far, y, z, push, sums):
-    s = np.empty(y.shape[0], y.dtype)
-    weights = np.ones_like(s)
-    total = 0.0
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-        squared_to_all(i, y, z, s)
-        if far.shape[0] > 0:
-            weights[:] = far[i]
-        weights[i] = 0
-        value, slope = lifted_row(k, s, weights, 0.0)
-        weights[i] = 1
-        push[i] = -slope
-        total += value
-    sums[c] = total
+        across[c, :, : rows[c + 1]] = 0
+        total = 0.0
+        for i in range(rows[c], rows[c + 1]):
+            if far.shape[0] > 0:
+                total += weighted_repel_row(k, i, i, y, z, far, gradient, across[c])
+            else:
+                total += repel_row(k, i, i, y, z, far, gradient, across[c])
+        sums[c] = total
 
 
 @njit(**OPTIONS)
@@ -257,7 +217,19 @@ def push_of_all(begin, end, k, far, y, z, push, sums):
     ``sums`` (chunks,), ``far`` (N, N) the weights v, or (0, 0) where they are 1.
     """
     for c in range(begin, end):
-        _push_of_all(c, k, far, y, z, push, sums)
+        s = np.empty(y.shape[0], y.dtype)
+        weights = np.ones_like(s)
+        total = 0.0
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+            squared_to_all(i, y, z, s)
+            if far.shape[0] > 0:
+                weights[:] = far[i]
+            weights[i] = 0
+            value, slope = lifted_row(k, s, weights, 0.0)
+            weights[i] = 1
+            push[i] = -slope
+            total += value
+        sums[c] = total
 
 
 @njit(**OPTIONS)
@@ -277,19 +249,6 @@ def kernel_rows(k, y, rows):
 
 
 @njit(**OPTIONS)
-def _repel_partners(c, k, shifts, y, gradient, sums):
-    n = gradient.shape[1]
-    begin = c * CHUNK
-    count = min(CHUNK, n - begin)
-    gradient[:, begin : begin + count] = 0
-    total = 0.0
-    for shift in shifts:
-        total += repel_shifted(k, begin, count, shift, y, gradient)
-        repel_shifted(k, begin, count, n - shift, y, gradient)
-    sums[c] = total
-
-
-@njit(**OPTIONS)
 def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """Write the sum of k over random pairs of points and its gradient.
 
@@ -297,5 +256,13 @@ def repel_partners(begin, end, k, shifts, y, gradient, sums):
     coordinate, twice, so that no partner lies beyond the end; ``gradient`` (d, N);
     ``sums`` (chunks,).
     """
+    n = gradient.shape[1]
     for c in range(begin, end):
-        _repel_partners(c, k, shifts, y, gradient, sums)
+        first = c * CHUNK
+        count = min(CHUNK, n - first)
+        gradient[:, first : first + count] = 0
+        total = 0.0
+        for shift in shifts:
+            total += repel_shifted(k, first, count, shift, y, gradient)
+            repel_shifted(k, first, count, n - shift, y, gradient)
+        sums[c] = total

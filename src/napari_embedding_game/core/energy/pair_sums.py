@@ -1,8 +1,7 @@
 """The sums behind every energy, evaluated by compiled loops or by torch.
 
-Evaluators with one face: :class:`CompiledForces` on the CPU and
-:class:`TorchForces` on any torch device, both for any attraction and kernel.
-They take and return torch tensors and need no autograd;
+:class:`CompiledForces` on the CPU and :class:`TorchForces` on any torch device, with
+the same methods, take and return torch tensors and need no autograd;
 ``tests/core/test_methods.py`` holds them against a float64 autograd twin.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,41 +53,6 @@ class LandmarkForces:
         return self.s_yz / self.s_zz
 
 
-class Forces(Protocol):
-    """What an energy needs to know about points, edges and landmarks."""
-
-    edges: Edges
-    attraction: str
-    kernel: str
-    device: torch.device
-    n_jobs: int | None
-    grid: Mesh
-    """On the CPU."""
-
-    def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
-        """Return attraction along the edges and the landmark sum, with gradients."""
-
-    def attract(self, y: Tensor) -> Tensor:
-        """Return the (N, d) gradient of the sum over edges of w f."""
-
-    def attraction_energy(self, y: Tensor) -> float:
-        """Return the sum of w f over the directed edges: half of that over entries."""
-
-    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[Number, Tensor]:
-        """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
-
-    def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
-        """Return the sum of k over all pairs i != j by a grid, its gradient (N, d)."""
-
-    def all_pairs(
-        self, y: Tensor, weights: NDArray[np.floating] | None = None
-    ) -> tuple[Number, Tensor]:
-        """Return the sum of k over all pairs i != j and its gradient, (N, d).
-
-        ``weights``: (N, N), symmetric, of each pair; 1 if there are none.
-        """
-
-
 class CompiledForces:
     """Compiled loops over numpy views of CPU tensors, for any attraction and kernel.
 
@@ -112,6 +76,7 @@ class CompiledForces:
         self.grid = Mesh(self._k, self.n_jobs)
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
+        """Return attraction along the edges and the landmark sum, with gradients."""
         s_yz, repulsion, pull = self._repel(y, z)
         s_zz, push, back = self._repel(z, z)
         return LandmarkForces(
@@ -119,6 +84,7 @@ class CompiledForces:
         )
 
     def attract(self, y: Tensor) -> Tensor:
+        """Return the (N, d) gradient of the sum over directed edges of w f."""
         points = y.detach().numpy()
         gradient = np.empty_like(points)
         self._run(
@@ -128,6 +94,7 @@ class CompiledForces:
         return torch.from_numpy(gradient)
 
     def attraction_energy(self, y: Tensor) -> float:
+        """Return the sum of w f over directed edges: half of that over entries."""
         points = y.detach().numpy()
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = _LOGARITHM * len(self.edges.indices)
@@ -138,6 +105,7 @@ class CompiledForces:
         return float(0.5 * sums.sum())
 
     def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
+        """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
         points = y.detach().numpy()
         columns = np.ascontiguousarray(np.tile(points[pairs.order].T, 2))
         gradient = np.empty(points.T.shape, points.dtype)
@@ -152,12 +120,17 @@ class CompiledForces:
         return float(sums.sum()), torch.from_numpy(by_point)
 
     def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+        """Return the sum of k over all pairs i != j by a grid, its gradient (N, d)."""
         total, gradient = self.grid(y.detach().numpy())
         return total, torch.from_numpy(gradient)
 
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[float, Tensor]:
+        """Return the sum of k over all pairs i != j and its gradient, (N, d).
+
+        ``weights``: (N, N), symmetric, of each pair; 1 if there are none.
+        """
         points = y.detach().numpy()
         n, d = points.shape
         columns = np.ascontiguousarray(points.T)
@@ -309,6 +282,10 @@ class TorchForces:
 
     def _zero(self) -> Tensor:
         return torch.zeros((), dtype=self._sum_type, device=self.device)
+
+
+Forces = CompiledForces | TorchForces
+"""What an energy needs to know about points, edges and landmarks."""
 
 
 def make_forces(

@@ -140,11 +140,10 @@ def warm_up() -> None:
     What moves the first frame comes first, and a run that is begun meanwhile
     need not wait for the rest.
     """
-    from napari_embedding_game.core.warm_up import compile_game, compile_inspection
+    from napari_embedding_game.core.warm_up import compile_inspection
 
     with _no_garbage_collection():
         with COMPUTING:
-            compile_game()
             _play_on_noise()
         with COMPUTING:
             compile_inspection()
