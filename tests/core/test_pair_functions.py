@@ -132,20 +132,6 @@ print(sum(pair_loops.repel.stats.cache_misses.values()), sums[0])
 """
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", READS_BACK],
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    ]
-    assert answers == ["1 9.0\n", "0 9.0\n"]
-
-
 OF_A_FILE = """
 from dataclasses import dataclass
 from napari_embedding_game.core.energy.pair_functions import Gaussian

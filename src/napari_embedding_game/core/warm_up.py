@@ -11,7 +11,6 @@ from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
-from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.density import (
     PointPart,
