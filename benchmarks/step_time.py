@@ -23,6 +23,7 @@ import torch
 from scipy import fft
 
 from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import one_torch_thread
@@ -86,9 +87,9 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     edges, y = problem(n_points)
     method = "tsne" if approximation == "mesh" else "game"
     settings = Settings(method=method, max_iter=1_000_000)
-    game = Game(
-        Problem(edges=edges, layout=y.numpy(), device=torch.device("cpu"), n_jobs=1)
-    )
+    order = memory_order(y.numpy())
+    ordered = {"edges": edges.in_order(order), "layout": y.numpy()[order]}
+    game = Game(Problem(**ordered, device=torch.device("cpu"), n_jobs=1))
     states = game.steps(settings)
     state = next(states)
     with one_torch_thread():
