@@ -24,7 +24,10 @@ import numpy as np
 
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall
+from napari_embedding_game.papers.reproductions.metrics import (
+    knn_accuracy,
+    neighbor_recall,
+)
 from shared import Input, arguments, load_all, report, timed
 
 INPUTS = ("mnist", "covid", "pbmc", "coil20", "digits")

@@ -14,7 +14,7 @@ from anndata import AnnData
 import napari_embedding_game
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.stability import neighbors_kept
+from napari_embedding_game.core.inspect.compare import neighbors_kept
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import read_anndata
 from napari_embedding_game.session.file import archive

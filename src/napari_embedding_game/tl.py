@@ -405,7 +405,7 @@ def stability(
 
     from napari_embedding_game.core.errors import whole
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-    from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
+    from napari_embedding_game.core.inspect.compare import Stability, neighbors_kept
     from napari_embedding_game.data.columns import KEY
 
     whole("n_seeds", n_seeds, 1)

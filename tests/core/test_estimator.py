@@ -15,7 +15,7 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.estimator import as_parameters
-from napari_embedding_game.core.inspect.metrics import knn_accuracy
+from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
 
 @parametrize_with_checks([EmbeddingGame(n_neighbors=3, max_iter=30, random_state=0)])

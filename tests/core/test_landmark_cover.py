@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from napari_embedding_game.core.inspect import landmark_cover
-from napari_embedding_game.core.inspect.landmark_cover import (
+from napari_embedding_game.core.inspect import cover
+from napari_embedding_game.core.inspect.cover import (
     bound_share,
     outside_share,
 )
@@ -26,7 +26,7 @@ def test_the_bound_is_that_of_equation_3(kernel):
 
 
 def test_of_many_points_some_are_enough(monkeypatch):
-    monkeypatch.setattr(landmark_cover, "_MOST_ROWS", 400)
+    monkeypatch.setattr(cover, "_MOST_ROWS", 400)
     rng = np.random.default_rng(1)
     y = rng.normal(0, 5, (2_000, 2)).astype(np.float32)
     z = y[::50]

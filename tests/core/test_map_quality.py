@@ -9,7 +9,7 @@ from sklearn.manifold import trustworthiness
 
 from napari_embedding_game.core.inspect import map_quality as module
 from napari_embedding_game.core.inspect.map_quality import map_quality
-from napari_embedding_game.core.inspect.metrics import neighbor_recall
+from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.reclustering import recluster
+from napari_embedding_game.core.inspect.recluster import recluster
 
 SIZES = (40, 70, 55)
 

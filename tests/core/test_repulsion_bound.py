@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.energy import methods
-from napari_embedding_game.core.inspect import repulsion_bound as module
-from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
+from napari_embedding_game.core.inspect import cover as module
+from napari_embedding_game.core.inspect.cover import repulsion_bound
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, undefined
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
+from napari_embedding_game.core.inspect.compare import Stability, neighbors_kept
 
 
 def by_hand(first, second, k):

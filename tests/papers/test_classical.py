@@ -14,8 +14,8 @@ from napari_embedding_game.core.graph.starts import (
     STARTS,
     classical_layout,
 )
-from napari_embedding_game.core.inspect.metrics import neighbor_recall
 from napari_embedding_game.papers import eigenmaps, linear
+from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 
 @pytest.fixture(scope="module")

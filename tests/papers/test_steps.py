@@ -11,8 +11,8 @@ from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
-from napari_embedding_game.core.inspect.metrics import true_energy
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.papers.reproductions.metrics import true_energy
 from napari_embedding_game.papers.steps import FollowedSteps, OptimisticSteps
 
 

@@ -14,11 +14,11 @@ from scipy.sparse import csr_matrix
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.new_rows.reference_sample import reference_rows
 from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
+from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 from napari_embedding_game.session import large_fit
 
 N, RARE = 6_000, 12

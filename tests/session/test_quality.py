@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.core.inspect.cover import repulsion_bound
 from napari_embedding_game.core.inspect.map_quality import (
     ColumnAgreement,
     MapQuality,
     map_quality,
 )
-from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (

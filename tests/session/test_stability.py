@@ -68,7 +68,7 @@ def test_it_becomes_a_column_and_leaves_the_map_alone(played, tmp_path):
 
 
 def test_the_other_maps_are_those_of_the_next_seeds(played, dataset):
-    from napari_embedding_game.core.inspect.stability import neighbors_kept
+    from napari_embedding_game.core.inspect.compare import neighbors_kept
 
     _, found = end_of(stability_job(played, 2)())
     other = Session(CoreEngine())

@@ -27,7 +27,7 @@ from napari_embedding_game.session.panels import (
 from napari_embedding_game.session.quality import is_comparable
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.map_comparison import MapComparison
+    from napari_embedding_game.core.inspect.compare import MapComparison
     from napari_embedding_game.core.inspect.map_quality import MapQuality
     from napari_embedding_game.session.session import Session
     from napari_embedding_game.session.timeline import Mark
@@ -158,7 +158,7 @@ class Comparing:
             X, metric = dataset.X, played.start.metric
 
         def work_out() -> Compared:
-            from napari_embedding_game.core.inspect.map_comparison import compare_maps
+            from napari_embedding_game.core.inspect.compare import compare_maps
             from napari_embedding_game.core.inspect.map_quality import map_quality
 
             maps = compare_maps(base.embedding, mark.snapshot.embedding)

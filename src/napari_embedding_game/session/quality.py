@@ -113,10 +113,12 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
+        from napari_embedding_game.core.inspect.cover import (
+            grid_error_of,
+            repulsion_bound,
+        )
         from napari_embedding_game.core.inspect.graph_parts import parts_of_edges
-        from napari_embedding_game.core.inspect.grid_error import grid_error_of
         from napari_embedding_game.core.inspect.map_quality import map_quality
-        from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
 
         found = map_quality(
             X,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.reclustering import Way, recluster
+from napari_embedding_game.core.inspect.recluster import Way, recluster
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 

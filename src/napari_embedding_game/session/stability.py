@@ -18,8 +18,8 @@ from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.compare import Stability
     from napari_embedding_game.core.inspect.map_quality import MapQuality
-    from napari_embedding_game.core.inspect.stability import Stability
     from napari_embedding_game.session.session import Session
 
 COLUMN = "Stability"
@@ -121,9 +121,12 @@ def _stages(
     snapshot: Snapshot,
     n_seeds: int,
 ) -> Stages:
-    from napari_embedding_game.core.inspect.map_comparison import laid_on
+    from napari_embedding_game.core.inspect.compare import (
+        Stability,
+        laid_on,
+        neighbors_kept,
+    )
     from napari_embedding_game.core.inspect.map_quality import map_quality
-    from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
 
     yield SeedProgress(0, n_seeds)
     with COMPUTING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.inspect.landmark_cover import (
+from napari_embedding_game.core.inspect.cover import (
     bound_share,
     outside_share,
 )

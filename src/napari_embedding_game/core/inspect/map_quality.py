@@ -29,7 +29,7 @@ from napari_embedding_game.core.graph.rows import centred
 from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
+    from napari_embedding_game.core.inspect.cover import RepulsionBound
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"

@@ -10,8 +10,11 @@ import numpy as np
 from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.papers.reproductions.metrics import (
+    knn_accuracy,
+    neighbor_recall,
+)
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .runs import draw_map, draw_rows, labels_of, looks, place

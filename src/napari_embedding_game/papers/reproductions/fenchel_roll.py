@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.metrics import neighbor_recall
 from napari_embedding_game.papers import eigenmaps
+from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 from .frame import Check, Inputs, Parts, Result, Table
 

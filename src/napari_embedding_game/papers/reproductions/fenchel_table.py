@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.starts import classical_layout
-from napari_embedding_game.core.inspect.metrics import neighbor_recall
+from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 from .frame import Check, Inputs, Parts, Result, Table
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .runs import Map, draw_map, draw_rows, looks, place

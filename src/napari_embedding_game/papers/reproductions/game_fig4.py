@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
-from napari_embedding_game.core.inspect.metrics import knn_accuracy, true_energy
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.papers.reproductions.metrics import knn_accuracy, true_energy
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .runs import MNIST_STRENGTH, Map, draw_map, draw_rows, looks, placed_digits

@@ -18,9 +18,9 @@ from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
-from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
 from .frame import Inputs
 from .game_fig4 import distinct_share

@@ -4,7 +4,7 @@ import torch
 from scipy import sparse
 
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.inspect.metrics import (
+from napari_embedding_game.papers.reproductions.metrics import (
     knn_accuracy,
     neighbor_recall,
     true_energy,

@@ -1,10 +1,14 @@
-"""Two maps of the same rows: one laid on the other, and how far each point moves.
+"""Maps of the same rows: one laid on another, who moves, and who keeps its neighbours.
 
 The second map is shifted, rotated and reflected so that the sum of squared distances
 to the first is least (orthogonal Procrustes analysis, Schönemann 1966, by
 ``scipy.linalg``), and gets the first one's size, the root mean square of the distances
 to the middle: what is left is what the maps truly differ in.  The size of least squares
 would be the smaller the less the maps agree: another map would look like a small one.
+
+Stability, on maps of other seeds, compares neighbourhoods, and not positions: such maps
+may be turned, mirrored, and have whole clusters elsewhere, which says nothing about the
+points inside them.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import cKDTree
 
 N_NEIGHBORS = 15
+WIDE = 5
+HALF = 0.5
 MOST_JUDGED = 5_000
 """Points whose neighbours on both maps are compared; of more, some drawn at random."""
 
@@ -69,9 +75,12 @@ def compare_maps(
     radius = float(np.sqrt((a**2).sum(axis=1).mean()))
     away = np.linalg.norm(laid - kept_first, axis=1)
     moved = (away / radius if radius > 0 else away).astype(np.float32)
-    return MapComparison(
-        kept_first, laid, moved, _kept(kept_first, second, random_state)
-    )
+    n, rng = len(first), np.random.default_rng(random_state)
+    rows = rng.choice(n, min(n, MOST_JUDGED), replace=False)
+    kept = 1.0
+    if n > 1:
+        kept = float(neighbors_kept(kept_first, second, rows=rows, wide=1).mean())
+    return MapComparison(kept_first, laid, moved, kept)
 
 
 def laid_on(
@@ -105,25 +114,76 @@ def _wide(points: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[
     return np.pad(points.astype(np.float64), ((0, 0), (0, lacking)))
 
 
-def _kept(
-    first: NDArray[np.floating], second: NDArray[np.floating], random_state: int
-) -> float:
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How many neighbours each point keeps on the maps of other seeds."""
+
+    kept: NDArray[np.float32]
+    """(n_seeds, N) share of the neighbours, 0 to 1."""
+
+    @property
+    def of_points(self) -> NDArray[np.float32]:
+        """(N,) mean over the seeds: 1 keeps all its neighbours, 0 none."""
+        mean: NDArray[np.float32] = self.kept.mean(axis=0)
+        return mean
+
+    @property
+    def steady_share(self) -> float:
+        """Share of the points that keep at least half of them with every seed."""
+        return float((self.kept.min(axis=0) >= HALF).mean())
+
+    def told(self, noun: str = "points") -> str:
+        """Return a sentence on all points."""
+        return (
+            f"{self.steady_share:.0%} of the {noun} keep at least half of their "
+            f"neighbours on each of {len(self.kept)} maps from other seeds. Do not "
+            "rely on what surrounds the others."
+        )
+
+
+def neighbors_kept(
+    first: NDArray[np.floating],
+    second: NDArray[np.floating],
+    n_neighbors: int = N_NEIGHBORS,
+    *,
+    rows: NDArray[np.integer] | None = None,
+    wide: int = WIDE,
+) -> NDArray[np.float32]:
+    """Return the share of each point's neighbours that a second map keeps.
+
+    Those of the k nearest on the first map that are among ``wide`` times k on the
+    second: points may change places among their like, as they do in every run.
+
+    Parameters
+    ----------
+    first, second : (N, d) and (N, e) float
+        Row i of both is the same row of the data.
+    n_neighbors : int
+        k; of few points 1 / (wide - 1) of the others at most.
+    rows : (n,) int, optional
+        The points that are asked about, all by default.
+    wide : int
+    """
     n = len(first)
-    k = min(N_NEIGHBORS, n - 1)
-    if k < 1:
-        return 1.0
-    rng = np.random.default_rng(random_state)
-    rows = rng.choice(n, min(n, MOST_JUDGED), replace=False)
-    here, there = (_nearest(points, rows, k) for points in (first, second))
-    hits = (here[:, :, None] == there[:, None, :]).any(axis=2)
-    return float(hits.mean())
+    rows = np.arange(n) if rows is None else rows
+    k = max(1, min(n_neighbors, (n - 1) // max(1, wide - 1)))
+    here = nearest_on_map(first, rows, k)
+    there = nearest_on_map(second, rows, min(wide * k, n - 1))
+    # Both as numbers that name point and neighbour, sorted: one search finds all.
+    own = np.arange(len(rows))[:, None] * n
+    known = np.sort((own + there).ravel())
+    wanted = own + here
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    kept: NDArray[np.float32] = (known[place] == wanted).mean(axis=1, dtype=np.float32)
+    return kept
 
 
-def _nearest(
-    points: NDArray[Any], rows: NDArray[np.integer], k: int
+def nearest_on_map(
+    points: NDArray[np.floating], rows: NDArray[np.integer], k: int
 ) -> NDArray[np.intp]:
     """Return the k nearest other points of these rows, (n, k)."""
-    found: NDArray[np.intp] = cKDTree(points).query(points[rows], k + 1)[1]
+    y = np.ascontiguousarray(points, np.float64)
+    found: NDArray[np.intp] = cKDTree(y).query(y[rows], k + 1)[1]
     is_self = found == rows[:, None]
     is_self[~is_self.any(axis=1), -1] = True  # among copies of it
     others: NDArray[np.intp] = found[~is_self].reshape(len(rows), k)
