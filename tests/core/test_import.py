@@ -30,7 +30,7 @@ def test_the_whole_engine_knows_no_window():
         "dynamics.play",
         "graph.neighbors",
         "graph.start",
-        "inspect.metrics",
+        "inspect.cover",
     )
     code = "\n".join(f"import napari_embedding_game.core.{name}" for name in engine)
     assert loaded_by(code) <= {"torch", "numba"}
