@@ -10,7 +10,7 @@ from napari_embedding_game.core.snapshot import map_hash
 WAYS = (
     {},
     {"method": "tsne", "metric": "cosine"},
-    {"method": "ssne", "approximation": "mesh", "init": "random"},
+    {"method": "ssne", "method_params": {"approximation": "mesh"}, "init": "random"},
 )
 
 

@@ -18,6 +18,8 @@ _BIAS, _MANTISSA_BITS, _ROOT_HALF_BITS = 1023, 52, 0x3FE6A09E667F3BCD
 _LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
 """Together log 2; a whole number times the first, which has few bits, is exact."""
 _INVERSE_LOG2 = 1.4426950408889634
+_TO_WHOLE = 1.5 * 2.0**52
+"""A number plus this is rounded to a whole one, which its last bits then hold."""
 _LARGEST = 708.0
 _EXP = tuple(1 / math.factorial(k) for k in range(13, -1, -1))
 _ATANH = tuple(2 / k for k in range(23, 1, -2))
@@ -28,12 +30,14 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(14, -1, -1))
 def exp(x: Any) -> Any:
     """Return e^x, float64; beyond +-708, which is near the ends of the range, that."""
     x = np.minimum(np.maximum(x, -_LARGEST), _LARGEST)
-    n = np.floor(x * _INVERSE_LOG2 + 0.5)
+    shifted = x * _INVERSE_LOG2 + _TO_WHOLE
+    n = shifted - _TO_WHOLE
     rest = (x - n * _LOG2) - n * _LOG2_REST
     total = rest * _EXP[0]
     for coefficient in _EXP[1:-1]:
         total = (total + coefficient) * rest
-    power = np.int64((np.int64(n) + _BIAS) << _MANTISSA_BITS).view(np.float64)
+    bits = np.float64(shifted).view(np.int64)
+    power = np.int64((bits + _BIAS) << _MANTISSA_BITS).view(np.float64)
     return (total + 1.0) * power
 
 

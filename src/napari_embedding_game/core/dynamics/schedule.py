@@ -45,7 +45,7 @@ def _cosine_to_a_hundredth(done: float) -> float:
 def _growing_to_half(done: float) -> float:
     # Weak repulsion first lets the points sort themselves before they are spread:
     # `benchmarks/schedules.py`, b9dd4b2, compares this with other ways to begin.
-    return float(exp(_LOG_OF_LEAST * max(0.0, 1 - 2 * done)))
+    return float(exp(_LOG_OF_LEAST * (1 - 2 * done))) if done < 0.5 else 1.0
 
 
 def _tenth_after_half(done: float) -> float:
