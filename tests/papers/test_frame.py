@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.papers.reproductions.figures import curves
 from napari_embedding_game.papers.reproductions.frame import (
     Check,
     Inputs,
     Parts,
-    Reproduction,
     Result,
-    Table,
     reproduce,
 )
 from napari_embedding_game.papers.reproductions.table import (
@@ -24,8 +23,6 @@ from napari_embedding_game.papers.reproductions.table import (
 )
 
 ORIGIN = {"data": "small", "quick": True}
-MET = Check("a below 1", "0.5", True)
-TABLE = Table("Shares", [{"k": 1000, "share": 0.123456, "n": np.int32(2)}])
 
 
 class Counted:
@@ -40,119 +37,90 @@ class Counted:
         return self.value
 
 
-class Toy(Reproduction):
-    """A reproduction that finds what it is given."""
-
-    def __init__(self, run=None, checks=(MET,)):
-        super().__init__("toy", "A toy", "A paper, Figure 0", "")
-        found = Result(
-            [TABLE], checks, lambda figure: figure.add_subplot().plot([0, 1]), ["Note."]
-        )
-        object.__setattr__(self, "found", run or (lambda inputs, parts: found))
-
-    def run(self, inputs, parts):
-        return self.found(inputs, parts)
-
-
 def test_a_part_comes_back_as_it_was(tmp_path):
     array = np.random.default_rng(0).normal(size=(3, 4)).astype("<f4")
-    value = {"rows": [{"layout": array}], "pair": (1, float("inf")), 3: np.float32(0.1)}
-    compute = Counted(value)
+    compute = Counted({"layout": array, "pair": (1, float("inf"))})
     for _ in range(2):
-        found = Parts(tmp_path, ORIGIN)("a", compute)
-        np.testing.assert_array_equal(found["rows"][0]["layout"], array)
-        assert found["rows"][0]["layout"].dtype == array.dtype
-        assert (found["pair"], found[3]) == (value["pair"], value[3])
+        parts = Parts(tmp_path, ORIGIN)
+        found = parts({("a", 1): compute})["a", 1]
+        np.testing.assert_array_equal(found["layout"], array)
+        assert found["pair"] == (1, float("inf"))
+        assert parts.processor_seconds > 0  # those of the kept part count
     assert compute.calls == 1
 
 
 def test_a_part_is_of_one_name_and_origin(tmp_path):
     compute = Counted()
-    for change in ({}, {"quick": False}, {"data": "large"}):
-        Parts(tmp_path, ORIGIN | change)("a/b", compute)
-        Parts(tmp_path, ORIGIN | change)("a b", compute)
-    assert compute.calls == 6
-    Parts(tmp_path, ORIGIN)("a/b", compute)  # which is still there
+    for change in ({}, {"quick": False}, {"data": "large"}, {}):
+        Parts(tmp_path, ORIGIN | change)({"a/b": compute, "a b": compute})
     assert compute.calls == 6
 
 
-def test_again_computes_what_is_there_and_leaves_the_rest(tmp_path):
+def test_again_computes_what_is_there(tmp_path):
     compute = Counted()
-    for part in ("a", "b"):
-        Parts(tmp_path, ORIGIN)(part, compute)
-    Parts(tmp_path, ORIGIN, again=True)("a", compute)
-    assert compute.calls == 3
-    Parts(tmp_path, ORIGIN)("b", compute)
-    assert compute.calls == 3
+    for again in (False, True, False):
+        Parts(tmp_path, ORIGIN, again)({"a": compute})
+    assert compute.calls == 2
 
 
 @pytest.mark.filterwarnings("ignore")  # joblib says that it cannot be read
 def test_a_damaged_part_is_computed_again(tmp_path):
-    Parts(tmp_path, ORIGIN)("a", Counted(1))
+    Parts(tmp_path, ORIGIN)({"a": Counted(1)})
     for file in tmp_path.rglob("output.pkl"):
         file.write_bytes(b"\xff")
-    assert Parts(tmp_path, ORIGIN)("a", Counted(2)) == 2
+    assert Parts(tmp_path, ORIGIN)({"a": Counted(2)}) == {"a": 2}
 
 
-def test_times_and_progress_count_the_parts_that_were_kept(tmp_path):
-    told = []
-    parts = Parts(tmp_path, ORIGIN, tell=lambda *progress: told.append(progress))
-    parts.expect(2)
-    parts("a", lambda: sum(range(300_000)))
-    assert told == [("a", 0, 2), ("a", 1, 2)]
-    kept = Parts(tmp_path, ORIGIN)
-    kept("a", Counted())
-    assert kept.seconds == parts.seconds > 0
-    assert kept.processor_seconds == parts.processor_seconds
+@pytest.mark.parametrize(
+    ("relation", "met"),
+    [("<", False), ("<=", True), ("=", True), (">=", True), (">", False)],
+)
+def test_a_criterion_is_a_value_and_a_bound(relation, met):
+    assert Check("a", 1, relation, 1).passed is met
+    assert not Check("a", float("nan"), relation, 1).passed
 
 
-def test_it_writes_figure_table_and_numbers(tmp_path):
-    facts = reproduce(Toy(), Inputs(), tmp_path / "new" / "folder")
+def test_it_writes_figure_table_and_numbers(toy, tmp_path):
+    facts = reproduce(toy(), Inputs(), tmp_path / "new" / "folder")
     folder = tmp_path / "new" / "folder" / "toy"
     assert json.loads((folder / "toy.json").read_text()) == facts
     assert facts["passed"]
-    assert facts["tables"] == [{"title": TABLE.title, "rows": TABLE.rows}]
     text = (folder / "toy.md").read_text()
     assert "| 1,000 | 0.1235 | 2 |" in text
-    assert "| a below 1 | 0.5 | passed |" in text
-    assert "- Note." in text
+    assert "| a < 1 | 0.5 | passed |" in text
+    assert "- A note on two lines." in text
     assert matplotlib.image.imread(folder / "toy.png").std() > 0
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["parts", "toy.json", "toy.md", "toy.png"]
 
 
-@pytest.mark.parametrize(
-    ("quick", "in_quick", "verdict"),
-    [(False, False, False), (True, True, False), (True, False, None)],
-)
-def test_quick_judges_only_what_small_data_can_tell(tmp_path, quick, in_quick, verdict):
-    check = Check("a below 1", "7", False, in_quick=in_quick)
-    facts = reproduce(Toy(checks=[check]), Inputs(quick=quick), tmp_path)
-    assert facts["checks"][0]["passed"] is verdict
-    assert facts["passed"] == (verdict is None)
+@pytest.mark.parametrize("quick", [False, True])
+def test_quick_judges_nothing(toy, tmp_path, quick):
+    facts = reproduce(toy(value=7), Inputs(quick=quick), tmp_path)
+    assert facts["passed"] is quick
+    assert facts["checks"][0]["passed"] is (None if quick else False)
 
 
-def test_it_goes_on_where_it_stopped(tmp_path):
-    computed, stopped = [], []
+def test_it_goes_on_where_it_stopped(toy, tmp_path):
+    a, b = Counted(), Counted()
 
-    def run(inputs, parts):
-        for name in ("a", "b"):
-            parts(name, lambda name=name: computed.append(name))
-            if not stopped:
-                stopped.append(name)
-                raise KeyboardInterrupt
-        return Result([], [], lambda figure: None)
+    def stop():
+        raise KeyboardInterrupt
+
+    def run(second, inputs, parts):
+        parts({"a": a, "b": second})
+        return Result({}, [], [curves("", {"a": ([0], [1])}, "x")])
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(Toy(run), Inputs(), tmp_path)
-    reproduce(Toy(run), Inputs(), tmp_path)
-    assert computed == ["a", "b"]
+        reproduce(toy(lambda *given: run(stop, *given)), Inputs(), tmp_path)
+    reproduce(toy(lambda *given: run(b, *given)), Inputs(), tmp_path)
+    assert (a.calls, b.calls) == (1, 1)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path):
+def test_a_folder_that_cannot_be_made(toy, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="choose another"):
-        reproduce(Toy(), Inputs(), tmp_path / "file")
+        reproduce(toy(), Inputs(), tmp_path / "file")
 
 
 def test_an_unknown_name_tells_the_known_ones():

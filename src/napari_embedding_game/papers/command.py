@@ -5,13 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from napari_embedding_game.papers.reproductions.frame import Tell
 
 NOT_PASSED, INTERRUPTED = 1, 130
 """Exit codes."""
@@ -50,10 +44,9 @@ def reproduce(options: argparse.Namespace) -> int:
     inputs = frame.Inputs(options.data, options.quick, options.random_state)
     found = table.find(name)
     try:
-        with _progress(options.quiet) as tell:
-            facts = frame.reproduce(
-                found, inputs, options.out, tell=tell, again=options.again
-            )
+        facts = frame.reproduce(
+            found, inputs, options.out, again=options.again, quiet=options.quiet
+        )
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED
@@ -65,26 +58,3 @@ def reproduce(options: argparse.Namespace) -> int:
             print(f"{verdict}: {check['asked']} ({check['found']})")
         print(f"{folder}: figure (.png), table (.md) and numbers (.json)")
     return 0 if facts["passed"] else NOT_PASSED
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Tell]:
-    """Show a bar of the parts that are done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        disable=quiet,
-    )
-    with bar:
-        task = bar.add_task("", total=None)
-
-        def tell(text: str, done: int, expected: int) -> None:
-            bar.update(task, description=text, completed=done, total=expected or None)
-
-        yield tell

@@ -1,44 +1,54 @@
 """What a reproduction is, how it is run, and how what it found is written.
 
-Each is a line of :mod:`table` and a module of its name.  Its ``run`` receives the
-:class:`Inputs` a person chose and the :class:`Parts` that keep what is finished:
+Each is a line of :mod:`table` and a function in the module of its paper:
 
-    def run(inputs, parts):
-        digits = inputs.load("mnist")
-        parts.expect(len(SIZES))
-        rows = [parts(f"k={k}", lambda k=k: measure(digits.X, k)) for k in SIZES]
-        check = Check("every share above 0.9", f"{least:.3f}", least > 0.9)
-        return Result([Table("Shares", rows)], [check], draw=partial(draw, rows))
+    def shares(inputs, parts):
+        '''Measure shares.
+
+        What differs from the paper, and why.
+        '''
+        X = inputs.load("mnist").X
+        found = parts({f"k={k}": partial(measure, X, k) for k in SIZES})
+        check = Check("least share", min(found.values()), ">", 0.9)
+        return Result({"Shares": [found]}, [check], [curves("Shares", ...)])
 """
 
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
+import operator
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import joblib
 import numpy as np
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
-from napari_embedding_game.data.export.expression_figure import figure_of_matplotlib
+
+from .figures import Panel, write_figure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from napari_embedding_game.data.dataset import Dataset
 
-Tell = Callable[[str, int, int], None]
-"""Receives what is being computed, the parts that are done, and all there are."""
-_DPI = 150
+K = TypeVar("K", bound=Hashable)
+Rows = Sequence[Mapping[Any, Any]]
+"""Of a table; the keys of the first are the columns."""
+_RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,68 +62,51 @@ class Inputs:
     random_state: int = 0
 
     def load(self, name: str) -> Dataset:
-        """Read a data set by its name in :data:`table.SOURCES`.
-
-        Raises
-        ------
-        DataError
-            It is not there, or damaged.
-        """
+        """Read a data set by its name in :data:`table.SOURCES`; DataError if absent."""
         from .table import load
 
         return load(name, self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of a Markdown table; the keys of the first are the columns."""
-
-    title: str
-    rows: Sequence[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A criterion, and what was found."""
+class Check(NamedTuple):
+    """A criterion: a value, and the bound that it has to keep."""
 
     asked: str
-    """What must hold, with its number: "PCA within 0.015 of the paper"."""
-    found: str
-    """What came out, with its number: "0.0081 at most"."""
-    passed: bool
-    in_quick: bool = False
-    """Whether it also holds for the small sizes of ``quick``; if not, it is not
-    judged there."""
+    value: float
+    relation: str
+    """"<", "<=", ">", ">=" or "=", between value and bound."""
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value keeps the bound; NaN keeps none."""
+        return bool(_RELATIONS[self.relation](self.value, self.bound))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a reproduction found."""
 
-    tables: Sequence[Table]
+    tables: Mapping[str, Rows]
+    """By title."""
     checks: Sequence[Check]
-    draw: Callable[[Figure], None]
-    """Draws on an empty figure."""
-    notes: Sequence[str] = ()
-    """Sentences on what differs from the paper, and why."""
-    inches: tuple[float, float] = (8.0, 6.0)
-    """Width and height of the figure."""
+    panels: Sequence[Panel]
+    """Of the figure, drawn row by row."""
+    columns: int = 3
+    """Panels side by side."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduction:
+class Reproduction(NamedTuple):
     """One figure or table of a paper that can be computed anew."""
 
     name: str
     what: str
     paper: str
     data: str
-
-    def run(self, inputs: Inputs, parts: Parts) -> Result:
-        """Run the function of its module."""
-        module = import_module(f".{self.name.replace('-', '_')}", __package__)
-        found: Result = module.run(inputs, parts)
-        return found
+    """Names in :data:`table.SOURCES`, with ", " between."""
+    function: str
+    """Module and function, with "." between.  What its docstring says after the first
+    line is written below the tables."""
 
 
 class Parts:
@@ -125,62 +118,49 @@ class Parts:
         Where :class:`joblib.Memory` keeps them.
     origin : dict
         What the parts depend on.  Parts of another origin are others.
-    tell : callable, optional
-        Receives how far the computation is.
     again : bool
         Compute everything, whatever is there.
+    quiet : bool
+        Show no progress on stderr.
     """
 
     def __init__(
         self,
         folder: Path,
         origin: dict[str, Any],
-        tell: Tell | None = None,
         again: bool = False,
+        quiet: bool = True,
     ) -> None:
-        self._computed = joblib.Memory(folder, verbose=0).cache(
-            _computed, ignore=["compute"]
-        )
-        self._origin = origin
-        self._tell = tell
-        self._again = again
-        self._done = 0
-        self._expected = 0
-        self.seconds = 0.0
-        """Time that all parts took, those from the folder included."""
+        memory = joblib.Memory(folder, verbose=0)
+        self._computed = memory.cache(_computed, ignore=["compute"])
+        self._origin, self._again, self._quiet = origin, again, quiet
         self.processor_seconds = 0.0
-        """The same in processor time, which other programs hardly change."""
+        """Of all parts, those from the folder included."""
 
-    def expect(self, n_parts: int) -> None:
-        """Say how many parts there will be, for the progress."""
-        self._expected = n_parts
+    def __call__(self, computations: Mapping[K, Callable[[], Any]]) -> dict[K, Any]:
+        """Return each part under its key, computing those that are not there."""
+        from rich.console import Console
+        from rich.progress import track
 
-    def __call__(self, name: str, compute: Callable[[], Any]) -> Any:
-        """Return the part ``name``, computing it if it is not there."""
-        self._show(name)
-        call = self._origin, name, compute
-        if self._again and self._computed.check_call_in_cache(*call):
-            self._computed.call_and_shelve(*call).clear()
-        values, seconds, processor_seconds = self._computed(*call)
-        self.seconds += seconds
-        self.processor_seconds += processor_seconds
-        self._done += 1
-        self._show(name)
-        return values
-
-    def _show(self, name: str) -> None:
-        if self._tell is not None:
-            self._tell(name, self._done, self._expected)
+        found = {}
+        for key in track(
+            computations, console=Console(stderr=True), disable=self._quiet
+        ):
+            name = " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+            call = self._origin, name, computations[key]
+            if self._again and self._computed.check_call_in_cache(*call):
+                self._computed.call_and_shelve(*call).clear()
+            found[key], seconds = self._computed(*call)
+            self.processor_seconds += seconds
+        return found
 
 
 def _computed(
     origin: dict[str, Any], name: str, compute: Callable[[], Any]
-) -> tuple[Any, float, float]:
-    """Return a part, and the seconds that it took, also of the processor."""
-    begin, processor_begin = time.perf_counter(), time.process_time()
-    values = compute()
-    seconds = time.perf_counter() - begin
-    return values, seconds, time.process_time() - processor_begin
+) -> tuple[Any, float]:
+    """Return a part, and the seconds of the processor that it took."""
+    begin = time.process_time()
+    return compute(), time.process_time() - begin
 
 
 def reproduce(
@@ -188,8 +168,8 @@ def reproduce(
     inputs: Inputs,
     out: Path,
     *,
-    tell: Tell | None = None,
     again: bool = False,
+    quiet: bool = True,
 ) -> dict[str, Any]:
     """Run a reproduction and write what it found into the folder ``out / name``.
 
@@ -200,7 +180,7 @@ def reproduce(
     Returns
     -------
     dict
-        What stands in ``NAME.json``; ``passed`` says whether all checks did.
+        What stands in ``NAME.json``; ``passed`` is False where a check failed.
 
     Raises
     ------
@@ -224,53 +204,44 @@ def reproduce(
         raise DataError(
             f"The folder {folder} cannot be made ({error.strerror}): choose another."
         ) from error
-    parts = Parts(folder / "parts", origin, tell, again)
-    result = reproduction.run(inputs, parts)
-    facts = _facts(reproduction, result, origin, parts)
-    _draw(result, folder / f"{name}.png")
-    for ending, text in (
-        (".md", markdown(facts)),
-        (".json", json.dumps(facts, indent=1, default=_plain)),
-    ):
-        with whole_or_nothing(folder / (name + ending)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return facts
-
-
-def _facts(
-    reproduction: Reproduction, result: Result, origin: dict[str, Any], parts: Parts
-) -> dict[str, Any]:
-    # None: small data cannot tell.
+    parts = Parts(folder / "parts", origin, again, quiet)
+    module, _, function = reproduction.function.partition(".")
+    run = getattr(import_module(f".{module}", __package__), function)
+    result: Result = run(inputs, parts)
     checks = [
         {
-            "asked": check.asked,
-            "found": check.found,
-            "passed": bool(check.passed)
-            if check.in_quick or not origin["quick"]
-            else None,
+            "asked": f"{check.asked} {check.relation} {_text(check.bound)}",
+            "found": _text(check.value),
+            # None: small data cannot tell.
+            "passed": None if inputs.quick else check.passed,
         }
         for check in result.checks
     ]
-    return {
-        "name": reproduction.name,
+    facts = {
+        "name": name,
         "what": reproduction.what,
         "paper": reproduction.paper,
         "origin": origin,
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "seconds": round(parts.seconds, 1),
         "processor_seconds": round(parts.processor_seconds, 1),
         "passed": all(check["passed"] is not False for check in checks),
         "checks": checks,
         "tables": [
-            {"title": table.title, "rows": list(table.rows)} for table in result.tables
+            {"title": title, "rows": [dict(row) for row in rows]}
+            for title, rows in result.tables.items()
         ],
-        "notes": list(result.notes),
+        "notes": [
+            " ".join(note.split())
+            for note in (inspect.getdoc(run) or "").split("\n\n")[1:]
+        ],
     }
-
-
-def _plain(value: np.generic) -> Any:
-    return value.item()
+    write_figure(result.panels, result.columns, folder / f"{name}.png")
+    numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
+    for ending, text in ((".md", markdown(facts)), (".json", numbers)):
+        with whole_or_nothing(folder / (name + ending)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return facts
 
 
 _WORDS = {True: "passed", False: "**not passed**", None: "not judged (quick)"}
@@ -280,6 +251,7 @@ def markdown(facts: dict[str, Any]) -> str:
     """Return the text that ``NAME.md`` holds."""
     source = facts["origin"]
     quick = ", quick (small sizes)" if source["quick"] else ""
+    checks = [{**each, "passed": _WORDS[each["passed"]]} for each in facts["checks"]]
     lines = [
         f"**{facts['name']}**: {facts['what']}",
         "",
@@ -287,36 +259,23 @@ def markdown(facts: dict[str, Any]) -> str:
         f"{facts['processor_seconds']:,.1f} s of processor time on "
         f"{facts['machine']}, {facts['date']}.",
         "",
+        *_rows(checks),
     ]
-    lines += _rows(
-        [
-            {"asked": each["asked"], "found": each["found"], "": _WORDS[each["passed"]]}
-            for each in facts["checks"]
-        ]
-    )
     for table in facts["tables"]:
         lines += [f"{table['title']}:", "", *_rows(table["rows"])]
     lines += [f"- {note}" for note in facts["notes"]]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _rows(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _rows(rows: Rows) -> list[str]:
     if not rows:
         return []
-    head = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
-    body = ["| " + " | ".join(map(_text, row.values())) + " |" for row in rows]
-    return [*head, *body, ""]
+    lines = [map(str, rows[0]), ["---"] * len(rows[0])]
+    lines += [map(_text, row.values()) for row in rows]
+    return [f"| {' | '.join(line)} |" for line in lines] + [""]
 
 
 def _text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)
-
-
-def _draw(result: Result, path: Path) -> None:
-    """Draw without a window: a figure on its own has matplotlib's Agg behind it."""
-    figure = figure_of_matplotlib()(figsize=result.inches, layout="constrained")
-    result.draw(figure)
-    with whole_or_nothing(path) as temporary:
-        figure.savefig(temporary, dpi=_DPI)

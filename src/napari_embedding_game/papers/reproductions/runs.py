@@ -1,4 +1,4 @@
-"""Games that are looked at on the way, and how maps of them are drawn."""
+"""Games that are looked at on the way."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from napari_embedding_game.core.snapshot import Snapshot
 from .frame import Inputs
 
 Map = NDArray[np.float32]
-MNIST_STRENGTH = 70.0
+MNIST_REPULSION = 70.0
 """lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
-_MOST_DRAWN = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Placed:
     """Rows with their edges, standing where a game begins."""
 
@@ -43,28 +42,25 @@ def draw_rows(n_rows: int, wanted: int | None, random_state: int) -> NDArray[np.
 
 
 @lru_cache(maxsize=2)
-def placed_digits(inputs: Inputs, wanted: int | None, n_neighbors: int = 15) -> Placed:
-    """Return random digits with the edges and start of paper 1.
+def digits(inputs: Inputs, wanted: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return random digits and their labels."""
+    dataset = inputs.load("mnist")
+    rows = draw_rows(len(dataset.X), wanted, inputs.random_state)
+    return dataset.X[rows], dataset.obs.iloc[rows, 0].astype(str).to_numpy()
 
-    They are kept, as several parts of a reproduction begin with them.
-    """
-    digits = inputs.load("mnist")
-    rows = draw_rows(len(digits.X), wanted, inputs.random_state)
-    start = Settings(
-        affinity="uniform", n_neighbors=n_neighbors, random_state=inputs.random_state
-    )
-    return place(digits.X[rows], labels_of(digits)[rows], start)
+
+@lru_cache(maxsize=2)
+def placed_digits(inputs: Inputs, wanted: int) -> Placed:
+    """Return random digits with the edges and start of paper 1."""
+    seed = inputs.random_state
+    start = Settings(affinity="uniform", n_neighbors=15, random_state=seed)
+    return place(*digits(inputs, wanted), start)
 
 
 def place(X: Any, labels: NDArray[Any], start: Settings) -> Placed:
     """Find the edges of the rows and put the points where ``start`` says."""
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     return Placed(X, labels, edges, layout)
-
-
-def labels_of(dataset: Any, column: str | None = None) -> NDArray[Any]:
-    """Return the labels of the rows: a column, or the first one there is."""
-    return np.asarray(dataset.obs[column or dataset.obs.columns[0]].astype(str))
 
 
 def looks(
@@ -91,35 +87,3 @@ def looks(
             yield snapshot
         if snapshot.iteration >= at[-1]:
             return
-
-
-def draw_map(
-    axes: Any,
-    layout: NDArray[np.floating],
-    labels: NDArray[Any],
-    landmarks: Map | None = None,
-    title: str = "",
-) -> None:
-    """Draw points by label, landmarks in black; at most 10,000 points."""
-    _, numbers = np.unique(labels, return_inverse=True)
-    rows = draw_rows(len(layout), _MOST_DRAWN, 0)
-    colors = "tab10" if numbers.max() < 10 else "tab20"
-    size = np.clip(8_000 / len(rows), 0.3, 5)
-    axes.scatter(
-        *layout[rows].T, c=numbers[rows] % 20, cmap=colors, s=size, linewidths=0
-    )
-    if landmarks is not None:
-        axes.scatter(*landmarks.T, c="black", s=6, linewidths=0)
-    middle, reach = view(layout)
-    axes.set_xlim(middle[0] - reach, middle[0] + reach)
-    axes.set_ylim(middle[1] - reach, middle[1] + reach)
-    axes.set_aspect("equal")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_title(title, fontsize=9)
-
-
-def view(layout: NDArray[np.floating]) -> tuple[NDArray[Any], float]:
-    """Return the middle and half the width of a square with nearly all points."""
-    low, high = np.percentile(layout, [0.1, 99.9], axis=0)
-    return (low + high) / 2, max(0.55 * float((high - low).max()), 0.5)

@@ -1,7 +1,7 @@
 """The table of all reproductions, and the data sets that they ask for.
 
-To add one: a line here, and a module of its name beside this one with a function
-``run(inputs, parts)``, as :mod:`frame` says.
+To add one: a line here, and its function in the module of its paper, as :mod:`frame`
+says.
 """
 
 from __future__ import annotations
@@ -21,49 +21,48 @@ _EXPLAIN = "Unexplainable explanations"
 # fmt: off
 REPRODUCTIONS: dict[str, Reproduction] = {row[0]: Reproduction(*row) for row in (
     ("fenchel-table", "Neighbours kept by PCA, random projection and gradient PCA",
-     f"{_FENCHEL}, Figures 1 and 2", "mnist"),
+     f"{_FENCHEL}, Figures 1 and 2", "mnist", "fenchel.table"),
     ("fenchel-roll", "Laplacian eigenmaps LE, ALE and VRLE of a roll, for several t",
-     f"{_FENCHEL}, Figures 3 to 6, Remark 4.2", ""),
+     f"{_FENCHEL}, Figures 3 to 6, Remark 4.2", "", "fenchel.rolls"),
     ("fenchel-convergence",
      "Gradient descent and its Fenchel game, step for step, and their bound",
-     f"{_FENCHEL}, Theorem 6.20 and Lemma 6.22", ""),
+     f"{_FENCHEL}, Theorem 6.20 and Lemma 6.22", "", "fenchel.convergence"),
     ("game-fig2", "Landmarks tile digits, cells and texts",
-     "Embedding game, Figure 2", "mnist, covid, cells, texts"),
+     "Embedding game, Figure 2", "mnist, covid, cells, texts", "game.tilings"),
     ("game-fig3", "Random members of the first clusters of digits, cells and texts",
-     "Embedding game, Figure 3", "mnist, covid, texts"),
+     "Embedding game, Figure 3", "mnist, covid, texts", "game.members"),
     ("game-fig4",
      "The learning rate of the landmarks, swept: collapse, a window, collapse",
-     "Embedding game, Figure 4", "mnist"),
+     "Embedding game, Figure 4", "mnist", "game.rates"),
     ("game-fig5", "Sampled edges, sampled landmarks and optimised landmarks: the maps",
-     "Embedding game, Figure 5", "mnist"),
+     "Embedding game, Figure 5", "mnist", "game.sampled_maps"),
     ("game-fig6",
      "Sampled edges, sampled landmarks and optimised landmarks: energy, gradient",
-     "Embedding game, Figure 6", "mnist"),
+     "Embedding game, Figure 6", "mnist", "game.sampled_energies"),
     ("explain-fig2",
      "PCA by gradient descent from a random start, full and low-rank gradients",
-     f"{_EXPLAIN}, Figure 2 and Lemma 3", "mnist"),
+     f"{_EXPLAIN}, Figure 2 and Lemma 3", "mnist", "explain.descents"),
     ("explain-fig3",
      "Two-kernel PCA, t-SNE, UMAP and two-kernel LLE of the same digits",
-     f"{_EXPLAIN}, Figure 3", "mnist"),
+     f"{_EXPLAIN}, Figure 3", "mnist", "explain.four_methods"),
     ("explain-conjecture1",
      "UMAP's expected gradient against that of two-kernel LLE, along runs",
-     f"{_EXPLAIN}, Conjecture 1", "mnist, cells, words"),
+     f"{_EXPLAIN}, Conjecture 1", "mnist, cells, words", "explain.gradients"),
     ("pressure-fig3",
      "Pressure of points in the wrong place: a twisted roll, COIL-20 midway",
-     "No pressure!, Figure 3", "coil20"),
+     "No pressure!, Figure 3", "coil20", "pressure.misplaced"),
     ("pressure-fig4",
      "Pressure of digits among other digits after 200 iterations of t-SNE",
-     "No pressure!, Figure 4", "mnist"),
+     "No pressure!, Figure 4", "mnist", "pressure.misplaced_digits"),
     ("pressure-fig5",
      "Spectral direction and pressured points on COIL-20 and MNIST, EE and s-SNE",
-     "No pressure!, Figure 5 and section 6", "coil20, mnist"),
+     "No pressure!, Figure 5 and section 6", "coil20, mnist", "pressure.optimisers"),
     ("pressure-fig7",
      "EE of 5,000 words from 100 starts, with and without pressured points",
-     "No pressure!, Figure 7", "words"),
+     "No pressure!, Figure 7", "words", "pressure.starts"),
 )}
 # fmt: on
-"""By name: what the command calls it, one line of what it is, where it stands in the
-papers, and the names of its data sets in :data:`SOURCES` with ", " between."""
+"""By the name that the command knows."""
 
 SOURCES: dict[str, str] = {
     "mnist": "mnist_70k.npz",
@@ -82,13 +81,7 @@ principal components as ``obsm["X_pca"]``, or raw counts.
 
 
 def find(name: str) -> Reproduction:
-    """Return the reproduction of that name.
-
-    Raises
-    ------
-    DataError
-        There is none.
-    """
+    """Return the reproduction of that name, or raise DataError."""
     if name not in REPRODUCTIONS:
         raise DataError(
             f'There is no reproduction "{name}": choose one of '

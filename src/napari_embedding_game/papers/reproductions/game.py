@@ -1,0 +1,635 @@
+"""Paper 1: landmarks tile the data, how fast they may be, and what samples do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
+from napari_embedding_game.core.dynamics.memory_order import memory_order
+from napari_embedding_game.core.energy.methods import Approximation, get_method
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
+
+from .figures import curves, pictures, scatter, texts
+from .frame import Check, Inputs, Parts, Result
+from .metrics import knn_accuracy, true_energy
+from .runs import (
+    MNIST_REPULSION,
+    Map,
+    Placed,
+    draw_rows,
+    looks,
+    place,
+    placed_digits,
+)
+
+# --- Figures 2 and 3: landmarks tile the data -------------------------------------
+
+
+class Setting(NamedTuple):
+    """A data set and how the paper plays it."""
+
+    data: str
+    title: str
+    column: str
+    """Of the metadata: what points of one landmark should share."""
+    n_landmarks: int
+    repulsion: float
+    """lambda of the paper."""
+    n_paper: int
+    """Rows the paper has."""
+    n_points: int | None = None
+    """Rows played with; all if None."""
+    n_iter: int = 6_000
+
+
+SETTINGS = (
+    Setting("mnist", "MNIST", "digit", 50, 0.001, 70_000),
+    Setting("covid", "cells, COVID-19 lung lavage", "cell_type", 150, 0.01, 40_000),
+    Setting("cells", "cells, PBMC 3k", "cell_type", 150, 0.01, 40_000),
+    Setting("texts", "texts, 20 newsgroups", "label", 150, 0.01, 25_000),
+)
+MOST_EMPTY = 0.05
+FAR = 2.0
+MOST_FAR = 0.05
+ENOUGH = 0.95
+"""Majority share that paper 1's Figure 3 is to be read as."""
+N_CLUSTERS = 4
+"""Shown in Figure 3, as in the paper: the first ones."""
+N_MEMBERS = 16
+
+
+def settings_for(inputs: Inputs, names: Sequence[str]) -> list[Setting]:
+    """Return the settings of the data sets; of digits alone, and small, if quick."""
+    if inputs.quick:
+        return [SETTINGS[0]._replace(n_points=400, n_landmarks=20, n_iter=300)]
+    return [each for each in SETTINGS if each.data in names]
+
+
+@lru_cache(maxsize=1)
+def load(inputs: Inputs, setting: Setting) -> Any:
+    """Return the rows that are played with; raw counts go through the recipe."""
+    from napari_embedding_game.data.recipe import apply_recipe
+    from napari_embedding_game.data.stages import finish
+
+    dataset = inputs.load(setting.data)
+    if setting.data == "covid":
+        dataset = finish(apply_recipe(dataset))
+    n_rows = dataset.X.shape[0]
+    chosen = np.zeros(n_rows, bool)
+    chosen[draw_rows(n_rows, setting.n_points, inputs.random_state)] = True
+    return dataset.subset(chosen)
+
+
+class Tiling(NamedTuple):
+    """How well landmarks cover points."""
+
+    empty: float
+    """Share of the landmarks that are nearest to no point."""
+    far: float
+    """Share of the points farther from their landmark than twice the spacing, the
+    median distance of a landmark to the nearest other one."""
+    evenness: float
+    """Of the numbers of points: entropy, 1 where all landmarks have as many."""
+
+
+def tiling(layout: Map, landmarks: Map) -> Tiling:
+    """Measure how landmarks tile the points."""
+    from scipy.spatial import cKDTree
+    from scipy.stats import entropy
+
+    tree = cKDTree(landmarks)
+    distances, nearest = tree.query(layout)
+    sizes = np.bincount(nearest, minlength=len(landmarks))
+    spacing = np.median(tree.query(landmarks, k=2)[0][:, 1])
+    return Tiling(
+        empty=float((sizes == 0).mean()),
+        far=float((distances > FAR * spacing).mean()),
+        evenness=float(entropy(sizes, base=len(landmarks))),
+    )
+
+
+def majorities(labels: NDArray[Any], nearest: NDArray[np.integer]) -> pd.Series:
+    """Return, for each landmark with points, the share with its commonest label."""
+    return pd.crosstab(nearest, labels, normalize="index").max(axis=1)
+
+
+def fit(inputs: Inputs, setting: Setting, repulsion: float) -> dict[str, Any]:
+    """Play by the paper's schedule with a lambda; the measures and the map."""
+    dataset = load(inputs, setting)
+    obs = dataset.obs
+    column = setting.column if setting.column in obs else obs.columns[0]
+    labels = obs[column].astype(str).to_numpy()
+    n, seed = len(labels), inputs.random_state
+    start = Settings(affinity="uniform", n_neighbors=15, random_state=seed)
+    settings = Settings(
+        repulsion=repulsion * n,
+        n_landmarks=setting.n_landmarks,
+        schedule="paper",
+        max_iter=setting.n_iter,
+    )
+    placed = place(dataset.X, labels, start)
+    (end,) = looks(placed, settings, [setting.n_iter], seed)
+    kept = draw_rows(n, 10_000, seed)
+    shares = majorities(labels, end.labels)
+    return {
+        "row": {
+            "data": setting.title,
+            "N": n,
+            "L": setting.n_landmarks,
+            "lambda": repulsion,
+            "lambda N": repulsion * n,
+            **tiling(end.embedding, end.landmarks)._asdict(),
+            "landmarks with points": len(shares),
+            "median majority": shares.median(),
+            "a quarter below": shares.quantile(0.25),
+            "of all": pd.Series(labels).value_counts(normalize=True).max(),
+            "kNN accuracy": knn_accuracy(end.embedding[kept], labels[kept]),
+        },
+        "layout": end.embedding,
+        "landmarks": end.landmarks,
+        "nearest": end.labels,
+        "labels": labels,
+    }
+
+
+def tilings(inputs: Inputs, parts: Parts) -> Result:
+    """Play the games of Figure 2 and measure how landmarks tile the points.
+
+    The paper shows pictures and no numbers. Empty: share of the landmarks that are
+    nearest to no point. Far: share of the points farther from their landmark than twice
+    the median distance of a landmark to the next. Evenness: entropy of the points over
+    the landmarks. Majority: share of a landmark's points with their commonest label.
+
+    Other cells and texts stand in for the paper's 40,000 cells and 25,000 posts. lambda
+    is not scale-free, so these are played with the paper's lambda = 0.01 and with its
+    lambda N.
+    """
+    settings = settings_for(inputs, ["mnist", "covid", "cells", "texts"])
+    computations = {}
+    for each in settings:
+        n = load(inputs, each).X.shape[0]
+        same_product = each.repulsion * each.n_paper / n
+        computations[each.data, "lambda N"] = partial(fit, inputs, each, same_product)
+        if each.data != "mnist":
+            part = partial(fit, inputs, each, each.repulsion)
+            computations[each.data, "lambda"] = part
+    found = parts(computations)
+    checks = []
+    for (_, kept), each in found.items():
+        row = each["row"]
+        which = f"{row['data']}, the paper's {kept}: share of"
+        checks += [
+            Check(f"{which} landmarks without points", row["empty"], "<=", MOST_EMPTY),
+            Check(f"{which} points far from theirs", row["far"], "<=", MOST_FAR),
+        ]
+    majority = found["mnist", "lambda N"]["row"]["median majority"]
+    asked = "MNIST: median share of a landmark's majority digit"
+    title = f"After {settings[0].n_iter:,} iterations of the paper's schedule, K = 15"
+    return Result(
+        {title: [each["row"] for each in found.values()]},
+        [*checks, Check(asked, majority, ">=", ENOUGH)],
+        [
+            scatter(
+                f"{each['row']['data']}, {kept}",
+                each["layout"],
+                each["labels"],
+                landmarks=each["landmarks"],
+            )
+            for (_, kept), each in found.items()
+        ],
+        columns=4,
+    )
+
+
+def members(inputs: Inputs, parts: Parts) -> Result:
+    """Play them again and show random members of the first clusters.
+
+    The paper shows pictures of four clusters of MNIST and of the posts, and no numbers.
+    Settings and data are those of game-fig2, with the paper's lambda N.
+    """
+    settings = settings_for(inputs, ["mnist", "covid", "texts"])
+    found = parts(
+        {
+            each.data: partial(
+                fit,
+                inputs,
+                each,
+                each.repulsion * each.n_paper / load(inputs, each).X.shape[0],
+            )
+            for each in settings
+        }
+    )
+    rows, panels = [], []
+    for setting in settings:
+        each, dataset = found[setting.data], load(inputs, setting)
+        of_landmark = pd.Series(each["labels"]).groupby(each["nearest"])
+        for landmark, own in list(of_landmark)[:N_CLUSTERS]:
+            counts = own.value_counts()
+            common = [f"{name} {n}" for name, n in counts[:3].items()]
+            row = {
+                "data": setting.title,
+                "landmark": landmark,
+                "points": len(own),
+                "majority": counts.max() / len(own),
+                "labels": ", ".join(common),
+            }
+            rows.append(row)
+            shown = own.sample(min(N_MEMBERS, len(own)), random_state=0)
+            title = f"{setting.title}: landmark {landmark}, {len(own):,} points"
+            if dataset.images is not None:
+                panels.append(pictures(title, dataset.images[shown.index]))
+            else:
+                lines = shown if dataset.texts is None else dataset.texts[shown.index]
+                panels.append(texts(title, [str(line) for line in lines]))
+    overall = [found[each.data]["row"] for each in settings]
+    return Result(
+        {
+            "Over all landmarks": overall,
+            f"The first {N_CLUSTERS} landmarks with points": rows,
+        },
+        [
+            Check(
+                "MNIST: median share of a landmark's majority digit",
+                overall[0]["median majority"],
+                ">=",
+                ENOUGH,
+            )
+        ],
+        panels,
+        columns=N_CLUSTERS,
+    )
+
+
+# --- Figure 4: how fast landmarks may be ------------------------------------------
+
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""eta_z; paper 1 names 0.01 and shows larger ones."""
+PAPER_LOW = 0.01
+"""The rate for which the paper says that points fall onto a few spots."""
+GRAIN = 0.01
+"""Points that stand nearer than this, in units of the map, count as one spot."""
+
+
+def distinct_share(layout: Map) -> float:
+    """Return how many spots 0.01 wide are taken, as a share of the points, 0 to 1.
+
+    The kernels are flat within a distance of 1: points that are a hundredth of
+    it apart do not feel that they are two.
+    """
+    spots = np.unique(np.round(layout.astype(np.float64) / GRAIN), axis=0)
+    return len(spots) / len(layout)
+
+
+def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, Any]:
+    """Play with one landmark learning rate; the measures and the map."""
+    placed = placed_digits(inputs, n_points)
+    settings = Settings(
+        repulsion=MNIST_REPULSION,
+        n_landmarks=100,
+        learning_rate=0.03,
+        landmark_learning_rate=rate,
+        schedule="paper",
+        max_iter=2 * n_iter,  # the schedule lowers its rates half-way, where this ends
+    )
+    (end,) = looks(placed, settings, [n_iter], inputs.random_state)
+    layout, labels = end.embedding, placed.labels
+    low, high = np.percentile(layout, [2, 98], axis=0)
+    repulsion = MNIST_REPULSION / len(layout)
+    return {
+        "row": {
+            "eta_z": rate,
+            "occupancy": occupancy(layout),
+            "span": float((high - low).max()),
+            "distinct": distinct_share(layout),
+            "kNN accuracy": knn_accuracy(layout, labels),
+            "true energy (Eq. 1)": true_energy(placed.edges, layout, repulsion, 2_000),
+        },
+        "layout": layout,
+        "labels": labels,
+        "landmarks": end.landmarks,
+    }
+
+
+def rates(inputs: Inputs, parts: Parts) -> Result:
+    """Sweep the learning rate of the landmarks.
+
+    The paper plays with 70,000 digits; here 10,000 random ones with the same lambda N.
+    It shows pictures and no numbers, names one rate, 0.01 (collapse to a few points),
+    and sees 30 begin to collapse.
+
+    Occupancy: share of the cells of a grid over the map that hold a point; the program
+    warns of a collapse below 0.08. Span: longer side of the middle 96 % of the points.
+    Distinct: spots 0.01 wide that are taken, per point.
+
+    A landmark moves by eta_z an iteration, so in 2,000 iterations with 0.01 it can
+    cross the whole map: landmarks are too slow only where they cannot.
+    """
+    n_points, n_iter, swept = 10_000, 2_000, RATES
+    if inputs.quick:
+        n_points, n_iter, swept = 600, 500, (0.01, 0.3, 30.0)
+    found = parts(
+        {rate: partial(sweep, inputs, n_points, n_iter, rate) for rate in swept}
+    )
+    rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
+    share = rows["occupancy"]
+    title = (
+        f"{n_points:,} digits after {n_iter:,} iterations with eta_y = 0.03, L = 100, "
+        f"K = 15, lambda N = {MNIST_REPULSION:g}"
+    )
+    lines = {what: (swept, rows[what]) for what in ("occupancy", "distinct")}
+    return Result(
+        {title: rows.reset_index().to_dict("records")},
+        [
+            Check(
+                f"collapse at eta_z = {rate:g}{which}: occupancy",
+                share[rate],
+                "<",
+                LEAST_OCCUPANCY,
+            )
+            for rate, which in (
+                (swept[0], ""),
+                (swept[-1], ""),
+                (PAPER_LOW, " already, as in the paper"),
+            )
+        ]
+        + [
+            Check(
+                "a window without collapse between them: largest occupancy",
+                share.iloc[1:-1].max(),
+                ">=",
+                LEAST_OCCUPANCY,
+            )
+        ],
+        [
+            *(
+                scatter(
+                    f"eta_z = {rate:g}, occupancy {share[rate]:.3f}",
+                    each["layout"],
+                    each["labels"],
+                    landmarks=each["landmarks"],
+                )
+                for rate, each in found.items()
+            ),
+            curves("", lines, "eta_z", log="x", level=LEAST_OCCUPANCY),
+        ],
+        columns=5,
+    )
+
+
+# --- Figures 5 and 6: what stands for the sum over all pairs ----------------------
+
+WAYS: dict[Approximation, str] = {
+    "sampled_edges": "sampled edges",
+    "sampled_landmarks": "sampled landmarks",
+    "landmarks": "optimised landmarks",
+}
+LS = (1, 3, 10, 30, 100, 300)
+FEW = (1, 3, 10)
+"""L for which the paper sees moving landmarks let clusters fall onto one spot."""
+AT = (*range(0, 100, 20), *range(100, 4_001, 100))
+"""2,000 iterations with eta_y = 0.03, then 2,000 with a tenth of it."""
+_GAME = get_method("game")
+
+
+def follow(
+    inputs: Inputs, n_points: int, way: Approximation, L: int, at: Sequence[int]
+) -> dict[str, Any]:
+    """Play in one way, and compare it with the sum over all pairs at ``at``.
+
+    Returns
+    -------
+    dict
+        Lists ``iteration``, ``approximate`` and ``true`` (energies), ``rmse`` of the
+        gradient in the points against that of Eq. 1, ``size`` (root mean square of
+        that); of the end ``layout``, ``landmarks``, ``labels`` and its measures.
+    """
+    placed = placed_digits(inputs, n_points)
+    settings = Settings(
+        approximation=way,
+        repulsion=MNIST_REPULSION,
+        n_landmarks=L,
+        schedule="paper",
+        max_iter=at[-1],
+    )
+    seed = inputs.random_state
+    snapshots = looks(placed, settings, at, seed)
+    found = pd.DataFrame(metered(placed, way, L, seed, snapshots))
+    last = found.pop("snapshot").iloc[-1]
+    return {
+        **found.to_dict("list"),
+        "layout": last.embedding,
+        "landmarks": last.landmarks,
+        "labels": placed.labels,
+        "distinct": distinct_share(last.embedding),
+        "occupancy": occupancy(last.embedding),
+        "accuracy": knn_accuracy(last.embedding, placed.labels),
+    }
+
+
+def metered(
+    placed: Placed,
+    way: Approximation,
+    L: int,
+    seed: int,
+    snapshots: Iterator[Snapshot],
+) -> Iterator[dict[str, Any]]:
+    """Yield the energy that is played on and the true one, and their gradients.
+
+    Samples are drawn by the places of points in memory, so the points are kept in the
+    order in which the game keeps them.
+    """
+    repulsion = _GAME.lambda_scale(placed.edges) * MNIST_REPULSION
+    order = memory_order(np.asarray(placed.layout, placed.edges.weights.dtype))
+    forces = make_forces(placed.edges.in_order(order), torch.device("cpu"))
+    played = make_objective(way, forces, repulsion, L, seed)
+    every = make_objective("exact", forces, repulsion, L, seed)
+    for each in snapshots:
+        y, z = torch.from_numpy(each.embedding[order]), torch.from_numpy(each.landmarks)
+        approximate, gradient, _ = played.evaluate(y, z, True)
+        true, wanted, _ = every.evaluate(y, z, True)
+        yield {
+            "snapshot": each,
+            "iteration": each.iteration,
+            "approximate": approximate,
+            # Eq. 1 counts the pairs i = j, which all pairs of the family leave out.
+            "true": true + repulsion * len(y),
+            "rmse": float((gradient - wanted).double().square().mean().sqrt()),
+            "size": float(wanted.double().square().mean().sqrt()),
+        }
+
+
+_SMALLER = (
+    "The paper plays with 70,000 digits; here {:,} random ones with the same lambda N. "
+    "It shows pictures and no numbers. True energy: Eq. 1, over all pairs, which all "
+    "three are meant to lower."
+)
+
+
+def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
+    """Play with each stand-in for the sum over all pairs, for several L.
+
+    The paper plays with 70,000 digits; here 5,000 random ones with the same lambda N.
+    It shows pictures and no numbers. True energy: Eq. 1, over all pairs, which all
+    three are meant to lower.
+
+    Distinct: spots 0.01 wide, per point.
+    """
+    n_points, sizes, n_iter = (
+        (300, (3, 30), 600) if inputs.quick else (5_000, LS, 4_000)
+    )
+    found = parts(
+        {
+            (way, L): partial(follow, inputs, n_points, way, L, [n_iter])
+            for way in WAYS
+            for L in sizes
+        }
+    )
+    rows = pd.DataFrame(
+        {
+            "L": L,
+            "repulsion": WAYS[way],
+            "approximate energy": each["approximate"][-1],
+            "true energy": each["true"][-1],
+            "gradient RMSE": each["rmse"][-1],
+            **{what: each[what] for what in ("distinct", "occupancy", "accuracy")},
+        }
+        for (way, L), each in found.items()
+    ).sort_values("L", kind="stable")
+    true, distinct = (
+        rows.pivot(index="L", columns="repulsion", values=what)
+        for what in ("true energy", "distinct")
+    )
+    edges, samples, moving = WAYS.values()
+    is_few = true.index.isin(FEW)
+    few, many = true[is_few], true[~is_few]
+    return Result(
+        {
+            f"After {n_iter:,} iterations, {n_points:,} digits, K = 15, lambda N = "
+            f"{MNIST_REPULSION:g}": rows.to_dict("records")
+        },
+        [
+            Check(
+                "few L: largest true energy of sampled edges, by that of optimised "
+                "landmarks",
+                (few[edges] / few[moving]).max(),
+                "<",
+                1,
+            ),
+            Check(
+                "from L = 30 on: largest difference of both, as a share",
+                (many[moving] / many[edges] - 1).abs().max(),
+                "<",
+                0.05,
+            ),
+            Check(
+                "every L: least true energy of sampled landmarks, by the higher of "
+                "both",
+                (true[samples] / true[[edges, moving]].max(axis=1)).min(),
+                ">",
+                1,
+            ),
+            Check(
+                "few L: most distinct places with optimised landmarks, by those with "
+                "sampled edges",
+                (distinct[moving] / distinct[edges])[is_few].max(),
+                "<",
+                1,
+            ),
+        ],
+        [
+            scatter(
+                f"{WAYS[way]}, L = {L}: energy {each['true'][-1]:,.0f}",
+                each["layout"],
+                each["labels"],
+                landmarks=None if way == "sampled_edges" else each["landmarks"],
+            )
+            for (way, L), each in found.items()
+        ],
+        columns=len(sizes),
+    )
+
+
+def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
+    """Follow energies and gradients of the three stand-ins for L = 10.
+
+    The paper plays with 70,000 digits; here 5,000 random ones with the same lambda N.
+    It shows pictures and no numbers. True energy: Eq. 1, over all pairs, which all
+    three are meant to lower.
+
+    Gradient RMSE: of the gradient that is played with, less that of Eq. 1 at the same
+    points. Relative: divided by the root mean square of the latter; so measured,
+    optimised landmarks are the worse.
+    """
+    n_points, at = (300, AT[:11:2]) if inputs.quick else (5_000, AT)
+    found = parts({way: partial(follow, inputs, n_points, way, 10, at) for way in WAYS})
+    rows = {
+        way: {
+            "repulsion": WAYS[way],
+            "last approximate energy": each["approximate"][-1],
+            "last true energy": each["true"][-1],
+            "below": each["true"][-1] - each["approximate"][-1],
+            "mean gradient RMSE": np.mean(each["rmse"]),
+            "last gradient RMSE": each["rmse"][-1],
+            "mean relative RMSE": np.mean(np.divide(each["rmse"], each["size"])),
+        }
+        for way, each in found.items()
+    }
+    edges, landmarks = rows["sampled_edges"], rows["landmarks"]
+    is_better = np.less(found["landmarks"]["rmse"], found["sampled_edges"]["rmse"])
+    return Result(
+        {f"L = 10, {n_points:,} digits, K = 15, lambda N = 70": list(rows.values())},
+        [
+            Check(
+                "L = 10: how far the energy that is played with is below the true one, "
+                "sampled edges",
+                edges["below"],
+                ">",
+                0,
+            ),
+            Check(
+                "L = 10: the same for optimised landmarks, against sampled edges",
+                landmarks["below"],
+                ">",
+                edges["below"],
+            ),
+            Check(
+                "L = 10: last true energy of sampled edges, by optimised landmarks'",
+                edges["last true energy"],
+                "<",
+                landmarks["last true energy"],
+            ),
+            Check(
+                "L = 10: share of the times after the start at which optimised "
+                "landmarks have the lower gradient RMSE",
+                np.mean(is_better[1:]),
+                ">=",
+                0.9,
+            ),
+        ],
+        [
+            curves(
+                title,
+                {
+                    WAYS[way]: (found[way]["iteration"], found[way][what])
+                    for way in WAYS
+                },
+                "iteration",
+                log="y",
+            )
+            for what, title in (
+                ("approximate", "energy that is played with"),
+                ("true", "true energy (Eq. 1)"),
+                ("rmse", "gradient RMSE"),
+            )
+        ],
+    )

@@ -1,0 +1,482 @@
+"""Paper 4: what pressure finds, and how low pressured points get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.stats import hypergeom
+
+from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.settings import Settings, n_searched
+from napari_embedding_game.papers.homotopy import homotopy
+from napari_embedding_game.papers.minimizers import spectral_direction
+from napari_embedding_game.papers.pressured_points import pressured_points
+from napari_embedding_game.papers.spectral_direction import SpectralDirection
+
+from .fenchel import roll
+from .figures import curves, pictures, scatter
+from .frame import Check, Inputs, Parts, Result
+from .runs import Placed, digits, looks
+
+Points = NDArray[Any]
+Mask = NDArray[np.bool_]
+PERPLEXITY = 20.0
+EE_LAMBDA = 200.0
+"""Paper 4's."""
+_FAR = 1e6
+"""Mean weight of EE's repelling pairs: large, so that in float32 the products of
+weights and far kernels stay normal numbers, which are quicker."""
+
+
+def weighted(X: Points, perplexity: float) -> Any:
+    """Return entropic edges of the rows."""
+    graph = knn_graph(X, n_searched("entropic", 0, perplexity, len(X)))
+    return edges(graph, "entropic", perplexity=min(perplexity, graph.n_neighbors / 3))
+
+
+def objective_of(X: Points, method: str, dtype: type = np.float32) -> Objective:
+    """Return paper 4's EE or s-SNE, in its unit.
+
+    The attracting weights w+ are entropic affinities that sum to 1, so that
+    :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's w- are squared
+    distances that sum to 1 too, with lambda = 200.
+    """
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    found = weighted(X, PERPLEXITY)
+    weights = found.weights.astype(np.float64)
+    found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
+    forces = make_forces(found, torch.device("cpu"), None, "quadratic", "gaussian")
+    if method == "ssne":
+        return Objective(AllPairs(forces), 1.0, "log")
+    # Not float32 rows: their differences would be lost in their lengths.
+    far = euclidean_distances(np.asarray(X, np.float64), squared=True)
+    far *= _FAR / far.mean()
+    strength = EE_LAMBDA / (_FAR * len(X) ** 2)
+    return Objective(AllPairs(forces, far.astype(dtype)), strength)
+
+
+def random_start(n_points: int, seed: int) -> Points:
+    """Return a small random map, (N, 2)."""
+    return 0.1 * np.random.default_rng(seed).normal(size=(n_points, 2))
+
+
+def ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
+    """Return pictures and numbers of the first ten objects of COIL-20, all or few."""
+    coil = inputs.load("coil20")
+    numbers = np.asarray(coil.obs["y"])
+    rows = np.flatnonzero(np.isin(numbers, np.unique(numbers)[:10]))
+    if inputs.quick:
+        rows = np.random.default_rng(inputs.random_state).permutation(rows)[:most]
+    return coil.X[rows], numbers[rows]
+
+
+# --- Figures 3 and 4: points in the wrong place -----------------------------------
+
+_NEIGHBORS = 10
+LIKELY = 0.01
+"""Probability under which a recall is called better than chance."""
+
+
+def nearest_on_map(y: Points) -> NDArray[np.intp]:
+    """Return the (N, 10) nearest other points on the map."""
+    return knn_graph(np.asarray(y, np.float32), _NEIGHBORS).indices.astype(np.intp)
+
+
+def among_others(y: Points, labels: Points) -> Mask:
+    """Say which points have another label than most of their neighbours."""
+    same = labels[nearest_on_map(y)] == labels[:, None]
+    return np.asarray(same.mean(axis=1) < 0.5)
+
+
+def twisted(sheet: Points) -> Points:
+    """Return a start with the second half of the sheet turned over, (N, 2)."""
+    start: Points = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
+    start[start[:, 0] > 0, 1] *= -1
+    return start
+
+
+def strangeness(y: Points, sheet: Points) -> Points:
+    """Return how far a point's neighbours on the map are from it on the sheet, (N,)."""
+    near = nearest_on_map(y)
+    apart = np.linalg.norm(sheet[near] - sheet[:, None], axis=2).mean(axis=1)
+    return np.asarray(apart / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1))
+
+
+def recall(heights: Points, wrong: Mask) -> dict[str, Any]:
+    """Say how well pressure finds the points that are ``wrong``.
+
+    As many points as are wrong are taken, those of the highest pressure; their
+    chance to be wrong is the share of wrong points among all.
+    """
+    n, m = len(wrong), int(wrong.sum())
+    pressured = heights > 0
+    order = np.argsort(-heights, kind="stable")[:m]
+    hits = int((wrong[order] & pressured[order]).sum())
+    return {
+        "points": n,
+        "in the wrong place": m,
+        "recall by the highest pressure": hits / max(m, 1),
+        "chance": m / n,
+        "probability by chance": float(hypergeom.sf(hits - 1, n, m, m)),
+        "pressured among them": float(pressured[wrong].mean()) if m else 0.0,
+        "pressured among the others": float(pressured[~wrong].mean()),
+    }
+
+
+def _found_by_pressure(rows: dict[str, Any]) -> list[Check]:
+    return [
+        Check(
+            f"{title}: probability of such a recall by chance",
+            row["probability by chance"],
+            "<",
+            LIKELY,
+        )
+        for title, row in rows.items()
+    ]
+
+
+def _minimised(objective: Objective, start: Points, max_iter: int) -> dict[str, Any]:
+    *_, end = spectral_direction(objective, start, max_iter=max_iter)
+    points = torch.from_numpy(end.y)
+    heights = pressure(objective, points, points[:1])[1]
+    return {"y": end.y, "heights": heights, "iterations": end.iteration}
+
+
+def _of_roll(n_points: int, max_iter: int, seed: int) -> dict[str, Any]:
+    X, sheet = roll(n_points, seed)
+    found = _minimised(objective_of(X, "ssne"), twisted(sheet), max_iter)
+    strange = strangeness(found["y"], sheet)
+    wrong = strange >= np.quantile(strange, 0.9)
+    return {**found, "wrong": wrong, "color": sheet[:, 0]}
+
+
+def _of_objects(inputs: Inputs) -> dict[str, Any]:
+    X, numbers = ten_objects(inputs, 150)
+    start = random_start(len(X), inputs.random_state)
+    max_iter = 10 if inputs.quick else 100
+    found = _minimised(objective_of(X, "ee"), start, max_iter)
+    return {**found, "wrong": among_others(found["y"], numbers), "color": numbers}
+
+
+def misplaced(inputs: Inputs, parts: Parts) -> Result:
+    """Look where pressure is on a twisted roll and on COIL-20 midway.
+
+    The paper shows two pictures and no numbers.
+
+    Wrong place: on the roll the tenth of the points whose neighbours on the map are the
+    farthest on the sheet, for how far the nearest there are; of COIL-20 all points of
+    which most neighbours on the map are of another object. 10 neighbours each.
+
+    Recall: as many points as are in the wrong place are taken, those of the highest
+    pressure. Chance: the share of points in the wrong place.
+
+    The start of the roll is the flat sheet with one half turned over.
+    """
+    n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
+    found = parts(
+        {
+            "twisted roll, s-SNE": partial(
+                _of_roll, n_points, max_iter, inputs.random_state
+            ),
+            "COIL-20 midway, EE": partial(_of_objects, inputs),
+        }
+    )
+    rows = {
+        title: {
+            "": title,
+            "iterations": each["iterations"],
+            **recall(each["heights"], each["wrong"]),
+        }
+        for title, each in found.items()
+    }
+    return Result(
+        {"Points in the wrong place, and their pressure": list(rows.values())},
+        _found_by_pressure(rows),
+        [
+            scatter(
+                f"{title}; larger: more pressure",
+                each["y"],
+                each["color"],
+                heights=each["heights"],
+                marked=each["wrong"],
+            )
+            for title, each in found.items()
+        ],
+        columns=2,
+    )
+
+
+def tsne(X: Points, seed: int) -> dict[str, Any]:
+    """Return the map of t-SNE after 200 iterations, and the pressure on it."""
+    start = random_start(len(X), seed).astype(np.float32)
+    placed = Placed(X, np.zeros(len(X)), weighted(X, 30.0), start)
+    settings = Settings(
+        method="tsne", approximation="exact", n_landmarks=1, max_iter=200
+    )
+    (end,) = looks(placed, settings, [200], seed)
+    return {"y": end.embedding, "heights": end.pressure}
+
+
+def _some_digits(inputs: Inputs) -> tuple[Points, Points]:
+    return digits(inputs, 300 if inputs.quick else 2_000)
+
+
+def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
+    """Look where pressure is among digits.
+
+    The paper shows a picture and no numbers, and does not say how many digits.
+
+    Among others: most of a digit's 10 neighbours on the map have another label. Recall
+    and chance: as for pressure-fig3.
+    """
+    X, labels = _some_digits(inputs)
+    found = parts({"t-SNE": partial(tsne, X, inputs.random_state)})["t-SNE"]
+    heights, wrong = found["heights"], among_others(found["y"], labels)
+    title = f"{len(X):,} digits, t-SNE"
+    row = {"": title, **recall(heights, wrong)}
+    order = np.flatnonzero(wrong)[np.argsort(-heights[wrong], kind="stable")]
+    side = round(X.shape[1] ** 0.5)
+    images = X.reshape(-1, side, side)
+    return Result(
+        {"Digits among other digits, and their pressure": [row]},
+        _found_by_pressure({"digits, t-SNE": row}),
+        [
+            scatter(title, found["y"], labels, heights=heights, marked=wrong),
+            pictures("among others, highest pressure", images[order[:16]]),
+            pictures(
+                "among others, no pressure", images[order[heights[order] == 0][:16]]
+            ),
+        ],
+    )
+
+
+# --- Figures 5 and 7: spectral direction and pressured points ---------------------
+
+SD, PP, PP_FROM_SD = "SD", "PP from random", "PP from SD"
+PAPER = {
+    "EE, COIL-20": {
+        SD: "3.84 ± 0.18",
+        PP: "3.6 ± 0.14",
+        PP_FROM_SD: "3.61 ± 0.19",
+    },
+    "s-SNE, COIL-20": {
+        SD: "11.07 ± 0.03",
+        PP: "11.03 ± 0.02",
+        PP_FROM_SD: "11.05 ± 0.03",
+    },
+}
+
+
+def ended(steps: Iterable[Any]) -> dict[str, Any]:
+    """Follow a minimiser to its end; the energy and share of raised points by step."""
+    energies, raised = [], []
+    for step in steps:
+        energies.append(step.energy)
+        raised.append(
+            float(np.count_nonzero(getattr(step, "heights", 0)) / len(step.y))
+        )
+    return {"y": step.y, "energies": energies, "raised": raised}
+
+
+def compare(
+    objective: Objective,
+    start: Points,
+    max_iter: int,
+    *,
+    from_random: bool = True,
+    direct: SpectralDirection | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Run SD, PP from where SD ended and, if asked, PP from the start too.
+
+    ``direct``: the spectral direction for the objective's edges, if it is known.
+    """
+    direct = direct or SpectralDirection(objective.forces.edges)
+    found = {
+        SD: ended(
+            spectral_direction(objective, start, max_iter=max_iter, direct=direct)
+        )
+    }
+    starts = {PP_FROM_SD: found[SD]["y"]} | ({PP: start} if from_random else {})
+    for name, y in starts.items():
+        steps = pressured_points(objective, y, max_iter=max_iter, direct=direct)
+        found[name] = ended(steps)
+    return found
+
+
+def last(run: dict[str, dict[str, Any]], which: str) -> float:
+    """Return the energy at the end of a run of :func:`compare`."""
+    return float(run[which]["energies"][-1])
+
+
+def summary(energies: pd.DataFrame) -> pd.DataFrame:
+    """Summarise energies at the end, (run, optimiser), by optimiser."""
+    gains = 1 - energies.div(energies[SD], axis=0)
+    rows = energies.agg(["mean", "std", "min", "median", "max"]).T
+    rows["lower than SD"] = (energies.lt(energies[SD], axis=0)).sum()
+    return rows.assign(**{"mean gain": gains.mean(), "least gain": gains.min()})
+
+
+def optimisers(inputs: Inputs, parts: Parts) -> Result:
+    """Run spectral direction, pressured points and homotopy.
+
+    The paper leaves open how w+ were found, how large the pictures were and how random
+    maps were drawn. Here: perplexity 20 over the 60 nearest neighbours, 32 x 32 pixels,
+    a standard deviation of 0.1; w+ and w- each sum to 1. So compare gains, not
+    energies.
+
+    A point counts as pressured where the penalty mu h^2 still lets it rise; Alg. 1 does
+    not mention mu there.
+
+    MNIST: one run of EE on 1,000 digits with the exact sum over all pairs; the paper
+    takes more digits with the fast multipole method, and gives no number.
+
+    Homotopy: 50 values of lambda from a ten-thousandth of 200 up.
+    """
+    n_runs, n_digits, max_iter = (2, 200, 60) if inputs.quick else (10, 1_000, 2_000)
+    n_lambdas = 5 if inputs.quick else 50
+    seed = inputs.random_state
+    X, _ = ten_objects(inputs, 120)
+    tasks = {
+        "EE, COIL-20": (X, "ee", n_runs),
+        "s-SNE, COIL-20": (X, "ssne", n_runs),
+        "EE, MNIST": (digits(inputs, n_digits)[0], "ee", 1),
+    }
+    computations: dict[tuple[str, int], Callable[[], Any]] = {
+        (title, run): partial(_compared, rows, method, seed + run, max_iter)
+        for title, (rows, method, n) in tasks.items()
+        for run in range(n)
+    }
+    computations["homotopy", 0] = partial(_homotopy, X, seed, n_lambdas)
+    found = parts(computations)
+    least = found.pop(("homotopy", 0))["energies"][-1]
+    best = [{"": "EE, COIL-20", "paper": "3.28", "least": least}]
+    runs = [
+        {
+            "": title,
+            "run": run,
+            **{which: last(each, which) for which in each},
+            "raised after SD": each[PP_FROM_SD]["raised"][0],
+            "iterations of SD": len(each[SD]["energies"]) - 1,
+            "of PP after it": len(each[PP_FROM_SD]["energies"]) - 1,
+            "raised at the end": each[PP_FROM_SD]["raised"][-1],
+        }
+        for (title, run), each in found.items()
+    ]
+    energies = pd.DataFrame(runs).set_index(["", "run"])[[SD, PP, PP_FROM_SD]]
+    rows = []
+    for title in tasks:
+        own = summary(energies.loc[title])
+        for which, row in own.iterrows():
+            paper = PAPER.get(title, {}).get(str(which), "-")
+            rows.append({"": title, "optimiser": which, "paper": paper, **row})
+    ee = summary(energies.loc["EE, COIL-20"]).loc[PP_FROM_SD]
+
+    return Result(
+        {"Energy at the end": rows, "Each run": runs, "Homotopy": best},
+        [
+            Check(
+                "EE, COIL-20: runs in which PP from SD ends lower than SD",
+                ee["lower than SD"],
+                "=",
+                n_runs,
+            ),
+            Check(
+                "EE, COIL-20: mean relative gain, against half the paper's",
+                ee["mean gain"],
+                ">=",
+                0.03,
+            ),
+        ],
+        [
+            curves(
+                f"{title}: {what}",
+                {
+                    which: (np.arange(len(run[what])), run[what])
+                    for which, run in found[title, 0].items()
+                    if which != SD or what == "energies"
+                },
+                "iterations",
+                log="y" if what == "energies" else "",
+            )
+            for what in ("energies", "raised")
+            for title in tasks
+        ],
+    )
+
+
+def _compared(rows: Points, method: str, seed: int, max_iter: int) -> dict[str, Any]:
+    return compare(objective_of(rows, method), random_start(len(rows), seed), max_iter)
+
+
+def _homotopy(X: Points, seed: int, n_lambdas: int) -> dict[str, Any]:
+    start = random_start(len(X), seed)
+    return ended(homotopy(objective_of(X, "ee"), start, n_steps=n_lambdas))
+
+
+def starts(inputs: Inputs, parts: Parts) -> Result:
+    """Run spectral direction and pressured points from many starts.
+
+    The paper takes 5,000 word2vec vectors; these are GloVe vectors of 100 dimensions.
+    w+: perplexity 20 over the 60 nearest; w-: squared distances; each sums to 1, lambda
+    = 200. So compare gains, not energies.
+    """
+    n_starts, n_words, max_iter = (4, 150, 60) if inputs.quick else (100, 5_000, 3_000)
+    X = inputs.load("words").X[:n_words]
+
+    @lru_cache
+    def shared() -> tuple[Objective, SpectralDirection]:
+        objective = objective_of(X, "ee")
+        return objective, SpectralDirection(objective.forces.edges, invert=True)
+
+    def compute(seed: int) -> dict[str, list[float]]:
+        objective, direct = shared()
+        start = random_start(len(X), seed)
+        found = compare(objective, start, max_iter, from_random=False, direct=direct)
+        return {which: run["energies"] for which, run in found.items()}
+
+    found = parts(
+        {
+            f"start {i}": partial(compute, inputs.random_state + i)
+            for i in range(n_starts)
+        }
+    )
+    runs = pd.DataFrame(found).T
+    energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
+    rows = summary(energies).assign(iterations=n_iter.mean())
+    # Read off the histogram in Figure 7.
+    rows.insert(0, "paper, range", ["6.60 to 6.77", "6.57 to 6.68"])
+    order = np.argsort(energies[SD].to_numpy(), kind="stable")
+    ranks = np.arange(n_starts)
+    title = f"Energies of {n_starts} starts, {n_words:,} words"
+    return Result(
+        {title: rows.rename_axis("optimiser").reset_index().to_dict("records")},
+        [
+            Check(
+                "starts from which PP ends higher than the SD it began from (by more "
+                "than 1e-5, where minimisers stop)",
+                int((energies[PP_FROM_SD] > energies[SD] + 1e-5).sum()),
+                "=",
+                0,
+            )
+        ],
+        [
+            curves(
+                title,
+                {which: (ranks, energies[which].iloc[order]) for which in energies},
+                "starts, by the energy of SD",
+            )
+        ],
+        columns=1,
+    )

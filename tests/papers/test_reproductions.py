@@ -1,0 +1,303 @@
+"""Quick runs of the reproductions on small data, and what they measure, by hand."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from napari_embedding_game.core.energy.pair_functions import NEAREST, UMAP_A, UMAP_B
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.papers.reproductions import (
+    explain,
+    fenchel,
+    figures,
+    game,
+    pressure,
+    runs,
+)
+from napari_embedding_game.papers.reproductions.frame import Inputs, reproduce
+from napari_embedding_game.papers.reproductions.table import SOURCES, find
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Digits of 8 x 8 pixels under the names of the real files."""
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("covid", "cells", "texts"):
+        (folder / SOURCES[name]).write_bytes(b"")
+    pixels, y = load_digits(return_X_y=True)
+    pixels = (pixels * 15).astype(np.uint8)
+    for name in ("mnist", "coil20"):
+        np.savez(folder / SOURCES[name], X=pixels, y=y)
+    words = np.array([f"word{i}" for i in range(300)])
+    np.savez(folder / SOURCES["words"], X=pixels[:300] / np.float32(16), word=words)
+    return folder
+
+
+def quick(name, data, tmp_path):
+    facts = reproduce(find(name), Inputs(data, quick=True), tmp_path)
+    assert (tmp_path / name / f"{name}.png").stat().st_size > 0
+    assert all(check["passed"] is None for check in facts["checks"])
+    assert facts["notes"]
+    return [table["rows"] for table in facts["tables"]]
+
+
+def test_linear_maps_keep_neighbours(data, tmp_path):
+    (rows,) = quick("fenchel-table", data, tmp_path)
+    assert [row["k"] for row in rows] == [2, 3, 6, 12]
+    for method in fenchel.PAPER:
+        kept = [row[method] for row in rows]
+        assert kept == sorted(kept)
+    assert all(row["random_projection"] < row["gradient_pca"] for row in rows)
+
+
+def test_all_dimensions_keep_all_neighbours():
+    X = np.random.default_rng(0).normal(size=(100, 6)).astype(np.float32)
+    found = fenchel.scores(X, 6, 0)
+    assert min(found["pca"], found["gradient_pca"]) > 0.999
+    assert found["random_projection"] < 0.999
+
+
+def test_eigenmaps_of_a_roll(tmp_path):
+    summary, each = quick("fenchel-roll", None, tmp_path)
+    assert [row["method"] for row in summary] == ["LE", "ALE", "VRLE"]
+    assert all(0 <= row["sensitivity to t"] <= 1 for row in summary)
+    assert len(each) == 15
+
+
+def test_the_sheet_says_how_long_the_roll_is():
+    X, sheet = fenchel.roll(4000, 0)
+    order = np.argsort(sheet[:, 0])
+    steps = np.linalg.norm(np.diff(X[order, :2], axis=0), axis=1)
+    np.testing.assert_allclose(steps.sum(), np.ptp(sheet[:, 0]), rtol=1e-4)
+    np.testing.assert_array_equal(X[:, 2], sheet[:, 1])
+
+
+def test_sensitivity_knows_the_same_map():
+    map_ = np.random.default_rng(0).normal(size=(50, 2))
+    turned = 3 * map_ @ np.array([[0.6, 0.8], [0.8, -0.6]]) + 7
+    assert fenchel.sensitivity([map_, turned, map_]) < 1e-12
+    other = np.random.default_rng(1).normal(size=(50, 2))
+    assert fenchel.sensitivity([map_, other]) > 0.5
+    assert fenchel.sensitivity([map_]) == 0
+
+
+def test_descent_is_its_game_and_below_the_bound(tmp_path):
+    (rows,) = quick("fenchel-convergence", None, tmp_path)
+    assert len(rows) == 6
+    assert all(0 <= row["gap"] < row["bound"] for row in rows)
+    differences = [row["difference"] for row in rows]
+    # two ways to the same numbers, not one way twice
+    assert 0 < max(differences) <= 1e-12
+
+
+@pytest.mark.parametrize("name", ["absolute", "quadratic"])
+def test_the_problems_are_what_they_say(name):
+    problem = fenchel.problems(3)[name]
+    rng = np.random.default_rng(0)
+    reach = np.linalg.norm(problem.least)
+    for _ in range(20):
+        step = rng.normal(size=len(problem.least))
+        w = problem.least + reach * rng.uniform() * step / np.linalg.norm(step)
+        slopes = problem.gradient(w)
+        assert problem.value(problem.least) <= problem.value(w)
+        assert np.linalg.norm(slopes) <= problem.slope
+        np.testing.assert_allclose(problem.best_response(w), slopes, rtol=1e-10)
+        direction = 1e-6 * step
+        change = problem.value(w + direction) - problem.value(w - direction)
+        np.testing.assert_allclose(change, 2 * slopes @ direction, rtol=1e-4)
+
+
+def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
+    ((row,),) = quick("game-fig2", data, tmp_path)
+    assert (row["N"], row["lambda N"]) == (400, 70)
+    assert row["median majority"] > 2 * row["of all"]
+    overall, clusters = quick("game-fig3", data, tmp_path)
+    assert overall[0]["landmarks with points"] <= 20
+    assert len(clusters) == game.N_CLUSTERS
+    assert all(row["points"] > 0 for row in clusters)
+
+
+def test_tilings_by_hand():
+    landmarks = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], np.float32)
+    layout = np.repeat(landmarks, 5, axis=0) + np.float32(0.5)
+    assert game.tiling(layout, landmarks) == (0, 0, pytest.approx(1))
+    landmarks = np.array([[0, 0], [1, 0], [50, 50], [51, 50]], np.float32)
+    layout = np.array([[0, 0]] * 6 + [[0, 30]] * 2, np.float32)
+    assert game.tiling(layout, landmarks) == (0.75, 0.25, 0)
+
+
+def test_majority_of_each_landmark():
+    labels = np.array(["a", "a", "b", "c", "c"])
+    found = game.majorities(labels, np.array([0, 0, 0, 2, 2]))
+    assert found.tolist() == [pytest.approx(2 / 3), 1]
+
+
+def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
+    (table,) = quick("game-fig4", data, tmp_path)
+    rows = {row["eta_z"]: row for row in table}
+    assert rows[30.0]["distinct"] < 0.5 * rows[0.3]["distinct"]
+    assert rows[30.0]["true energy (Eq. 1)"] > rows[0.3]["true energy (Eq. 1)"]
+
+
+def test_distinct_spots():
+    layout = np.zeros((100, 2), np.float32)
+    assert game.distinct_share(layout) == 0.01
+    layout[:, 0] = np.arange(100)
+    assert game.distinct_share(layout) == 1
+
+
+def test_sampled_landmarks_are_the_worst(data, tmp_path):
+    (rows,) = quick("game-fig5", data, tmp_path)
+    for size in (3, 30):
+        own = [row for row in rows if row["L"] == size]
+        worst = max(own, key=lambda row: row["true energy"])
+        assert worst["repulsion"] == "sampled landmarks"
+
+
+def test_landmarks_play_with_a_lower_bound(data, tmp_path):
+    (table,) = quick("game-fig6", data, tmp_path)
+    rows = {row["repulsion"]: row for row in table}
+    own = rows["optimised landmarks"]
+    assert own["last approximate energy"] <= own["last true energy"]
+    assert rows["sampled landmarks"]["last true energy"] > own["last true energy"]
+
+
+def test_rows_are_drawn_once_and_by_the_seed():
+    rows = runs.draw_rows(100, 10, 0)
+    assert len(set(rows)) == 10
+    np.testing.assert_array_equal(rows, runs.draw_rows(100, 10, 0))
+    assert not np.array_equal(rows, runs.draw_rows(100, 10, 1))
+    np.testing.assert_array_equal(runs.draw_rows(5, 10, 0), np.arange(5))
+
+
+def test_descent_reaches_pca(data, tmp_path):
+    distances, cosines = quick("explain-fig2", data, tmp_path)
+    assert distances[0]["full gradient"] > 0.9
+    assert distances[-1]["full gradient"] < 1e-3
+    assert all(row["rank 10"] > 0 for row in cosines[:3])
+
+
+def test_distance_is_up_to_an_orthogonal_map():
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    wanted = explain.components(X)
+    mirrored = wanted @ np.array([[0, 1], [1, 0]])
+    assert explain.distance(mirrored, wanted) < 1e-12
+    assert explain.distance(0.9 * wanted, wanted) == pytest.approx(0.1)
+
+
+def test_four_methods_from_two_starts(data, tmp_path):
+    (rows,) = quick("explain-fig3", data, tmp_path)
+    assert len(rows) == 8
+    assert {row["start"] for row in rows} == {"random", "spectral"}
+    assert min(row["kNN accuracy"] for row in rows) > 0.5
+
+
+def test_gradients_along_runs(data, tmp_path):
+    (rows,) = quick("explain-conjecture1", data, tmp_path)
+    assert [row["data"] for row in rows] == ["mnist", "mnist", "roll", "roll"]
+    assert all(0 < row["mean"] < row["max"] < 1 for row in rows)
+
+
+def test_the_expected_gradient_of_umap():
+    """One by one: each directed edge pulls both ends, its head flees 5 points."""
+    X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    graph = knn_graph(X, 6)
+    fuzzy = edges(graph, "fuzzy")
+    both = explain.Pair.of(fuzzy, edges(graph, "lle", X=X))
+    y = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
+    weights = fuzzy.matrix().toarray()
+    wanted = np.zeros((40, 2))
+    for i in range(40):
+        apart = y[i] - y
+        squared = (apart**2).sum(axis=1) + NEAREST
+        curve = UMAP_A * squared**UMAP_B
+        pull = 2 * UMAP_B * curve / (squared * (1 + curve))
+        push = 2 * UMAP_B / (squared * (1 + curve))
+        wanted[i] += 2 * (weights[i] * pull) @ apart
+        wanted[i] -= 5 / 40 * weights[i].sum() * push @ apart
+    found = both.expected(torch.from_numpy(y)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+    assert -1 <= both.cosine(y) <= 1
+    assert both.cosine(y + 3) == pytest.approx(both.cosine(y), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "titles"),
+    [
+        ("pressure-fig3", ["twisted roll, s-SNE", "COIL-20 midway, EE"]),
+        ("pressure-fig4", ["300 digits, t-SNE"]),
+    ],
+)
+def test_where_pressure_is(name, titles, data, tmp_path):
+    (rows,) = quick(name, data, tmp_path)
+    assert [row[""] for row in rows] == titles
+    assert all(0 <= row["pressured among the others"] < 1 for row in rows)
+
+
+def test_the_optimisers(data, tmp_path):
+    summary, each, _ = quick("pressure-fig5", data, tmp_path)
+    assert [row["paper"] for row in summary[:2]] == ["3.84 ± 0.18", "3.6 ± 0.14"]
+    assert len(each) == 5
+    assert all(0 < row["SD"] < pressure.EE_LAMBDA for row in each)
+    assert all(row["iterations of SD"] <= 60 for row in each)
+
+
+def test_the_words(data, tmp_path):
+    (rows,) = quick("pressure-fig7", data, tmp_path)
+    assert [row["optimiser"] for row in rows] == ["SD", "PP from SD"]
+    assert all(0 < row["min"] < row["max"] < pressure.EE_LAMBDA for row in rows)
+
+
+def test_the_energies_are_in_the_papers_unit(data):
+    """All points at one place: EE is lambda, s-SNE the logarithm of all pairs."""
+    X = Inputs(data).load("coil20").X[:300]
+    for method, wanted in (("ee", pressure.EE_LAMBDA), ("ssne", np.log(300 * 299))):
+        objective = pressure.objective_of(X, method, np.float64)
+        assert objective.forces.edges.weights.sum() == pytest.approx(2)
+        found = pressure.compare(objective, np.zeros((300, 2)), 0)
+        assert pressure.last(found, "SD") == pytest.approx(wanted)
+
+
+def test_recall_of_what_pressure_knows():
+    wrong = np.arange(100) < 20
+    row = pressure.recall(np.where(wrong, 1.0, 0.0), wrong)
+    assert row["recall by the highest pressure"] == 1
+    assert row["chance"] == 0.2
+    assert row["probability by chance"] < 1e-10
+    row = pressure.recall(np.where(wrong, 0.0, 1.0), wrong)
+    assert row["recall by the highest pressure"] == 0
+    assert row["probability by chance"] == 1
+
+
+def test_a_point_among_others():
+    start = pressure.random_start
+    y = np.concatenate([start(40, 0), start(40, 1) + 9])
+    labels = np.repeat([0, 1], 40)
+    labels[3] = 1
+    assert np.flatnonzero(pressure.among_others(y, labels)).tolist() == [3]
+
+
+def test_the_half_of_a_roll_is_turned_over():
+    sheet = np.random.default_rng(0).uniform(size=(200, 2)) * [10, 1]
+    start = pressure.twisted(sheet)
+    first = sheet[:, 0] < sheet[:, 0].mean()
+    for half, sign in ((first, 1), (~first, -1)):
+        assert np.corrcoef(start[half, 1], sign * sheet[half, 1])[0, 1] > 0.999
+    assert pressure.strangeness(sheet, sheet).max() == pytest.approx(1)
+    assert pressure.strangeness(sheet[::-1], sheet).mean() > 2
+
+
+def test_a_stray_point_does_not_set_the_view():
+    layout = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
+    layout[0] = 1e6
+    middle, ends = figures.view(layout)
+    assert np.abs(middle).max() < 1
+    assert np.abs(ends).max() < 10
+
+
+def test_a_mosaic_keeps_each_picture():
+    images = np.arange(3)[:, None, None] + np.ones((3, 2, 2), int)
+    whole = figures.mosaic(images)
+    assert whole.tolist() == [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 0, 0], [3, 3, 0, 0]]
