@@ -25,8 +25,7 @@ from napari_embedding_game.core.settings import (
     resolve,
 )
 from napari_embedding_game.papers import full_batch
-from napari_embedding_game.papers.homotopy import homotopy
-from napari_embedding_game.papers.minimizers import lbfgs, spectral_direction
+from napari_embedding_game.papers.minimizers import homotopy, lbfgs, spectral_direction
 from napari_embedding_game.papers.pressured_points import pressured_points
 
 N = 200

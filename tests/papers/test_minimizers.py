@@ -15,9 +15,9 @@ from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.papers.homotopy import homotopy
 from napari_embedding_game.papers.minimizers import (
     PointEnergy,
+    homotopy,
     lbfgs,
     spectral_direction,
 )

@@ -100,24 +100,6 @@ def test_heights_are_the_minima_of_one_point(name, weighted, mu):
     assert found.any()
 
 
-@pytest.mark.parametrize("name", ["ee", "ssne", "tsne", "umap_exact"])
-def test_the_flat_energy_and_the_gradient_are_the_objectives(name):
-    objective = objective_of(name)
-    task = _Task(objective, None)
-    y = 20 * start()
-    x = np.column_stack([y, np.zeros(N)])
-    state = task.lift(x, np.zeros(N, bool), 2.0)
-    points = torch.from_numpy(y)
-    energy = objective.evaluate(points, points[:1], True)[0]
-    assert state.flat_energy == pytest.approx(energy, rel=1e-9)
-    assert not state.gradient[~state.free, -1].any()
-    energy_of = task.penalised(2.0)
-    way = np.random.default_rng(2).normal(size=x.shape) * 1e-6
-    way[~state.free, -1] = 0
-    change = energy_of(state.x + way)[0] - energy_of(state.x - way)[0]
-    assert change == pytest.approx(2 * float(np.vdot(state.gradient, way)), rel=1e-4)
-
-
 def test_points_that_are_not_pressured_stay_on_the_map():
     steps = list(pressured_points(objective_of("ee"), start(), max_iter=30))
     assert len(steps) == 31

@@ -3,7 +3,7 @@
 ==================  ==========================================================
 spectral_direction  by the curvature of the attraction, see :mod:`minimizers`
 lbfgs               by the steps of the past, see :mod:`minimizers`
-homotopy            from a weak repulsion to the whole, see :mod:`homotopy`
+homotopy            from a weak repulsion to the whole, see :mod:`minimizers`
 pressured_points    the spectral direction to its end, then a way out for points
                     that are stuck there (paper 4's "PP from SD")
 ==================  ==========================================================
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice
 
 import torch
@@ -40,8 +39,17 @@ from napari_embedding_game.core.settings import (
     repulsion_of,
 )
 
-from .homotopy import N_STEPS, WEAKEST, homotopy
-from .minimizers import MAX_ITER, Points, Step, lbfgs, spectral_direction, start_of
+from .minimizers import (
+    MAX_ITER,
+    N_STEPS,
+    WEAKEST,
+    Points,
+    Step,
+    homotopy,
+    lbfgs,
+    spectral_direction,
+    start_of,
+)
 from .pressured_points import pressured_points
 from .spectral_direction import SpectralDirection
 
@@ -125,7 +133,7 @@ def _homotopy(
         y,
         n_steps=1 if is_warm else N_STEPS,
         weakest=1.0 if is_warm else WEAKEST,
-        minimizer=partial(spectral_direction, direct=direct),
+        direct=direct,
         random_state=problem.random_state,
     )
     yield Step(0, y, math.nan)

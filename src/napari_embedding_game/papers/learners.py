@@ -30,7 +30,7 @@ Actions may be numpy arrays or torch tensors of any shape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,123 +89,93 @@ class Average:
         return self.mean
 
 
+@dataclass
 class BestResponsePlus:
     """BestResp+: the best action against what the other does in this round."""
 
-    prescient = True
-
-    def __init__(self, best_response: BestResponse) -> None:
-        self._best_response = best_response
-        self._other: Action = None
+    best_response: BestResponse
+    prescient: bool = field(default=True, init=False)
+    _other: Action = field(default=None, init=False)
 
     def act(self) -> Action:
         """Return the best response to the round just observed."""
-        return self._best_response(self._other)
+        return self.best_response(self._other)
 
     def observe(self, weight: float, other: Action) -> None:
         """Remember the round; its weight changes nothing."""
         self._other = other
 
 
+@dataclass
 class MirrorDescent:
     """OMD, or OMD+ if prescient: a step of ``step`` times weight against the loss."""
 
-    def __init__(
-        self,
-        start: Action,
-        step: float,
-        project: Projection = anywhere,
-        *,
-        prescient: bool = False,
-    ) -> None:
-        self.prescient = prescient
-        self._action = start
-        self._step = step
-        self._project = project
+    action: Action
+    """Where it starts, then where the last step led."""
+    step: float
+    project: Projection = anywhere
+    prescient: bool = field(default=False, kw_only=True)
 
     def act(self) -> Action:
         """Return where the last step led."""
-        return self._action
+        return self.action
 
     def observe(self, weight: float, other: Action) -> None:
         """Step."""
-        self._action = self._project(self._action - self._step * weight * other)
+        self.action = self.project(self.action - self.step * weight * other)
 
 
-class FollowTheLeader:
-    """FTL, or FTL+ if prescient: the best action against all rounds it has seen.
-
-    Parameters
-    ----------
-    best_response : callable
-        For the player of y this is the gradient of f.
-    first : Action, optional
-        What it does before it has seen anything; not needed if prescient.
-    """
-
-    def __init__(
-        self,
-        best_response: BestResponse,
-        first: Action = None,
-        *,
-        prescient: bool = False,
-    ) -> None:
-        self.prescient = prescient
-        self._best_response = best_response
-        self._first = first
-        self._seen = Average()
-
-    def act(self) -> Action:
-        """Return the best response to the weighted mean of the other."""
-        if self._seen.mean is None:
-            return self._first
-        return self._best_response(self._seen.mean)
-
-    def observe(self, weight: float, other: Action) -> None:
-        """Add to the mean."""
-        self._seen.add(weight, other)
-
-
-class RegularizedLeader:
-    """FTRL: the leader, held back to its start by |z - start|^2 / (2 step)."""
-
-    def __init__(
-        self,
-        start: Action,
-        step: float,
-        project: Projection = anywhere,
-        *,
-        prescient: bool = False,
-    ) -> None:
-        self.prescient = prescient
-        self._start = start
-        self._step = step
-        self._project = project
-        self._sum = start * 0.0
-
-    def act(self) -> Action:
-        """Return the minimiser of all losses seen and the regulariser."""
-        return self._project(self._start - self._step * self._sum)
-
-    def observe(self, weight: float, other: Action) -> None:
-        """Add to the sum of losses."""
-        self._sum = self._sum + weight * other
-
-
+@dataclass
 class OptimisticDescent(MirrorDescent):
     """OMD that takes the last change of the loss for the next one as well."""
 
-    def __init__(
-        self, start: Action, step: float, project: Projection = anywhere
-    ) -> None:
-        super().__init__(start, step, project)
-        self._last: Action = None
+    _last: Action = field(default=None, init=False)
 
     def observe(self, weight: float, other: Action) -> None:
         """Step against twice this loss less the one before."""
         last = other if self._last is None else self._last
         self._last = other
         super().observe(weight, 2 * other - last)
+
+
+@dataclass
+class FollowTheLeader:
+    """FTL, or FTL+ if prescient: the best action against all rounds it has seen."""
+
+    best_response: BestResponse
+    """For the player of y the gradient of f."""
+    first: Action = None
+    """What it does before it has seen anything; not needed if prescient."""
+    prescient: bool = field(default=False, kw_only=True)
+    _seen: Average = field(default_factory=Average, init=False)
+
+    def act(self) -> Action:
+        """Return the best response to the weighted mean of the other."""
+        mean = self._seen.mean
+        return self.first if mean is None else self.best_response(mean)
+
+    def observe(self, weight: float, other: Action) -> None:
+        """Add to the mean."""
+        self._seen.add(weight, other)
+
+
+@dataclass
+class RegularizedLeader:
+    """FTRL: the leader, held back to its start by |z - start|^2 / (2 step)."""
+
+    start: Action
+    step: float
+    project: Projection = anywhere
+    prescient: bool = field(default=False, kw_only=True)
+    _sum: Action = field(default=0.0, init=False)
+
+    def act(self) -> Action:
+        """Return the minimiser of all losses seen and the regulariser."""
+        return self.project(self.start - self.step * self._sum)
+
+    def observe(self, weight: float, other: Action) -> None:
+        """Add to the sum of losses."""
+        self._sum = self._sum + weight * other
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Minimisers for methods without landmarks: only the points move, downhill.
 
-Each is a function (objective, layout) that returns an iterator of steps: whoever
-drives it shows them, or stops by asking for no more.
+Each is a function (objective, layout, *, tolerance, max_iter) that returns an iterator
+of steps: whoever drives it shows them, or stops by asking for no more.  The first step
+is the start; the iterator ends when the energy falls by less than ``tolerance``, or
+after ``max_iter`` iterations.
 
     for step in spectral_direction(objective, layout):
         show(step.y, step.energy)
@@ -9,6 +11,8 @@ drives it shows them, or stops by asking for no more.
 ==================  ==========================================================
 spectral_direction  Vladymyrov & Carreira-Perpinan, ICML 2012, as in paper 4
 lbfgs               limited-memory BFGS with a strong Wolfe line search
+homotopy            spectral directions from a repulsion so weak that there is one
+                    minimum to the whole (Carreira-Perpinan, ICML 2010)
 ==================  ==========================================================
 
 Where a grid adds up all pairs it stands still during each line search, see
@@ -20,7 +24,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,6 +46,14 @@ TOLERANCE = 1e-5
 sum to 1."""
 MAX_ITER = 5000
 
+N_STEPS = 50
+"""Values of lambda of a homotopy."""
+WEAKEST = 1e-4
+"""The first of them, as a share of the last."""
+_JITTER = 0.03
+"""Standard deviation of what each minimum is shaken by, in widths of the kernel:
+under a weak repulsion points fall onto one spot, where nothing parts them again."""
+
 _ARMIJO = 1e-4
 _SHORTER = 0.5
 _LONGER = 2.0
@@ -56,26 +69,13 @@ class Step(NamedTuple):
     y: Points
     """(N, d) positions, a copy."""
     energy: float
-
-
-class Minimizer(Protocol):
-    """What every minimiser is: a function that returns an iterator of steps.
-
-    The first step is the start, and no step has more energy than the one before, but
-    by the error of a grid where that changes.
-    The iterator ends when the energy falls by less than ``tolerance``, or after
-    ``max_iter`` iterations.
-    """
-
-    def __call__(
-        self,
-        objective: Objective,
-        layout: Points,
-        *,
-        tolerance: float = TOLERANCE,
-        max_iter: int = MAX_ITER,
-    ) -> Iterator[Step]:
-        """Start at ``layout``, (N, d), which stays as it is."""
+    """Of the map; in a homotopy under the repulsion of this step."""
+    repulsion: float = math.nan
+    """lambda of this step of a homotopy."""
+    heights: Points | None = None
+    """(N,) coordinates of pressured points across the map, 0 for the others."""
+    mu: float = 0.0
+    """Weight of the penalty on heights."""
 
 
 class PointEnergy:
@@ -146,7 +146,7 @@ def spectral_direction(
     layout : (N, d) array
         Where the points start; it stays as it is.
     tolerance, max_iter
-        When to end: see :class:`Minimizer`.
+        When to end.
     direct : SpectralDirection, optional
         The direction for these edges, if it has been factored already.
 
@@ -302,6 +302,64 @@ class _Closure:
         energy, gradient = self._found
         self._y.grad = torch.from_numpy(gradient.copy())
         return energy
+
+
+def homotopy(
+    objective: Objective,
+    layout: Points,
+    *,
+    n_steps: int = N_STEPS,
+    weakest: float = WEAKEST,
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+    direct: SpectralDirection | None = None,
+    random_state: int = 0,
+) -> Iterator[Step]:
+    """Minimise for lambda from ``weakest`` of its value to the whole.
+
+    ``max_iter`` is for each of the ``n_steps`` minimisations.  The objective gets
+    its lambda back, also if the driver stops before the end.  ``random_state`` is the
+    seed of what the minima are shaken by.
+
+    Raises
+    ------
+    InputError
+        ``n_steps`` or ``weakest`` is out of range, or as :func:`spectral_direction`.
+    """
+    if n_steps < 1 or not 0 < weakest <= 1:
+        raise InputError(
+            "A homotopy needs at least 1 step, and a weakest repulsion above 0 "
+            "and at most 1."
+        )
+    PointEnergy(objective)  # refuses now, and not at the first step
+    direct = direct or SpectralDirection(objective.forces.edges)
+    descend = partial(
+        spectral_direction, tolerance=tolerance, max_iter=max_iter, direct=direct
+    )
+    shares = [*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0]
+    return _follow(objective, layout, shares, descend, random_state)
+
+
+def _follow(
+    objective: Objective,
+    y: Points,
+    shares: list[float],
+    descend: Callable[[Objective, Points], Iterator[Step]],
+    random_state: int,
+) -> Iterator[Step]:
+    whole = objective.repulsion
+    rng = np.random.default_rng(random_state)
+    iteration = 0
+    try:
+        for share in shares:
+            objective.repulsion = float(share) * whole
+            start = y + rng.normal(scale=_JITTER, size=y.shape)
+            for step in descend(objective, start):
+                y = step.y
+                yield Step(iteration, y, step.energy, objective.repulsion)
+                iteration += 1
+    finally:
+        objective.repulsion = whole
 
 
 def start_of(objective: Objective, layout: Points) -> Points:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +36,7 @@ from .minimizers import (
     TOLERANCE,
     PointEnergy,
     Points,
+    Step,
     least_fall,
     line_search,
     longest_step,
@@ -51,20 +51,6 @@ _MOST_PER_MU = 500
 """Iterations at one mu: points that rise and come down in turn might never rest."""
 
 
-class PressuredStep(NamedTuple):
-    """Where the optimisation stands."""
-
-    iteration: int
-    y: Points
-    """(N, d) positions on the map, a copy."""
-    energy: float
-    """Of the map alone, all heights at 0: it may rise on the way."""
-    heights: Points
-    """(N,) coordinates across the map; 0 where a point is not pressured."""
-    mu: float
-    """Weight of the penalty."""
-
-
 def pressured_points(
     objective: Objective,
     layout: Points,
@@ -73,7 +59,7 @@ def pressured_points(
     max_iter: int = MAX_ITER,
     step: float | None = None,
     direct: SpectralDirection | None = None,
-) -> Iterator[PressuredStep]:
+) -> Iterator[Step]:
     """Optimise a map by way of its pressured points, with spectral directions.
 
     Ends when no point is off the map and the energy falls by less than
@@ -95,8 +81,9 @@ def pressured_points(
 
     Yields
     ------
-    PressuredStep
-        The start, then each iteration; positions are (N, d), heights (N,).
+    Step
+        The start, then each iteration.  Its energy, of the map alone, may rise on the
+        way.
 
     Raises
     ------
@@ -115,7 +102,7 @@ def pressured_points(
 
 def _optimise(
     task: _Task, layout: Points, least: float, max_iter: int
-) -> Iterator[PressuredStep]:
+) -> Iterator[Step]:
     x = np.column_stack([layout, np.zeros(len(layout), layout.dtype)])
     mu, iteration, length, begun = 0.0, 0, 1.0, 0
     state = task.lift(x, np.zeros(len(x), bool), mu)
@@ -157,9 +144,9 @@ class _State:
     flat_energy: float
     """Of the map alone."""
 
-    def seen(self, iteration: int, mu: float) -> PressuredStep:
+    def seen(self, iteration: int, mu: float) -> Step:
         y, heights = self.x[:, :-1].copy(), np.abs(self.x[:, -1])
-        return PressuredStep(iteration, y, self.flat_energy, heights, mu)
+        return Step(iteration, y, self.flat_energy, heights=heights, mu=mu)
 
 
 class _Task:

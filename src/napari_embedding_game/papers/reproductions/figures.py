@@ -99,7 +99,7 @@ def view(layout: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def curves(
     title: str,
-    lines: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
+    lines: Mapping[str, tuple[Any, Any]],
     x: str,
     *,
     log: str = "",

@@ -277,5 +277,5 @@ def _rows(rows: Rows) -> list[str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
-        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+        return f"{value:,.0f}" if abs(float(value)) >= 1e4 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)

@@ -63,6 +63,7 @@ FAR = 2.0
 MOST_FAR = 0.05
 ENOUGH = 0.95
 """Majority share that paper 1's Figure 3 is to be read as."""
+_MAJORITY = "MNIST: median share of a landmark's majority digit"
 N_CLUSTERS = 4
 """Shown in Figure 3, as in the paper: the first ones."""
 N_MEMBERS = 16
@@ -193,11 +194,10 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
             Check(f"{which} points far from theirs", row["far"], "<=", MOST_FAR),
         ]
     majority = found["mnist", "lambda N"]["row"]["median majority"]
-    asked = "MNIST: median share of a landmark's majority digit"
     title = f"After {settings[0].n_iter:,} iterations of the paper's schedule, K = 15"
     return Result(
         {title: [each["row"] for each in found.values()]},
-        [*checks, Check(asked, majority, ">=", ENOUGH)],
+        [*checks, Check(_MAJORITY, majority, ">=", ENOUGH)],
         [
             scatter(
                 f"{each['row']['data']}, {kept}",
@@ -257,14 +257,7 @@ def members(inputs: Inputs, parts: Parts) -> Result:
             "Over all landmarks": overall,
             f"The first {N_CLUSTERS} landmarks with points": rows,
         },
-        [
-            Check(
-                "MNIST: median share of a landmark's majority digit",
-                overall[0]["median majority"],
-                ">=",
-                ENOUGH,
-            )
-        ],
+        [Check(_MAJORITY, overall[0]["median majority"], ">=", ENOUGH)],
         panels,
         columns=N_CLUSTERS,
     )
@@ -334,14 +327,17 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     A landmark moves by eta_z an iteration, so in 2,000 iterations with 0.01 it can
     cross the whole map: landmarks are too slow only where they cannot.
     """
-    n_points, n_iter, swept = 10_000, 2_000, RATES
-    if inputs.quick:
-        n_points, n_iter, swept = 600, 500, (0.01, 0.3, 30.0)
+    swept = (0.01, 0.3, 30.0) if inputs.quick else RATES
+    n_points, n_iter = (600, 500) if inputs.quick else (10_000, 2_000)
     found = parts(
         {rate: partial(sweep, inputs, n_points, n_iter, rate) for rate in swept}
     )
     rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
     share = rows["occupancy"]
+    widest = share.iloc[1:-1].max()
+    ends = (swept[0], swept[-1], PAPER_LOW)
+    collapses = {rate: f"collapse at eta_z = {rate:g}" for rate in ends}
+    collapses[PAPER_LOW] += " already, as in the paper"
     title = (
         f"{n_points:,} digits after {n_iter:,} iterations with eta_y = 0.03, L = 100, "
         f"K = 15, lambda N = {MNIST_REPULSION:g}"
@@ -350,25 +346,11 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {title: rows.reset_index().to_dict("records")},
         [
-            Check(
-                f"collapse at eta_z = {rate:g}{which}: occupancy",
-                share[rate],
-                "<",
-                LEAST_OCCUPANCY,
-            )
-            for rate, which in (
-                (swept[0], ""),
-                (swept[-1], ""),
-                (PAPER_LOW, " already, as in the paper"),
-            )
-        ]
-        + [
-            Check(
-                "a window without collapse between them: largest occupancy",
-                share.iloc[1:-1].max(),
-                ">=",
-                LEAST_OCCUPANCY,
-            )
+            *(
+                Check(f"{asked}: occupancy", share[rate], "<", LEAST_OCCUPANCY)
+                for rate, asked in collapses.items()
+            ),
+            Check("a window between: largest", widest, ">=", LEAST_OCCUPANCY),
         ],
         [
             *(
@@ -511,40 +493,20 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     )
     edges, samples, moving = WAYS.values()
     is_few = true.index.isin(FEW)
-    few, many = true[is_few], true[~is_few]
+    lower = (true[edges] / true[moving])[is_few].max()
+    apart = (true[moving] / true[edges] - 1)[~is_few].abs().max()
+    worst = (true[samples] / true[[edges, moving]].max(axis=1)).min()
+    fewer = (distinct[moving] / distinct[edges])[is_few].max()
     return Result(
         {
             f"After {n_iter:,} iterations, {n_points:,} digits, K = 15, lambda N = "
             f"{MNIST_REPULSION:g}": rows.to_dict("records")
         },
         [
-            Check(
-                "few L: largest true energy of sampled edges, by that of optimised "
-                "landmarks",
-                (few[edges] / few[moving]).max(),
-                "<",
-                1,
-            ),
-            Check(
-                "from L = 30 on: largest difference of both, as a share",
-                (many[moving] / many[edges] - 1).abs().max(),
-                "<",
-                0.05,
-            ),
-            Check(
-                "every L: least true energy of sampled landmarks, by the higher of "
-                "both",
-                (true[samples] / true[[edges, moving]].max(axis=1)).min(),
-                ">",
-                1,
-            ),
-            Check(
-                "few L: most distinct places with optimised landmarks, by those with "
-                "sampled edges",
-                (distinct[moving] / distinct[edges])[is_few].max(),
-                "<",
-                1,
-            ),
+            Check("few L: energy of edges by that of landmarks", lower, "<", 1),
+            Check("from L = 30 on: largest difference of both", apart, "<", 0.05),
+            Check("every L: sampled landmarks by the higher of both", worst, ">", 1),
+            Check("few L: distinct places, landmarks by edges", fewer, "<", 1),
         ],
         [
             scatter(
@@ -585,36 +547,25 @@ def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
         for way, each in found.items()
     }
     edges, landmarks = rows["sampled_edges"], rows["landmarks"]
-    is_better = np.less(found["landmarks"]["rmse"], found["sampled_edges"]["rmse"])
+    rmse = [found[way]["rmse"][1:] for way in ("landmarks", "sampled_edges")]
+    better, true = np.mean(np.less(*rmse)), "last true energy"
     return Result(
         {f"L = 10, {n_points:,} digits, K = 15, lambda N = 70": list(rows.values())},
         [
+            Check("energy below the true one, sampled edges", edges["below"], ">", 0),
             Check(
-                "L = 10: how far the energy that is played with is below the true one, "
-                "sampled edges",
-                edges["below"],
-                ">",
-                0,
-            ),
-            Check(
-                "L = 10: the same for optimised landmarks, against sampled edges",
+                "the same for optimised landmarks, against sampled edges",
                 landmarks["below"],
                 ">",
                 edges["below"],
             ),
             Check(
-                "L = 10: last true energy of sampled edges, by optimised landmarks'",
-                edges["last true energy"],
+                "last true energy, sampled edges against optimised landmarks",
+                edges[true],
                 "<",
-                landmarks["last true energy"],
+                landmarks[true],
             ),
-            Check(
-                "L = 10: share of the times after the start at which optimised "
-                "landmarks have the lower gradient RMSE",
-                np.mean(is_better[1:]),
-                ">=",
-                0.9,
-            ),
+            Check("share of times: landmarks' gradient the better", better, ">=", 0.9),
         ],
         [
             curves(

@@ -19,8 +19,7 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, n_searched
-from napari_embedding_game.papers.homotopy import homotopy
-from napari_embedding_game.papers.minimizers import spectral_direction
+from napari_embedding_game.papers.minimizers import homotopy, spectral_direction
 from napari_embedding_game.papers.pressured_points import pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
@@ -284,9 +283,7 @@ def ended(steps: Iterable[Any]) -> dict[str, Any]:
     energies, raised = [], []
     for step in steps:
         energies.append(step.energy)
-        raised.append(
-            float(np.count_nonzero(getattr(step, "heights", 0)) / len(step.y))
-        )
+        raised.append(float(0.0 if step.heights is None else (step.heights > 0).mean()))
     return {"y": step.y, "energies": energies, "raised": raised}
 
 
