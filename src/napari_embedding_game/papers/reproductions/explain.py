@@ -97,8 +97,9 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
     """
     pixels, labels = digits(inputs, 200 if inputs.quick else 1_000)
     X = pixels.astype(np.float64)
+    ranks = {k: v for k, v in RANKS.items() if v is None or v <= min(X.shape)}
     found = parts(
-        {name: partial(descend, X, k, inputs.random_state) for name, k in RANKS.items()}
+        {name: partial(descend, X, k, inputs.random_state) for name, k in ranks.items()}
     )
     far, cosine = (
         pd.DataFrame({name: each[what] for name, each in found.items()}, index=EPOCHS)
