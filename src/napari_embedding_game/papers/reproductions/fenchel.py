@@ -331,7 +331,8 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
         }
     )
     rows = pd.DataFrame(found).T.rename_axis(["function", "rounds"])
-    apart, share = rows["difference"].max(), (rows["gap"] / rows["bound"]).max()
+    apart = rows["difference"].max(skipna=False)
+    share = (rows["gap"] / rows["bound"]).max(skipna=False)
     lines: dict[str, Any] = {}
     for name in ("absolute", "quadratic"):
         own = rows.loc[name]

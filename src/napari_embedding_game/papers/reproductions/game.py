@@ -450,13 +450,6 @@ def metered(
         }
 
 
-_SMALLER = (
-    "The paper plays with 70,000 digits; here {:,} random ones with the same lambda N. "
-    "It shows pictures and no numbers. True energy: Eq. 1, over all pairs, which all "
-    "three are meant to lower."
-)
-
-
 def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     """Play with each stand-in for the sum over all pairs, for several L.
 
@@ -493,10 +486,11 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     )
     edges, samples, moving = WAYS.values()
     is_few = true.index.isin(FEW)
-    lower = (true[edges] / true[moving])[is_few].max()
-    apart = (true[moving] / true[edges] - 1)[~is_few].abs().max()
-    worst = (true[samples] / true[[edges, moving]].max(axis=1)).min()
-    fewer = (distinct[moving] / distinct[edges])[is_few].max()
+    higher = true[[edges, moving]].max(axis=1, skipna=False)
+    lower = (true[edges] / true[moving])[is_few].max(skipna=False)
+    apart = (true[moving] / true[edges] - 1)[~is_few].abs().max(skipna=False)
+    worst = (true[samples] / higher).min(skipna=False)
+    fewer = (distinct[moving] / distinct[edges])[is_few].max(skipna=False)
     return Result(
         {
             f"After {n_iter:,} iterations, {n_points:,} digits, K = 15, lambda N = "
