@@ -385,5 +385,5 @@ def test_points_whose_sum_is_lost_in_rounding_are_no_place_to_go():
     own = objective(replace(edges, weights=edges.weights.astype(np.float64)), "ssne")
     y = 1e3 * torch.arange(2 * N, dtype=torch.float64).reshape(N, 2)
     energy, gradient, _ = own.evaluate(y, y[:1], True)
-    assert energy == np.inf
+    assert energy > np.log(N * (N - 1))  # that of all points at one place
     assert np.isfinite(gradient.numpy()).all()
