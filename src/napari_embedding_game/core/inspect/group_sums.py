@@ -119,7 +119,8 @@ def iter_grouped(
             return figures
         values, *parts = _gathered(X, groups, sizes, *bounds)
         if is_logged:
-            values = np.expm1(values, dtype=float)
+            with np.errstate(all="ignore"):  # between columns there may be anything
+                values = np.expm1(values, dtype=float)
         return (of_block or moments)(values, *parts, sizes)
 
     n_threads = resolve_n_jobs(n_jobs)

@@ -63,7 +63,7 @@ def gather_dense(block, groups, sizes):
     count[:] = sizes
     begin, n_values = _begins(count)
     end = begin.copy()
-    values = np.zeros(n_values, block.dtype)
+    values = np.empty(n_values, block.dtype)
     for row in range(block.shape[0]):
         group = groups[row]
         if group < 0:
@@ -184,6 +184,7 @@ def moments_of_rows(indptr, indices, data, groups, sizes, first, last, is_logged
     figures are those of x, without the squares.
     """
     stored = np.zeros((sizes.shape[0], last - first))
+    counted = np.empty(last - first)
     starts = np.empty(groups.shape[0], np.int64)
     out[:] = 0.0
     n, mean, squares, positive = out
@@ -193,16 +194,20 @@ def moments_of_rows(indptr, indices, data, groups, sizes, first, last, is_logged
             continue
         e = _first_at_least(indices, indptr[row], indptr[row + 1], first)
         starts[row] = e
-        while e < indptr[row + 1] and indices[e] < last:
-            value = np.float64(data[e])
-            column = indices[e] - first
+        n_here = _first_at_least(indices, e, indptr[row + 1], last) - e
+        if is_logged:
+            for i in range(n_here):  # alone, so that it is compiled to vectors
+                counted[i] = exp(np.float64(data[e + i])) - 1.0
+        else:
+            counted[:n_here] = data[e : e + n_here]
+        for i in range(n_here):
+            column = indices[e + i] - first
             stored[group, column] += 1.0
-            if np.isfinite(value):
-                mean[group, column] += exp(value) - 1.0 if is_logged else value
-                positive[group, column] += value > 0.0
+            if np.isfinite(data[e + i]):
+                mean[group, column] += counted[i]
+                positive[group, column] += counted[i] > 0.0
             else:
                 n[group, column] -= 1.0
-            e += 1
     for group in range(sizes.shape[0]):
         for column in range(last - first):
             n[group, column] += sizes[group]
