@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.graph_parts import graph_parts
-from napari_embedding_game.core.inspect.map_quality import map_quality
+from napari_embedding_game.core.inspect.quality import graph_parts
 
 
 def test_far_groups_are_parts_and_near_ones_are_not():
@@ -25,11 +24,3 @@ def test_one_link_in_one_direction_joins_and_none_leaves_apart():
     found = graph_parts(neighbors)
     assert (found.n_parts, found.outside) == (2, pytest.approx(0.2))
     assert graph_parts(np.full((4, 3), -1)).n_parts == 4
-
-
-def test_the_quality_of_a_map_tells_of_its_graph():
-    X = np.random.default_rng(0).normal(size=(60, 4))
-    X[:20] += 100
-    neighbors = knn_graph(X, 5).indices
-    assert map_quality(X, X[:, :2], neighbors=neighbors).parts.n_parts == 2
-    assert map_quality(X, X[:, :2]).parts is None

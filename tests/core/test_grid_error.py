@@ -7,7 +7,7 @@ import torch
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.inspect.cover import grid_error, grid_error_of
-from napari_embedding_game.core.inspect.map_quality import COARSE
+from napari_embedding_game.core.inspect.quality import COARSE
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, undefined
 

@@ -7,8 +7,8 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from napari_embedding_game.core.inspect import map_quality as module
-from napari_embedding_game.core.inspect.map_quality import map_quality
+from napari_embedding_game.core.inspect import quality as module
+from napari_embedding_game.core.inspect.quality import map_quality
 from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 

@@ -9,8 +9,11 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.core.inspect.cover import RepulsionBound
-from napari_embedding_game.core.inspect.graph_parts import GraphParts
-from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.core.inspect.quality import (
+    ColumnAgreement,
+    GraphParts,
+    MapQuality,
+)
 from napari_embedding_game.ui.controls import quality_panel, stability_panel
 from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,

@@ -28,7 +28,7 @@ from napari_embedding_game.session.quality import is_comparable
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.compare import MapComparison
-    from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.core.inspect.quality import MapQuality
     from napari_embedding_game.session.session import Session
     from napari_embedding_game.session.timeline import Mark
 
@@ -159,7 +159,7 @@ class Comparing:
 
         def work_out() -> Compared:
             from napari_embedding_game.core.inspect.compare import compare_maps
-            from napari_embedding_game.core.inspect.map_quality import map_quality
+            from napari_embedding_game.core.inspect.quality import map_quality
 
             maps = compare_maps(base.embedding, mark.snapshot.embedding)
             qualities = None

@@ -13,7 +13,7 @@ from napari_embedding_game.core.settings import Settings, n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.map_quality import (
+    from napari_embedding_game.core.inspect.quality import (
         ColumnAgreement,
         MapQuality,
     )
@@ -117,25 +117,31 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             grid_error_of,
             repulsion_bound,
         )
-        from napari_embedding_game.core.inspect.graph_parts import parts_of_edges
-        from napari_embedding_game.core.inspect.map_quality import map_quality
+        from napari_embedding_game.core.inspect.quality import (
+            graph_parts,
+            map_quality,
+            parts_of_edges,
+        )
 
         found = map_quality(
             X,
             embedding,
             labels,
             metric=metric,
-            # Of more neighbours it keeps a part, which may hang together less.
-            neighbors=snapshot.neighbors if searched <= N_NEAREST else None,
             columns=columns,
             clusters=clusters,
         )
         if found is None:
             return None
+        parts = None
         if isinstance(edges, Edges):
-            found = replace(found, parts=parts_of_edges(edges, searched))
+            parts = parts_of_edges(edges, searched)
+        elif searched <= N_NEAREST and snapshot.neighbors is not None:
+            # Of more neighbours it keeps a part, which may hang together less.
+            parts = graph_parts(snapshot.neighbors)
         return replace(
             found,
+            parts=parts,
             bound=repulsion_bound(snapshot, game),
             energy=snapshot.energy,
             grid_error=grid_error_of(snapshot, game),

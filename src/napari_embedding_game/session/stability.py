@@ -19,7 +19,7 @@ from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.compare import Stability
-    from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.core.inspect.quality import MapQuality
     from napari_embedding_game.session.session import Session
 
 COLUMN = "Stability"
@@ -126,7 +126,7 @@ def _stages(
         laid_on,
         neighbors_kept,
     )
-    from napari_embedding_game.core.inspect.map_quality import map_quality
+    from napari_embedding_game.core.inspect.quality import map_quality
 
     yield SeedProgress(0, n_seeds)
     with COMPUTING:

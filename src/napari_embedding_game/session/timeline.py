@@ -80,7 +80,7 @@ class Mark:
     is_pinned: bool = False
     """Whether it stays when memory runs short."""
     quality: Any = None
-    """The :class:`~.map_quality.MapQuality` that was measured; no file has it."""
+    """The :class:`~.quality.MapQuality` that was measured; no file has it."""
 
     @property
     def title(self) -> str:

@@ -59,13 +59,18 @@ def bound_share(
     kernel : str
         A key of ``pair_functions.KERNELS``.
     """
-    y, z = (np.ascontiguousarray(places) for places in (embedding, landmarks))
+    y = np.ascontiguousarray(embedding)
     n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
     some = np.ascontiguousarray(y[:: max(1, len(y) // n_rows)])
     drawn = len(y) / len(some)
-    of_pairs = drawn * kernel_sum(kernel, some, y)
-    to_landmarks = drawn * kernel_sum(kernel, some, z)
-    return to_landmarks**2 / kernel_sum(kernel, z, z) / of_pairs
+    return drawn * _bound(kernel, some, landmarks) / kernel_sum(kernel, some, y)
+
+
+def _bound(kernel: str, y: NDArray[np.floating], z: NDArray[np.floating]) -> float:
+    """Return S_yz^2 / S_zz as the game has it."""
+    forces = without_edges(len(y), kernel=kernel, dtype=y.dtype)
+    places = (torch.from_numpy(np.ascontiguousarray(points)) for points in (y, z))
+    return Landmarks(forces).total(*places)
 
 
 def kernel_sum(kernel: str, a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
@@ -131,14 +136,12 @@ def repulsion_bound(snapshot: Snapshot, settings: Settings) -> RepulsionBound | 
     if not is_bounded or method.aggregate != "sum" or not len(snapshot.landmarks):
         return None
     n_points = len(snapshot.embedding)
-    forces = without_edges(n_points, kernel=method.kernel)
-    y = torch.from_numpy(np.ascontiguousarray(snapshot.embedding))
-    z = torch.from_numpy(np.ascontiguousarray(snapshot.landmarks))
-    bound = Landmarks(forces).total(y, z)
+    y = np.ascontiguousarray(snapshot.embedding)
+    bound = _bound(method.kernel, y, snapshot.landmarks)
     if n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations:
-        total = kernel_sum(method.kernel, y.numpy(), y.numpy())
+        total = kernel_sum(method.kernel, y, y)
     else:
-        total = float(forces.mesh(y)[0]) + n_points
+        total = Mesh(KERNELS[method.kernel], None)(y)[0] + n_points
     is_known = method.lambda_scale is per_point
     repulsion = repulsion_of(settings) / n_points if is_known else math.nan
     return RepulsionBound(bound, total, n_points, repulsion)

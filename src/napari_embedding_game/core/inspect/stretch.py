@@ -12,13 +12,17 @@ those that lie elsewhere.  The logarithm is that of the game's attraction.
 mean weighted like the attraction, and that over both directions, find fewer.
 """
 
+# The compiler finds the types of the loops; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.energy.pair_loops import OPTIONS
 from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
-from napari_embedding_game.core.inspect import stretch_loops
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import run_blocks
 
@@ -50,7 +54,7 @@ def stretch(
     unit = usual_squared_length(neighbors, y)
     if unit > 0.0:
         run_blocks(
-            stretch_loops.stretch, len(y), _LOGARITHM * neighbors.size, n_jobs,
+            _stretch_rows, len(y), _LOGARITHM * neighbors.size, n_jobs,
             neighbors, y, unit, stretched,
         )  # fmt: skip
     return stretched
@@ -127,5 +131,41 @@ def usual_squared_length(
     y = np.ascontiguousarray(embedding, np.float32)
     step = max(1, len(y) // _MOST_POINTS)
     squared = np.empty(-(-len(y) // step) * neighbors.shape[1])
-    n = stretch_loops.squared_lengths(neighbors, y, step, squared)
+    n = _squared_lengths(neighbors, y, step, squared)
     return float(np.median(squared[:n])) if n else 0.0
+
+
+# --- Loops: of ``neighbors`` (N, k), -1 for none, and the map ``y`` (N, d) ----------
+
+
+@njit(**OPTIONS)
+def _squared(y, i, j):
+    total = np.float64(0.0)
+    for k in range(y.shape[1]):
+        difference = np.float64(y[i, k]) - np.float64(y[j, k])
+        total += difference * difference
+    return total
+
+
+@njit(**OPTIONS)
+def _squared_lengths(neighbors, y, step, squared):
+    """Write the squared distances of every `step`-th point; return how many."""
+    n = 0
+    for i in range(0, neighbors.shape[0], step):
+        for k in range(neighbors.shape[1]):
+            if neighbors[i, k] >= 0:
+                squared[n] = _squared(y, i, neighbors[i, k])
+                n += 1
+    return n
+
+
+@njit(**OPTIONS)
+def _stretch_rows(begin, end, neighbors, y, unit, out):
+    """Write the stretch of some points into ``out`` (N,), 0 without neighbours."""
+    for i in range(begin, end):
+        total, n = np.float64(0.0), 0
+        for k in range(neighbors.shape[1]):
+            if neighbors[i, k] >= 0:
+                total += np.log1p(_squared(y, i, neighbors[i, k]) / unit)
+                n += 1
+        out[i] = np.sqrt(np.expm1(total / n)) if n > 0 else np.float64(0.0)

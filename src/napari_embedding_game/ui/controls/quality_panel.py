@@ -9,10 +9,10 @@ from magicgui.widgets import PushButton
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
-from napari_embedding_game.core.inspect.graph_parts import GraphParts
-from napari_embedding_game.core.inspect.map_quality import (
+from napari_embedding_game.core.inspect.quality import (
     COARSE,
     ColumnAgreement,
+    GraphParts,
     MapQuality,
 )
 from napari_embedding_game.core.snapshot import Snapshot

@@ -59,7 +59,7 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.core.inspect.quality import MapQuality
 
 LANE, RADIUS, EDGE = 12, 4.0, 8.0
 """Pixels between branches, of a mark, and left free at both ends."""

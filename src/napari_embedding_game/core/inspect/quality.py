@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.rows import centred
-from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.cover import RepulsionBound
@@ -43,6 +45,20 @@ _BLOCK = 16_000_000
 """Distances that are held at once."""
 TRIPLETS_EACH = 20
 """Random triplets of each sampled point."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphParts:
+    """Parts of a graph of neighbours.
+
+    Points of different parts attract one another through nobody: how far apart parts
+    come to lie on a map, and which of them side by side, is not told by the data.
+    """
+
+    n_parts: int
+    outside: float
+    """Share of the points that are not in the largest part."""
+    n_neighbors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,6 @@ def map_quality(
     labels: NDArray[Any] | None = None,
     *,
     metric: str = "euclidean",
-    neighbors: NDArray[np.integer] | None = None,
     columns: Mapping[str, NDArray[Any]] | None = None,
     clusters: NDArray[np.integer] | None = None,
     random_state: int = 0,
@@ -107,8 +122,6 @@ def map_quality(
         Codes of known groups, negative where there is none.
     metric : str
         Distance between rows of ``X``, by its name in scikit-learn.
-    neighbors : (N, K) int, optional
-        Rows of each point's nearest in the data, -1 for none.
     columns : mapping of (N,) int, optional
         Codes of groups by the names of columns, negative where there is none.
     clusters : (N,) int, optional
@@ -143,9 +156,12 @@ def map_quality(
         accuracy,
         len(rows),
         n_neighbors,
-        None if neighbors is None else graph_parts(neighbors),
-        tuple(sorted(_agreements(groups, known[5:]), key=lambda one: -one.agreement)),
-        None if clusters is None else _agreement(CLUSTERS, clusters, known[-1]),
+        columns=tuple(
+            sorted(_agreements(groups, known[5:]), key=lambda one: -one.agreement)
+        ),
+        clusters=(
+            None if clusters is None else _agreement(CLUSTERS, clusters, known[-1])
+        ),
     )
 
 
@@ -292,3 +308,36 @@ def _same_group(
     n_same = ((own == theirs) & is_known).sum(axis=1)
     np.divide(n_same, n_known, out=share, where=n_known > 0)
     return share
+
+
+def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
+    """Count the parts of a graph in which a neighbour links in both directions.
+
+    Parameters
+    ----------
+    neighbors : (N, K) int
+        Rows of each point's nearest neighbours, -1 for none.
+    """
+    n, k = neighbors.shape
+    is_there = neighbors >= 0
+    ends = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))])
+    links = np.ones(int(ends[-1]), np.int8)
+    return _parts(csr_array((links, neighbors[is_there], ends), shape=(n, n)), k)
+
+
+def parts_of_edges(edges: Edges, n_neighbors: int) -> GraphParts:
+    """Count the parts of the edges that attract the points of a map.
+
+    Parameters
+    ----------
+    edges : Edges
+    n_neighbors : int
+        How many nearest neighbours of each row they were made of.
+    """
+    return _parts(edges.matrix(), n_neighbors)
+
+
+def _parts(graph: Any, n_neighbors: int) -> GraphParts:
+    n_parts, part = connected_components(graph, directed=False)
+    n, largest = graph.shape[0], int(np.bincount(part).max(initial=0))
+    return GraphParts(int(n_parts), 1 - largest / n if n else 0.0, n_neighbors)
