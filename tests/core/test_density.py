@@ -8,7 +8,7 @@ from napari_embedding_game.core.inspect.density import (
     FAINTEST_ABOVE,
     PointPart,
     paint_parts,
-    points_inside,
+    points_near,
 )
 
 SHAPE = 4, 6
@@ -86,5 +86,5 @@ def test_points_beside_the_picture_are_left_out(order):
     assert (drawn[..., 3] > 0).sum() == 2
     assert drawn[0, 0, 3] > 0
     assert drawn[3, 5, 3] > 0
-    assert points_inside(positions, *SAME, order=order) == 2
-    assert points_inside(positions, (0.5, 0), (1, 0), SHAPE) == 3
+    assert len(points_near(positions, *SAME, 0.0, order=order)) == 2
+    assert len(points_near(positions, (0.5, 0), (1, 0), SHAPE, 0.0)) == 3

@@ -15,7 +15,6 @@ from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tr
 from napari_embedding_game.core.inspect.density import (
     PointPart,
     paint_parts,
-    points_inside,
     points_near,
 )
 from napari_embedding_game.core.inspect.markers import markers
@@ -34,7 +33,6 @@ def compile_inspection() -> None:
     where = (1, 0), (1, 0), (1, 1)
     paint_points(rows[:, :2], rows[:, 0], rows, *where)
     paint_parts([PointPart(rows[:, :2], rows)], (), *where)
-    points_inside(rows[:, :2], *where)
     points_near(rows[:, :2], *where, 1.0)
 
 

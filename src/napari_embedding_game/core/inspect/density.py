@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.density_loops import (
     add_points,
-    count_inside,
     find_near,
     shade_cells,
 )
@@ -67,31 +66,6 @@ class PointPart:
     shown: NDArray[np.bool_] | None = None
 
 
-def points_inside(
-    positions: NDArray[np.floating],
-    rows: tuple[float, float],
-    columns: tuple[float, float],
-    shape: tuple[int, int],
-    *,
-    order: NDArray[np.intp] | None = None,
-) -> int:
-    """Return how many points have their middle on a picture.
-
-    Parameters are those of :class:`PointPart` and :func:`paint_parts`.
-    """
-    if order is not None and not len(order):
-        return 0
-    return int(
-        count_inside(
-            np.ascontiguousarray(positions, np.float32),
-            _NO_ORDER if order is None else np.ascontiguousarray(order, np.intp),
-            np.array(rows, np.float32),
-            np.array(columns, np.float32),
-            *shape,
-        )
-    )
-
-
 def points_near(
     positions: NDArray[np.floating],
     rows: tuple[float, float],
@@ -106,7 +80,7 @@ def points_near(
     Parameters are those of :class:`PointPart` and :func:`paint_parts`, and
 
     margin : float
-        Pixels around the picture.
+        Pixels around the picture.  With 0 they are those that are counted in it.
     """
     if order is not None and not len(order):
         return order

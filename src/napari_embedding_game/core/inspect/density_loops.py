@@ -14,26 +14,6 @@ MOST_MIXED = 1 << 24
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def count_inside(
-    positions: NDArray[np.float32],
-    order: NDArray[np.intp],
-    rows: NDArray[np.float32],
-    columns: NDArray[np.float32],
-    height: int,
-    width: int,
-) -> int:
-    """Return how many points lie on a picture, see :func:`density.points_inside`."""
-    n_ordered, n_inside = len(order), 0
-    h, w = _F(height), _F(width)
-    for place in range(n_ordered if n_ordered else len(positions)):
-        i = order[place] if n_ordered else place
-        y = rows[0] * positions[i, 0] + rows[1]
-        x = columns[0] * positions[i, 1] + columns[1]
-        n_inside += (y >= _ZERO) & (y < h) & (x >= _ZERO) & (x < w)
-    return n_inside
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
 def find_near(
     found: NDArray[np.intp],
     positions: NDArray[np.float32],
@@ -58,7 +38,7 @@ def find_near(
         y = rows[0] * positions[i, 0] + rows[1]
         x = columns[0] * positions[i, 1] + columns[1]
         found[n_found] = i
-        n_found += (y > low) & (y < high) & (x > low) & (x < right)
+        n_found += (y >= low) & (y < high) & (x >= low) & (x < right)
     return n_found
 
 

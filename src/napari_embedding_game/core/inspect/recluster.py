@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
@@ -81,7 +80,7 @@ def recluster(
     if way == "leiden":
         number = None if resolution is not None else n_parts
         found = leiden_clusters(
-            _matrix(among),
+            among.matrix(),
             n_clusters=number,
             resolution=1.0 if resolution is None else resolution,
             random_state=random_state,
@@ -90,14 +89,6 @@ def recluster(
         landmarks = _landmarks(X, metric, n_parts, random_state)
         found = _merged(among, landmarks, n_parts)
     return _by_size(found)
-
-
-def _matrix(among: Edges) -> sparse.csr_matrix:
-    shape = among.n_points, among.n_points
-    return sparse.csr_matrix(
-        (among.weights, among.indices.astype(np.int64), among.indptr.astype(np.int64)),
-        shape=shape,
-    )
 
 
 def _landmarks(

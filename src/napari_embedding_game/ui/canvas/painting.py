@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.density import (
     PointPart,
     paint_parts,
-    points_inside,
     points_near,
 )
 from napari_embedding_game.core.inspect.picture import paint_points
@@ -142,9 +141,9 @@ class FlatPainting:
             return False
         shape, rows = self.looks.shape, sample.rows
         # Without a sample hidden points count as well: they lie where others do.
-        n_inside = points_inside(self.positions, *self._lines, shape, order=rows)
+        inside = points_near(self.positions, *self._lines, shape, 0.0, order=rows)
         n_counted = len(self.positions if rows is None else rows)
-        return _is_dense(self.looks, n_inside, n_counted)
+        return _is_dense(self.looks, len(inside), n_counted)
 
     def _density(self, sample: Sample) -> tuple[NDArray[np.uint8], int]:
         order = self.looks.order
@@ -251,7 +250,7 @@ class SpacePainting:
     ) -> tuple[NDArray[np.uint8], int]:
         looks, n_seen = self.looks, len(depths)
         if looks.n_drawn > looks.n_pixels:
-            n_inside = points_inside(seen.positions, *seen.lines, looks.shape)
+            n_inside = len(points_near(seen.positions, *seen.lines, looks.shape, 0.0))
             if _is_dense(looks, n_inside, n_seen):
                 split = np.split(np.arange(n_seen), [n_seen - sample.n_above])
                 parts = [[PointPart(*seen[:2], order=rows)] for rows in split]
