@@ -108,7 +108,7 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
     full = "full gradient"
     cosine = cosine.drop(columns=full)
     last = EPOCHS[-1]
-    end, least = far[full][last], cosine[:30].to_numpy().min()
+    end, least = far[full][last], cosine.loc[:30].to_numpy().min()
     return Result(
         {
             f"Distance from PCA, {len(X):,} digits": _by_epoch(far),
