@@ -98,6 +98,24 @@ def test_every_combination_of_settings_maps(cloud, d, init, approximation):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("approximation", ["landmarks", "mesh", "exact"])
+def test_a_map_on_a_line_is_all_on_it(cloud, approximation):
+    fitted = small(n_components=1, approximation=approximation).fit(cloud)
+    squared = (fitted.embedding_ - fitted.embedding_.T) ** 2
+    pulls = fitted.affinity_matrix_.multiply(np.log1p(squared)).sum() / 2
+    if approximation == "landmarks":
+        apart = fitted.landmarks_ - fitted.landmarks_.T
+        to_each = 1 / (1 + (fitted.embedding_ - fitted.landmarks_.T) ** 2)
+        pushes = to_each.sum() ** 2 / (1 / (1 + apart**2)).sum()
+    else:
+        pushes = (1 / (1 + squared)).sum() - len(cloud)
+    wanted = pulls + fitted.repulsion_ / len(cloud) * pushes
+    assert fitted.energy_ == pytest.approx(wanted, rel=2e-3)
+    assert (fitted.pressure_ > 0).any()
+    assert np.isfinite(fitted.pressure_).all()
+    assert (fitted.stretch_ > 0).all()
+
+
 @pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
 def test_a_minimiser_ends_with_less_energy_than_the_game(cloud, optimizer):
     game = small(approximation="exact").fit(cloud)

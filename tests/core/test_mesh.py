@@ -46,7 +46,7 @@ def shapes():
         "line": np.column_stack([np.linspace(0, 40, N), np.zeros(N)]),
         "far away": 1e3 + rng.normal(size=(N, 2)) * 3,
         "one far out": np.vstack([rng.normal(size=(N - 1, 2)) * 3, [[100.0, 0.0]]]),
-        "on a line": rng.normal(size=(N, 1)) * 10,
+        "on a line": np.outer(rng.normal(size=N) * 10, [1, 0]),
         "in space": rng.normal(size=(N, 3)) * 4,
         "in space, flat": rng.normal(size=(N, 3)) * [5, 0.1, 2],
     }
@@ -105,6 +105,7 @@ def test_the_gradient_is_the_slope_of_the_sum(shape, kernel):
     # The outermost points hold the grid, and so stay where they are.
     inner = np.abs(y - y.mean(axis=0)).max(axis=1) < 0.5 * np.ptp(y) / 2
     way = np.random.default_rng(1).normal(size=y.shape) * inner[:, None]
+    way *= y.any(axis=0)  # not across a line
     _, gradient = mesh(y)
     h = 1e-6
     slope = (mesh(y + h * way)[0] - mesh(y - h * way)[0]) / (2 * h)
@@ -133,6 +134,19 @@ def test_a_narrow_map_has_a_finer_grid_that_does_not_change_to_and_fro():
     assert sum(changes[1:5]) <= 2
     assert changes[-1]
     assert mesh.grid_for(np.ptp(1e5 * y, axis=0), y.dtype).spacing == SPACING
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_pushes_points_off_a_line(dtype, held):
+    y = SHAPES["on a line"].astype(dtype)
+    mesh = Mesh(KERNELS["cauchy"], 1)
+    if held:
+        mesh.hold(y)
+    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], 1), torch.device("cpu"))
+    for gradient in (mesh(y)[1], by_torch(torch.tensor(y))[1].numpy()):
+        assert (gradient[:, 1] == 0).all()
+        assert (gradient[:, 0] != 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

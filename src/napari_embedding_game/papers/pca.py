@@ -38,13 +38,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
-from napari_embedding_game.core.dynamics.state import (
-    Layouts,
-    Problem,
-    State,
-    in_the_plane,
-)
+from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, check_varied

@@ -82,13 +82,3 @@ class Layouts:
     """What to do about points that have run off the map."""
     shows_every_step: bool = False
     """Whether each state is to be seen, however little time it took."""
-
-
-def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return positions (N, d), those of a line with a second coordinate of 0.
-
-    Nothing pushes a point off the line.
-    """
-    if positions.shape[1] > 1:
-        return positions
-    return np.column_stack([positions, np.zeros_like(positions)])

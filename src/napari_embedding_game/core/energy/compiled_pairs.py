@@ -6,7 +6,7 @@ the type carries a digest of the formulas, and of what turns them into machine c
 that a formula that was edited is not answered from the cache.
 
 In the rows of pairs: ``y`` (N, d) points, ``z`` (d, M) others, a row per coordinate,
-d = 1, 2 or 3; all arrays C-contiguous and of one type, float32 or float64.
+d = 2 or 3; all arrays C-contiguous and of one type, float32 or float64.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -213,7 +213,7 @@ def _repel(is_weighted: bool) -> Callable[..., Any]:
         kind, number = signature.args[0], y.number
         values = _fields(context, builder, kind, function, number)
         result = cgutils.alloca_once_value(builder, number(0.0))
-        for d in (1, 2, 3):
+        for d in (2, 3):
             with _dimension(builder, y.shape[1], d):
                 x = [builder.load(y.entry(i, k)) for k in range(d)]
                 rows = [z.row(k) for k in range(d)]
@@ -270,7 +270,7 @@ def repel_shifted(context, function, begin, count, shift, y, gradient):
         kind, number = signature.args[0], y.number
         values = _fields(context, builder, kind, function, number)
         result = cgutils.alloca_once_value(builder, number(0.0))
-        for d in (1, 2, 3):
+        for d in (2, 3):
             with _dimension(builder, y.shape[0], d):
                 heads = [builder.gep(y.row(k), [begin]) for k in range(d)]
                 tails = [builder.gep(row, [shift]) for row in heads]

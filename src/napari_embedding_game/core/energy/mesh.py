@@ -41,7 +41,7 @@ The time of a step is then that of the Fourier transforms: half of it is saved.
 """
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
-WIDEST = {1: (1024 * SPACING,) * 2, 2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
+WIDEST = {2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
 """Span of points, by dimensions of the map, that fit on a grid that is held: with a
 third of a unit between nodes, and at most."""
 _ROOM = 1.5
@@ -55,8 +55,8 @@ _NEAR = 16.0
 _STEP = 16
 """Sides of the grid are whole multiples of it, so that they seldom change."""
 _LOG2 = 0.6931471805599453
-AXES = ((0,), (0, 2), (0, 2, 1))
-"""Axes of the grid (rows, layers, columns) for maps of 1, 2 and 3 dimensions."""
+AXES = (0, 2, 1)
+"""Axes of the grid (rows, layers, columns) on which those of a map lie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,9 +199,9 @@ class Mesh:
         Parameters
         ----------
         y : (N, d) float32 or float64
-            C-contiguous; d is 1, 2 or 3.
+            C-contiguous; d is 2 or 3.
         """
-        grid, points = self._placed(y)
+        grid, points, apart = self._placed(y)
         x, n_bands = points[0], _n_bands(grid)
         potential = self._convolved(self._spectrum(grid, points), grid)
         gradient, sums = np.empty_like(x), np.empty(n_bands)
@@ -210,8 +210,9 @@ class Mesh:
             mesh_loops.read, n_bands, work, self._n_jobs, *points, potential, grid.near,
             gradient, sums,
         )  # fmt: skip
-        axes = AXES[y.shape[1] - 1]
-        by_axis = gradient[:, axes] / grid.dtype.type(grid.spacing)
+        by_axis = gradient[:, AXES[: y.shape[1]]] / grid.dtype.type(grid.spacing)
+        # But for rounding, which would drive points off a line that they lie on.
+        by_axis[:, ~apart] = 0
         return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
 
     def slopes_across(
@@ -227,7 +228,7 @@ class Mesh:
         squared : (U,) float64
             Squared heights u.
         """
-        grid, points = self._placed(y)
+        grid, points, _ = self._placed(y)
         spectrum = self._spectrum(grid, points)
         table = np.empty((len(squared), len(y)), np.float32)
         values = np.empty(len(y), grid.dtype)
@@ -241,8 +242,13 @@ class Mesh:
             row[:] = values
         return table
 
-    def _placed(self, y: NDArray[np.floating]) -> tuple[Grid, tuple[Any, Any, Any]]:
-        """Return the grid, and the points in its units with their order by row."""
+    def _placed(
+        self, y: NDArray[np.floating]
+    ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
+        """Return the grid, the points in its units with their order by row, the axes.
+
+        (d,): whether the points lie apart along each of them.
+        """
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)
@@ -252,10 +258,10 @@ class Mesh:
             origin = self._held * np.floor(low / self._held)
         grid = self.grid_for((high - origin).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
-        x[:, AXES[d - 1]] = (y - origin) / grid.dtype.type(grid.spacing)
+        x[:, AXES[:d]] = (y - origin) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
-        return grid, (x, order, starts)
+        return grid, (x, order, starts), high > low
 
     def _spectrum(
         self, grid: Grid, points: tuple[Any, Any, Any]
@@ -306,7 +312,7 @@ class Mesh:
         if span < _NEAR:
             dtype = np.dtype(np.float64)
         sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
-        for axis, one in zip(AXES[len(spans) - 1], spans, strict=True):
+        for axis, one in zip(AXES[: len(spans)], spans, strict=True):
             nodes = int(one / spacing) + mesh_loops.WIDTH + 1
             sides[axis] = -(-nodes // _STEP) * _STEP
         wanted = spacing, (sides[0], sides[1], sides[2]), dtype

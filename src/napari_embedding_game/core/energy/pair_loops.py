@@ -11,8 +11,8 @@ said in :mod:`objective` (the energy) and :mod:`pressure`.
 * **Sums in one order.** What is added up in a row goes through :mod:`lanes`, and
   ``fastmath`` leaves out all that changes digits: a game is the same whether its
   loops were just compiled or read back, and alone or beside others.
-* **Up to three dimensions.** ``flat`` and ``line`` do not change inside a loop, so the
-  compiler takes the questions out of it.
+* **Two or three dimensions.** ``flat`` does not change inside a loop, so the compiler
+  takes the question out of it.  A line lies in the plane, see :func:`in_the_plane`.
 * **Unsigned indices.** With signed ones numba tests each for being negative,
   which doubles the time of the edge loop.
 * **Edges one by one.** Vectors of points gathered from all over memory are slower
@@ -22,9 +22,9 @@ said in :mod:`objective` (the energy) and :mod:`pressure`.
   run only when the number is wanted.  It puts squared distances in a row first, so that
   the logarithms are vectors.
 
-Arrays: ``y`` (N, d) points; ``z`` (d, L) landmarks, a row per coordinate; ``edges``:
-the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of ``y``'s type
-of the symmetric :class:`affinities.Edges`.  ``f`` and ``k``: pair functions.
+Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks, a row per coordinate;
+``edges``: the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of
+``y``'s type of the symmetric :class:`affinities.Edges`.  ``f``, ``k``: pair functions.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -75,6 +75,16 @@ def triangle(n_points: int) -> NDArray[np.int64]:
     return np.round(n_points * shares).astype(np.int64)
 
 
+def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return positions (N, d), those of a line with a second coordinate of 0.
+
+    Nothing pushes a point off the line.
+    """
+    if positions.shape[1] > 1:
+        return positions
+    return np.column_stack([positions, np.zeros_like(positions)])
+
+
 # --- Along edges --------------------------------------------------------------------
 
 
@@ -83,11 +93,10 @@ def attract(begin, end, f, edges, y, gradient):
     """Write some rows of the (N, d) gradient of the sum over directed edges of w f."""
     indptr, indices, weights = edges
     zero = y.dtype.type(0)
-    line = y.shape[1] == 1
-    flat = y.shape[1] <= 2
+    flat = y.shape[1] == 2
     for i in range(begin, end):
         x0 = y[i, 0]
-        x1 = zero if line else y[i, 1]
+        x1 = y[i, 1]
         x2 = zero if flat else y[i, 2]
         g0 = zero
         g1 = zero
@@ -95,7 +104,7 @@ def attract(begin, end, f, edges, y, gradient):
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             d0 = x0 - y[j, 0]
-            d1 = zero if line else x1 - y[j, 1]
+            d1 = x1 - y[j, 1]
             d2 = zero if flat else x2 - y[j, 2]
             s = fused(d2, d2, fused(d1, d1, d0 * d0))
             pull = weights[e] * pair_slope(f, s)
@@ -103,8 +112,7 @@ def attract(begin, end, f, edges, y, gradient):
             g1 = fused(pull, d1, g1)
             g2 = fused(pull, d2, g2)
         gradient[i, 0] = g0 + g0
-        if not line:
-            gradient[i, 1] = g1 + g1
+        gradient[i, 1] = g1 + g1
         if not flat:
             gradient[i, 2] = g2 + g2
 

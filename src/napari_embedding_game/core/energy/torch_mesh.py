@@ -40,7 +40,7 @@ class TorchMesh:
         spans = (high - low).cpu().numpy().astype(float)
         grid = self._mesh.grid_for(spans, np.dtype(str(y.dtype).removeprefix("torch.")))
         near = self._hold(grid)
-        axes = list(AXES[y.shape[1] - 1])
+        axes = list(AXES[: y.shape[1]])
         x = near.new_zeros((len(y), 3))
         x[:, axes] = (y - low).to(near.dtype) / grid.spacing
         first = x.floor()
@@ -62,7 +62,8 @@ class TorchMesh:
             ahead = _overlap(weights[axis], slopes[axis])
             own[axis] = 0.5 * (ahead + _overlap(slopes[axis], weights[axis]))
             gradient[:, axis] -= _self_energy(own, near)
-        by_axis = 2 * gradient[:, axes] / grid.spacing
+        # But for rounding, points that do not lie apart along an axis stay so.
+        by_axis = 2 * gradient[:, axes] / grid.spacing * (high > low)
         total = by_point.sum(dtype=finest_type(self._device))
         return total, by_axis.to(y.dtype)
 

@@ -59,7 +59,7 @@ def bound_share(
     kernel : str
         A key of ``pair_functions.KERNELS``.
     """
-    y = np.ascontiguousarray(embedding)
+    y = _in_the_plane(embedding)
     n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
     some = np.ascontiguousarray(y[:: max(1, len(y) // n_rows)])
     drawn = len(y) / len(some)
@@ -69,14 +69,18 @@ def bound_share(
 def _bound(kernel: str, y: NDArray[np.floating], z: NDArray[np.floating]) -> float:
     """Return S_yz^2 / S_zz as the game has it."""
     forces = without_edges(len(y), kernel=kernel, dtype=y.dtype)
-    places = (torch.from_numpy(np.ascontiguousarray(points)) for points in (y, z))
+    places = (torch.from_numpy(_in_the_plane(points)) for points in (y, z))
     return Landmarks(forces).total(*places)
+
+
+def _in_the_plane(places: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.ascontiguousarray(pair_loops.in_the_plane(places))
 
 
 def kernel_sum(kernel: str, a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
     """Return the sum of a kernel over all pairs of points of (m, d) and of (n, d).
 
-    ``a`` and ``b``: C-contiguous, of one type, d at most 3.
+    ``a`` and ``b``: C-contiguous, of one type, d = 2 or 3.
     """
     columns = np.ascontiguousarray(b.T)
     chunks = pair_loops.n_chunks(len(a))
@@ -136,7 +140,7 @@ def repulsion_bound(snapshot: Snapshot, settings: Settings) -> RepulsionBound | 
     if not is_bounded or method.aggregate != "sum" or not len(snapshot.landmarks):
         return None
     n_points = len(snapshot.embedding)
-    y = np.ascontiguousarray(snapshot.embedding)
+    y = _in_the_plane(snapshot.embedding)
     bound = _bound(method.kernel, y, snapshot.landmarks)
     if n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations:
         total = kernel_sum(method.kernel, y, y)
@@ -176,7 +180,7 @@ def grid_error(
         Root mean square of the differences, divided by that of the forces: 0 is exact.
         NaN where all pairs push nothing, as for a single point.
     """
-    y = np.ascontiguousarray(embedding)
+    y = _in_the_plane(embedding)
     rng = np.random.default_rng(random_state)
     rows = rng.choice(len(y), min(n_sampled, len(y)), replace=False)
     pair_function = KERNELS[kernel]

@@ -19,6 +19,7 @@ from scipy import sparse
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
+from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.new_rows import placement_loops
 from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
@@ -122,17 +123,18 @@ class FittedMap(_Remembering):
         found, distances = rows.search(X, rows.edges.n_searched)
         weights = rows.edges.weights(X, rows.X, found, distances)
         attraction = ATTRACTIONS[get_method(self.method).attraction]
-        placed = np.empty((len(found), self.points.shape[1]), np.float32)
+        points = in_the_plane(self.points)
+        placed = np.empty((len(found), points.shape[1]), np.float32)
         work = placement_loops.MOST_STEPS * (
             found.size + len(found) * field.sources.size
         )
         run_blocks(
             placement_loops.place_rows, len(found), work, rows.start.n_jobs, attraction,
-            field.kernel, found, weights, self.points, field.arrays, placed,
+            field.kernel, found, weights, points, field.arrays, placed,
         )  # fmt: skip
         is_known = distances[:, 0] == 0
-        placed[is_known] = self.points[found[is_known, 0]]
-        return placed
+        placed[is_known] = points[found[is_known, 0]]
+        return placed[:, : self.points.shape[1]]
 
     @cached_property
     def _field(self) -> FrozenField:
@@ -140,8 +142,8 @@ class FittedMap(_Remembering):
             get_method(self.method),
             self.approximation,
             self.repulsion,
-            self.points,
-            self.landmarks,
+            in_the_plane(self.points),
+            in_the_plane(self.landmarks),
             self.rows.start.random_state,
         )
 

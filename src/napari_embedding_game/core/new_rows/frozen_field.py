@@ -93,13 +93,16 @@ def frozen_field(
     repulsion : float
         The lambda of the energy.
     points : (N, d) array
+        d is 2 or 3.
     landmarks : (L, d) array
     random_state : int
         Seed of the points that stand for all, where some do.
     """
     kernel = KERNELS[method.kernel]
     places = np.ascontiguousarray(points, np.float32)
-    low, high = places.min(axis=0) - MARGIN, places.max(axis=0) + MARGIN
+    low, high = places.min(axis=0), places.max(axis=0)
+    margin = MARGIN * (low < high)  # none across a line
+    low, high = low - margin, high + margin
     potential, spacing = np.empty((0, 0, 0)), 1.0
     sources, total = np.empty((places.shape[1], 0), np.float32), 1.0
     if approximation == "landmarks":
@@ -174,7 +177,7 @@ def _on_grid(
     double = np.dtype(np.float64)
     grid = Mesh(kernel, 1).grid_for((high - low).astype(float), double)
     x = np.zeros((n, 3))
-    x[:, AXES[d - 1]] = (points.astype(float) - low) / grid.spacing
+    x[:, AXES[:d]] = (points.astype(float) - low) / grid.spacing
     starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
     mesh_loops.sort_by_row(x, starts, order)
     mass = np.zeros(grid.shape)

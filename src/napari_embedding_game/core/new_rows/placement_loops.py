@@ -54,7 +54,7 @@ def _read_grid(x, potential, low, spacing, gradient):
     # The axes of a map are rows, columns and layers of the grid.
     t0 = (x[0] - low[0]) / spacing
     t1 = (x[2] - low[2]) / spacing if d == 3 else 0.0
-    t2 = (x[1] - low[1]) / spacing if d > 1 else 0.0
+    t2 = (x[1] - low[1]) / spacing
     row, layer, column = np.int64(t0), np.int64(t1), np.int64(t2)
     down, steep_down = _spline(t0 - row), _spline_slope(t0 - row)
     deep, n_deep = _on_layers(t1 - layer, layers)
@@ -73,8 +73,7 @@ def _read_grid(x, potential, low, spacing, gradient):
             g1 += down[a] * steep_deep[c] * here
             g2 += down[a] * deep[c] * steep
     gradient[0] = g0 / spacing
-    if d > 1:
-        gradient[1] = g2 / spacing
+    gradient[1] = g2 / spacing
     if d == 3:
         gradient[2] = g1 / spacing
     return value
@@ -87,7 +86,7 @@ def _energy(f, k, x, places, weights, field, scratch, gradient):
     ``places`` (M, d) and ``weights`` (M,): the other ends of the edges.  ``field``: the
     tuple of strength, sources, potential, low, high and spacing.
     """
-    strength, sources, potential, low, _, spacing = field
+    strength, sources, potential, low, high, spacing = field
     single, pushes, pull = scratch
     d = x.shape[0]
     if sources.shape[1] > 0:
@@ -100,8 +99,8 @@ def _energy(f, k, x, places, weights, field, scratch, gradient):
             gradient[c] = strength * pushes[0, c]
     else:
         total = _read_grid(x, potential, low, spacing, gradient)
-        for c in range(d):
-            gradient[c] *= strength
+        for c in range(d):  # rounding must not drive x off a line
+            gradient[c] *= strength if low[c] < high[c] else 0.0
     total *= strength
     for m in range(places.shape[0]):
         s = 0.0
