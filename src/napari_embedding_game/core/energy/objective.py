@@ -38,6 +38,7 @@ import torch
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     Aggregate,
@@ -449,7 +450,7 @@ class Objective:
         if self.aggregate == "log":
             # Points so far apart that their sum is lost in rounding: not to go there.
             among = max(total - self.own, total / 2) if self.own else total
-            aggregate = math.log(among) if among > 0 else math.inf
+            aggregate = float(log(among)) if among > 0 else math.inf
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
 

@@ -22,6 +22,7 @@ import math
 import numpy as np
 from numba import njit
 
+from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.pair_loops import (
     OPTIONS,
@@ -165,25 +166,19 @@ def under_partners(begin, end, f, edges, k, y, pairs, law, pressure):
 
 
 @njit(**OPTIONS)
-def _push_at(u, node, squared, table, i):
-    """Return the table's column i at u, between ``squared[node]`` and the next.
+def _push_at(x, places, pushes):
+    """Return a push at x, between four ``places``, by the logarithms that it has there.
 
-    Cubic in log(u + the first step) through the logarithms of four neighbours.
+    Cubic in x, which like the places is the logarithm of u + the table's first step.
     """
-    step = squared[1]
-    last = squared.shape[0] - 1
     total = 0.0
-    begin = min(max(node - 1, 0), last - 3)
-    x = math.log(u + step)
-    for a in range(begin, begin + 4):
+    for a in range(4):
         share = 1.0
-        xa = math.log(squared[a] + step)
-        for b in range(begin, begin + 4):
+        for b in range(4):
             if b != a:
-                xb = math.log(squared[b] + step)
-                share *= (x - xb) / (xa - xb)
-        total += share * math.log(max(-float(table[a, i]), _LEAST_PUSH))
-    return -math.exp(total)
+                share *= (x - places[b]) / (places[a] - places[b])
+        total += share * pushes[a]
+    return -exp(total)
 
 
 @njit(**OPTIONS)
@@ -200,7 +195,10 @@ def under_table(begin, end, f, edges, y, squared, table, strength, pressure):
     """
     indptr, indices, weights = edges
     near = np.empty(_longest_row(begin, end, indptr), y.dtype)
-    last = squared.shape[0] - 1
+    last, step = squared.shape[0] - 1, squared[1]
+    places, pushes = np.empty(squared.shape[0]), np.empty(4)
+    for a in range(squared.shape[0]):
+        places[a] = log(squared[a] + step)
     for i in range(begin, end):
         first, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
         s, pull = near[: stop - first], weights[first:stop]
@@ -220,11 +218,14 @@ def under_table(begin, end, f, edges, y, squared, table, strength, pressure):
         if node == last:  # nothing holds this point down
             pressure[i] = math.sqrt(_HIGHEST)
             continue
+        near_by = min(max(node - 1, 0), last - 3)
+        for a in range(4):
+            pushes[a] = log(max(-float(table[near_by + a, i]), _LEAST_PUSH))
         low, high = squared[node], squared[node + 1]
         for _ in range(_HALVINGS):
             u = 0.5 * (low + high)
-            push = strength * _push_at(u, node, squared, table, i)
-            if _pull_at(u, f, s, pull) + push < 0.0:
+            push = _push_at(log(u + step), places[near_by : near_by + 4], pushes)
+            if _pull_at(u, f, s, pull) + strength * push < 0.0:
                 low = u
             else:
                 high = u

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
 from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
 from napari_embedding_game.core.snapshot import FAR
@@ -166,6 +167,6 @@ def _stretch_rows(begin, end, neighbors, y, unit, out):
         total, n = np.float64(0.0), 0
         for k in range(neighbors.shape[1]):
             if neighbors[i, k] >= 0:
-                total += np.log1p(_squared(y, i, neighbors[i, k]) / unit)
+                total += log(1.0 + _squared(y, i, neighbors[i, k]) / unit)
                 n += 1
-        out[i] = np.sqrt(np.expm1(total / n)) if n > 0 else np.float64(0.0)
+        out[i] = np.sqrt(exp(total / n) - 1.0) if n > 0 else np.float64(0.0)
