@@ -637,7 +637,7 @@ def test_a_session_is_written_as_code(run, session_file, tmp_path):
     assert result.stdout == f"Written: {path}\n"
     code = path.read_text()
     assert f'read("{session_file.with_name("cells.csv").name}")' in code
-    assert "150 / adata.n_obs" in code
+    assert "tl.embedding_game(" in code
     assert "exists" in one_sentence(run("notebook", session_file, path))
     result = run("notebook", session_file, path, "--force", "--quiet")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -137,7 +137,7 @@ def test_numbers_go_with_their_cells(player):
         shared = pd.crosstab(before, player.names())
         kept = sum(shared.at[n, n] for n in shared.index if n in shared.columns)
         best = shared.to_numpy()[linear_sum_assignment(-shared.to_numpy())].sum()
-        assert kept > 0.9 * best
+        assert kept > 0.85 * best
 
 
 @pytest.mark.parametrize("is_old", [False, True])

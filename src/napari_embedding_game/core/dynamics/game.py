@@ -171,6 +171,8 @@ class Game:
             kept = np.sort(self._rng.choice(len(old), n_landmarks, replace=False))
         n_new = max(0, n_landmarks - len(old))
         drawn = self._rng.choice(len(self._y), n_new, replace=False)
+        places = self._problem.places
+        drawn = drawn if places is None else places[drawn]
         new = self._y.detach()[torch.as_tensor(drawn, device=old.device)]
         stay = old[torch.as_tensor(kept, device=old.device)]
         self._replace_landmarks(torch.cat([stay, new]), kept)
