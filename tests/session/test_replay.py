@@ -146,5 +146,5 @@ def test_a_record_that_cannot_be_true(iterations, n_iter):
 
 
 def test_a_record_longer_than_its_game():
-    with pytest.raises(DataError, match="121 iterations.*ended before"):
+    with pytest.raises(DataError, match=r"121 iterations.*ended before"):
         replay(X, RunRecord(start=START, game=GAME, n_iter=121))
