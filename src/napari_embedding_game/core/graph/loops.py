@@ -314,7 +314,7 @@ def mean_rows(rows, order, bounds, out, begin, end):
     for at in range(begin, end):
         out[at] = 0
         for i in range(bounds[at], bounds[at + 1]):
-            out[at] += rows[order[i]]
+            _add_multiple(rows[order[i]], np.float32(1), out[at])
         out[at] /= np.float32(bounds[at + 1] - bounds[at])
 
 

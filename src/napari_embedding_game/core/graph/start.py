@@ -259,42 +259,15 @@ def _groups(indptr, indices, weights):
     return joined, n_groups
 
 
-@njit(nogil=True, cache=True)
-def _grouped(indptr, indices, weights, group, n_groups):
+def _grouped(indptr: Any, indices: Any, weights: Any, group: Any, n_groups: int) -> Any:
     """Return the edges between groups, those inside of one among them, as CSR."""
     n = len(group)
-    first = np.zeros(n_groups + 1, np.int64)
-    for i in range(n):
-        first[group[i] + 1] += 1
-    first = np.cumsum(first)
-    members, place = np.empty(n, np.int64), first.copy()
-    for i in range(n):
-        members[place[group[i]]] = i
-        place[group[i]] += 1
-    ends = np.zeros(n_groups + 1, np.int64)
-    slot = np.full(n_groups, -1, np.int64)
-    columns, sums = np.empty(0, np.int32), np.empty(0, np.float64)
-    for is_filled in (False, True):
-        if is_filled:
-            columns = np.empty(ends[-1], np.int32)
-            sums = np.zeros(ends[-1], np.float64)
-            slot[:] = -1
-        count = 0
-        for g in range(n_groups):
-            begin = count
-            for m in range(first[g], first[g + 1]):
-                i = members[m]
-                for at in range(indptr[i], indptr[i + 1]):
-                    other = group[indices[at]]
-                    if slot[other] < begin:
-                        slot[other] = count
-                        count += 1
-                        if is_filled:
-                            columns[slot[other]] = other
-                    if is_filled:
-                        sums[slot[other]] += weights[at]
-            ends[g + 1] = count
-    return ends, columns, sums
+    columns = group[indices]
+    of_points = sparse.csr_array((weights, columns, indptr), shape=(n, n_groups))
+    each, ones = np.arange(n, dtype=np.int32), np.ones(n, weights.dtype)
+    members = sparse.csr_array((ones, (group, each)), shape=(n_groups, n))
+    between = members @ of_points
+    return between.indptr, between.indices, between.data
 
 
 @njit(nogil=True, cache=True)
