@@ -22,9 +22,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import affinity_kernels
+from napari_embedding_game.core.graph.affinity_kernels import (
+    conditional_probabilities,
+    fuzzy_memberships,
+)
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.graph.row_affinities import (
+    AFFINITIES,
     ROW_AFFINITIES,
     affinity_names,
 )
@@ -131,40 +135,62 @@ def edges(
     InputError
         ``affinity`` is none of them, or needs ``X``.
     """
-    symmetric = _symmetric(graph, affinity, X, perplexity, n_jobs)
-    nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
-    return replace(symmetric, nearest=nearest)
-
-
-def _symmetric(
-    graph: NeighborGraph,
-    affinity: str,
-    X: Any,
-    perplexity: float | None,
-    n_jobs: int | None,
-) -> Edges:
-    if affinity == "uniform":
-        ones = np.ones(graph.indices.shape, dtype=np.float32)
-        matrix = directed(graph, ones)
-        return Edges.from_matrix(matrix + matrix.T)
-    if affinity == "fuzzy":
-        return _scaled(_fuzzy(graph, n_jobs), graph)
-    if affinity == "mixed":
-        matrix = directed(graph, _mixed_weights(graph, n_jobs))
-        return Edges.from_matrix(matrix + matrix.T)
-    if affinity == "entropic":
-        perplexity = perplexity or graph.n_neighbors / 3
-        return _scaled(_entropic(graph, perplexity, n_jobs), graph)
     if affinity in ROW_AFFINITIES:
         if X is None:
             raise InputError(
                 f'The affinity "{affinity}" needs the rows of the data themselves.'
             )
         found: Edges = ROW_AFFINITIES[affinity].edges(graph, X)
-        return found
-    raise InputError(
-        f"The affinity must be one of {affinity_names()}, not {affinity!r}."
-    )
+    elif affinity in AFFINITIES:
+        perplexity = perplexity or graph.n_neighbors / 3
+        weights = given_weights(graph.distances, affinity, perplexity, n_jobs)
+        if affinity == "mixed":
+            weights = mixed(weights, weights.mean())
+        found = _symmetric(directed(graph, weights), affinity)
+    else:
+        raise InputError(
+            f"The affinity must be one of {affinity_names()}, not {affinity!r}."
+        )
+    nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
+    return replace(found, nearest=nearest)
+
+
+def given_weights(
+    distances: NDArray[np.float32],
+    affinity: str,
+    perplexity: float,
+    n_jobs: int | None = None,
+) -> NDArray[np.float32]:
+    """Return what each row gives to its neighbours (N, K), not yet mixed or scaled."""
+    if affinity == "uniform":
+        return np.ones(distances.shape, np.float32)
+    if affinity == "entropic":
+        return conditional_probabilities(distances, float(perplexity), n_jobs)
+    return fuzzy_memberships(distances, n_jobs)
+
+
+def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:
+    """Return weights that are 1 where a membership is the mean one of a graph."""
+    share = MEMBERSHIP_SHARE
+    weights: NDArray[np.float32] = share * (memberships / mean) + (1 - share)
+    return weights
+
+
+def _symmetric(given: sparse.csr_matrix, affinity: str) -> Edges:
+    """Join what either of two rows gives to the other, as the affinity does.
+
+    As umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
+    among them, and as openTSNE's ``PerplexityBasedNN``.
+    """
+    matrix = given + given.T
+    if affinity in ("uniform", "mixed"):
+        return Edges.from_matrix(matrix)
+    if affinity == "fuzzy":
+        matrix -= given.multiply(given.T)
+    else:
+        matrix = matrix / (2 * given.shape[0])
+    scale = 2 * given.nnz / float(matrix.sum())
+    return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
 
 
 def directed(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
@@ -174,45 +200,3 @@ def directed(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_m
     return sparse.csr_matrix(
         (weights.ravel(), graph.indices.ravel(), indptr), shape=(n, n)
     )
-
-
-def _mixed_weights(graph: NeighborGraph, n_jobs: int | None) -> NDArray[np.float32]:
-    """Return (N, K) weights of the directed pairs, 1 on average."""
-    memberships = affinity_kernels.fuzzy_memberships(graph.distances, n_jobs)
-    memberships /= memberships.mean()
-    weights: NDArray[np.float32] = MEMBERSHIP_SHARE * memberships + (
-        1 - MEMBERSHIP_SHARE
-    )
-    return weights
-
-
-def _scaled(matrix: sparse.csr_matrix, graph: NeighborGraph) -> Edges:
-    """Multiply the weights so that they sum to 2 N K."""
-    scale = 2 * graph.indices.size / float(matrix.sum())
-    return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
-
-
-def _fuzzy(graph: NeighborGraph, n_jobs: int | None) -> sparse.csr_matrix:
-    """Return the fuzzy union P + P^T - P * P^T of UMAP.
-
-    Like umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours with the
-    point itself among them, as umap-learn counts.
-    """
-    memberships = affinity_kernels.fuzzy_memberships(graph.distances, n_jobs)
-    matrix = directed(graph, memberships)
-    return matrix + matrix.T - matrix.multiply(matrix.T)
-
-
-def _entropic(
-    graph: NeighborGraph, perplexity: float, n_jobs: int | None
-) -> sparse.csr_matrix:
-    """Return (P + P^T) / 2N of t-SNE, P_ij the chance that i picks neighbour j.
-
-    Each row of P is a Gaussian of the distance with the entropy
-    log(perplexity), as openTSNE's ``PerplexityBasedNN``.
-    """
-    probabilities = affinity_kernels.conditional_probabilities(
-        graph.distances, float(perplexity), n_jobs
-    )
-    matrix = directed(graph, probabilities)
-    return (matrix + matrix.T) / (2 * graph.n_points)

@@ -26,8 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import affinity_kernels
-from napari_embedding_game.core.graph.affinities import MEMBERSHIP_SHARE
+from napari_embedding_game.core.graph.affinities import given_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 
@@ -62,7 +61,7 @@ class NewEdges:
         self._affinity = affinity
         self._scale = scale
         self._perplexity = perplexity
-        self._mean = 1.0
+        self._mean = np.float32(1)
         # (N, K): what each fitted row gives to each of its neighbours.
         self._table: Weights = np.empty((0, 0), np.float32)
         # Of a row affinity a new row is made up of its neighbours, and gives them none.
@@ -70,8 +69,8 @@ class NewEdges:
         if self._row is None:
             self._table = self._given(graph.distances)
         if affinity == "mixed":
-            self._mean = float(self._table.mean())
-            self._table = self._mixed(self._table)
+            self._mean = self._table.mean()
+            self._table = mixed(self._table, self._mean)
 
     @property
     def n_searched(self) -> int:
@@ -100,25 +99,13 @@ class NewEdges:
         k = self._graph.n_neighbors
         near = self._given(np.ascontiguousarray(distances[:, :k]))
         given = np.zeros(found.shape, np.float32)
-        given[:, :k] = self._mixed(near) if self._affinity == "mixed" else near
+        given[:, :k] = mixed(near, self._mean) if self._affinity == "mixed" else near
         taken, factors = np.empty_like(given), np.empty_like(given)
         _taken(self._graph.distances, self._table, found, distances, taken, factors)
         return self._joined(given, taken) * factors
 
     def _given(self, distances: Weights) -> Weights:
-        if self._affinity == "uniform":
-            return np.ones(distances.shape, np.float32)
-        if self._affinity == "entropic":
-            chances: Weights = affinity_kernels.conditional_probabilities(
-                distances, self._perplexity
-            )
-            return chances
-        memberships: Weights = affinity_kernels.fuzzy_memberships(distances)
-        return memberships
-
-    def _mixed(self, memberships: Weights) -> Weights:
-        share = np.float32(MEMBERSHIP_SHARE)
-        return share / np.float32(self._mean) * memberships + (1 - share)
+        return given_weights(distances, self._affinity, self._perplexity)
 
     def _joined(self, given: Weights, taken: Weights) -> Weights:
         if self._affinity == "fuzzy":
