@@ -18,12 +18,18 @@ from napari_embedding_game.core.energy.methods import (
     Optimizer,
     per_point,
 )
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.row_affinities import (
     ROW_AFFINITIES,
     RowAffinity,
 )
 from napari_embedding_game.core.graph.starts import STARTS, Start
+from napari_embedding_game.papers.pair_functions import (
+    NegativeCauchy,
+    SquaredCauchy,
+    UmapExactAttraction,
+)
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.energy.methods import Approximation
@@ -160,6 +166,9 @@ def _squared_difference(edges: Edges) -> float:
     return edges.scale / 4
 
 
+ATTRACTIONS["kernel"] = NegativeCauchy()
+ATTRACTIONS["umap_exact"] = UmapExactAttraction()
+KERNELS["squared_cauchy"] = SquaredCauchy()
 METHODS["umap_exact"] = Method(
     title="UMAP, all pairs",
     attraction="umap_exact",

@@ -66,18 +66,7 @@ class Quadratic(PairFunction):
 
 
 @dataclass(frozen=True)
-class NegativeCauchy(PairFunction):
-    """-1 / (1 + s): two-kernel LLE and PCA."""
-
-    def value(self, s: Numbers) -> Numbers:
-        return -1 / (1 + s)
-
-    def slope(self, s: Numbers) -> Numbers:
-        return (1 / (1 + s)) ** 2
-
-
-@dataclass(frozen=True)
-class _Umap(PairFunction):
+class UmapFunction(PairFunction):
     """With t = s + nearest, which keeps forces from their pole at s = 0."""
 
     a: float = UMAP_A
@@ -90,7 +79,7 @@ class _Umap(PairFunction):
 
 
 @dataclass(frozen=True)
-class UmapAttraction(_Umap):
+class UmapAttraction(UmapFunction):
     """log(1 + a t^b): UMAP, repulsion from all points."""
 
     def value(self, s: Numbers) -> Numbers:
@@ -101,23 +90,12 @@ class UmapAttraction(_Umap):
         return self.b * p / ((s + self.nearest) * (1 + p))
 
 
-@dataclass(frozen=True)
-class UmapExactAttraction(_Umap):
-    """log(a t^b): UMAP, repulsion weighted 1 - w."""
-
-    def value(self, s: Numbers) -> Numbers:
-        return self.power(s).log()
-
-    def slope(self, s: Numbers) -> Numbers:
-        return self.b / (s + self.nearest)
-
-
 # --- Kernels ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Cauchy(PairFunction):
-    """1 / (1 + s): embedding game, t-SNE, two-kernel LLE."""
+    """1 / (1 + s): embedding game, t-SNE."""
 
     def value(self, s: Numbers) -> Numbers:
         return 1 / (1 + s)
@@ -138,18 +116,7 @@ class Gaussian(PairFunction):
 
 
 @dataclass(frozen=True)
-class SquaredCauchy(PairFunction):
-    """1 / (1 + s)^2: two-kernel PCA.  A product of two kernels is one (Schur)."""
-
-    def value(self, s: Numbers) -> Numbers:
-        return (1 / (1 + s)) ** 2
-
-    def slope(self, s: Numbers) -> Numbers:
-        return -2 * (1 / (1 + s)) ** 3
-
-
-@dataclass(frozen=True)
-class UmapRepulsion(_Umap):
+class UmapRepulsion(UmapFunction):
     """log(1 + 1 / (a t^b)): UMAP."""
 
     def value(self, s: Numbers) -> Numbers:
@@ -162,13 +129,10 @@ class UmapRepulsion(_Umap):
 ATTRACTIONS: dict[str, PairFunction] = {
     "log1p": Log1p(),
     "quadratic": Quadratic(),
-    "kernel": NegativeCauchy(),
     "umap": UmapAttraction(),
-    "umap_exact": UmapExactAttraction(),
 }
 KERNELS: dict[str, PairFunction] = {
     "cauchy": Cauchy(),
     "gaussian": Gaussian(),
-    "squared_cauchy": SquaredCauchy(),
     "umap": UmapRepulsion(),
 }
