@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
@@ -84,27 +84,26 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarray:
     """Return how far each point jumps where its row is moved a little."""
     fitted = model._fitted  # the rows, their edges and the repulsion
-    rows, field = fitted.rows, fitted._field
-    attraction = ATTRACTIONS[get_method(fitted.method).attraction]
+    method, edges = get_method(fitted.method), fitted._edges
+    functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
     centred = X - X.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:AXES]
     farthest = np.zeros(len(X))
     own = np.arange(len(X))[:, None]
     for axis in np.concatenate([axes, -axes]):
         moved = (X + length * axis).astype(np.float32)
-        found, distances = rows.search(moved, rows.edges.n_searched)
-        weights = rows.edges.weights(moved, rows.X, found, distances)
+        found, distances = fitted.search(moved, edges.n_searched)
+        weights = edges.weights(moved, fitted.X, found, distances)
         weights[found == own] = 0  # the point itself is left out
         placed = np.empty_like(fitted.points)
         placement_loops.place_rows(
             0,
             len(placed),
-            attraction,
-            field.kernel,
+            *functions,
             found,
             weights,
             fitted.points,
-            field.arrays,
+            fitted._field,
             placed,
         )
         jumps = np.linalg.norm(placed - fitted.points, axis=1)

@@ -79,11 +79,10 @@ def row(
         objective = make_objective(
             approximation, forces, repulsion, N_LANDMARKS, 0, member.aggregate
         )
-        pairs = objective.repulsion_sources(y, z).pairs
-        if pairs is None:
+        if approximation == "landmarks":
             taken = quickest(lambda: forces.landmark_forces(y, z), repeats) - attract
         else:
-            taken = quickest(lambda p=pairs: forces.pair_repulsion(y, p), repeats)
+            taken = quickest(lambda o=objective: o.repel(y), repeats)
         n_pairs = len(y) * N_LANDMARKS
         found[f"{approximation}, ns"] = 1e9 * taken / n_pairs
         pressed = quickest(lambda o=objective: pressure(o, y, z), repeats)

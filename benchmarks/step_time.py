@@ -96,9 +96,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
         step = processor_ms(lambda: next(states), rounds)
         points, landmarks = state.y.detach(), game._state().z.detach()
         objective = game.objective
-        evaluation = processor_ms(
-            lambda: objective.evaluate(points, landmarks, False), rounds
-        )
+        evaluation = processor_ms(lambda: objective.evaluate(points, landmarks), rounds)
     return {
         "points": f"{n_points:,}",
         "repulsion": approximation,

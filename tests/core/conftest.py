@@ -7,9 +7,11 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from napari_embedding_game.core.energy.objective import Landmarks, SampledEdges
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.papers.sampled_landmarks import SampledLandmarks
 
 A, B, NEAREST = 1.5769434603113077, 0.8950608779109733, 1e-3
 F = {
@@ -83,16 +85,9 @@ class Twin:
         sampled = 0.5 * (torch.as_tensor(entries.data) * self.k(apart)).sum()
         return (len(y) - 1) / n_samples * sampled
 
-    def sampled_edges(self, y, pairs, n_samples, repulsion):
-        sampled = self.pairs_sum(y, pairs, n_samples)
-        return self.attraction(y) + repulsion * sampled
-
     def members_sum(self, y, members):
         members = torch.as_tensor(members)
         return len(y) / len(members) * self.kernel_sum(y, y[members])
-
-    def sampled_landmarks(self, y, members, repulsion):
-        return self.attraction(y) + repulsion * self.members_sum(y, members)
 
     def others_sum(self, y, weights=None):
         """Over all pairs of different points."""
@@ -101,16 +96,15 @@ class Twin:
         weighted = self.k(apart) if weights is None else weights * self.k(apart)
         return weighted[different].sum()
 
-    def sum_of(self, by, y, z):
-        """S, or what stands for it, as these ``RepulsionSources`` say."""
-        if by.pairs is not None:
-            return self.pairs_sum(y, by.pairs, len(z))
-        if by.members is not None:
-            return self.members_sum(y, by.members)
-        if by.landmarks is not None:
+    def sum_of(self, objective, y, z):
+        """S, or what stands for it in an objective."""
+        if isinstance(objective, Landmarks):
             return self.bound(y, z)
-        weights = None if by.weights is None else torch.as_tensor(by.weights).double()
-        return self.others_sum(y, weights)
+        if isinstance(objective, SampledEdges):
+            return self.pairs_sum(y, objective.pairs, len(objective.pairs.shifts))
+        if isinstance(objective, SampledLandmarks):
+            return self.members_sum(y, objective.members)
+        return self.others_sum(y)
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_lists_find_most_of_them(rows, monkeypatch):
     np.testing.assert_array_equal(np.sort(everything), [np.arange(1200)] * 3)
     one_by_one = [search(X[i : i + 1], 10)[0][0] for i in range(100)]
     np.testing.assert_array_equal(found, one_by_one)
-    two = FittedSearch(fitted, "euclidean", n_threads=2)(X, 10)[0]
+    two = FittedSearch(fitted, "euclidean", n_jobs=2)(X, 10)[0]
     np.testing.assert_array_equal(found, two)
 
 

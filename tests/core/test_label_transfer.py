@@ -99,6 +99,23 @@ def test_two_new_rows_are_judged_alone():
     assert shares.shape == (2,)
 
 
+def test_the_seed_draws_all_that_is_random(monkeypatch):
+    from sklearn import decomposition
+
+    seeds, original = [], decomposition.PCA
+
+    def seen(*args, random_state, **named):
+        seeds.append(random_state)
+        return original(*args, random_state=random_state, **named)
+
+    monkeypatch.setattr(decomposition, "PCA", seen)
+    rng = np.random.default_rng(0)
+    fitted, new = expression(rng, 200), expression(rng, 20)
+    scores = Unexplained(fitted, np.full(200, 9.0), 3, random_state=7)
+    scores(Residuals(new, left_by(new, fitted), np.full(20, 9.0)))
+    assert set(seeds) == {7}
+
+
 def test_too_few_rows_to_calibrate_on():
     with pytest.raises(InputError, match="59 fitted rows are too few"):
         Unexplained(np.zeros((59, 5), np.float32), np.ones(59), 2)

@@ -8,22 +8,16 @@ import torch
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.energy import mesh as mesh_module
-from napari_embedding_game.core.energy import objective, torch_mesh
-from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh, make_grid
+from napari_embedding_game.core.energy import torch_mesh
+from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     COME_BACK,
-    AllPairs,
-    MeshSum,
-    Objective,
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
-from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh
-from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import Settings
 
 N = 500
@@ -98,7 +92,7 @@ def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
     assert errors[1][1] < errors[0][1] / 10
 
 
-@pytest.mark.parametrize("shape", ["clusters", "on a line", "in space"])
+@pytest.mark.parametrize("shape", ["clusters", "in space"])
 @pytest.mark.parametrize("kernel", OFFERED)
 def test_the_gradient_is_the_slope_of_the_sum(shape, kernel):
     y, mesh = SHAPES[shape], Mesh(KERNELS[kernel], 1)
@@ -177,25 +171,6 @@ def test_torch_does_the_same(shape):
     assert off(found[1].numpy(), gradient) < 1e-7
 
 
-def test_torch_brings_a_grid_to_its_device_once(monkeypatch):
-    made = []
-
-    def counted(*args):
-        made.append(make_grid(*args))
-        return made[-1]
-
-    monkeypatch.setattr(mesh_module, "make_grid", counted)
-    y = torch.tensor(SHAPES["cloud"])
-    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], 1), torch.device("cpu"))
-    first, _ = by_torch(y)
-    held = by_torch._near
-    assert float(by_torch(y)[0]) == float(first)
-    assert by_torch._near is held
-    by_torch(20 * y)
-    assert by_torch._near is not held
-    assert len(made) == 2
-
-
 def test_torch_asks_no_double_precision_of_a_device_that_has_none(monkeypatch):
     assert torch_mesh.finest_type(torch.device("mps")) == torch.float32
     monkeypatch.setattr(torch_mesh, "finest_type", lambda device: torch.float32)
@@ -204,7 +179,7 @@ def test_torch_asks_no_double_precision_of_a_device_that_has_none(monkeypatch):
     by_torch = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))
     total, gradient = by_torch(torch.tensor(y))
     wanted, slope = Mesh(kernel, 1)(y)
-    assert {each.dtype for each in (total, gradient, by_torch._near)} == {torch.float32}
+    assert {each.dtype for each in (total, gradient)} == {torch.float32}
     assert float(total) == pytest.approx(wanted, rel=1e-4)
     assert off(gradient.numpy(), slope) < 1e-2
 
@@ -230,7 +205,7 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
         make_objective(way, forces, repulsion, 9, 0, member.aggregate).evaluate(
-            problem.y, problem.z, True
+            problem.y, problem.z
         )
         for way in ("mesh", "exact")
     )
@@ -242,36 +217,10 @@ def test_landmarks_beside_a_grid_climb_the_bound_of_the_game(make_problem):
     problem = make_problem(100, 2, 9, dtype=np.float64)
     forces = CompiledForces(problem.edges, 1)
     beside, playing = (
-        make_objective(way, forces, 0.7, 9).evaluate(problem.y, problem.z, False)[2]
+        make_objective(way, forces, 0.7, 9).evaluate(problem.y, problem.z)[2]
         for way in ("mesh", "landmarks")
     )
     assert torch.allclose(beside, playing)
-
-
-@pytest.mark.parametrize("most", [0, 10_000])
-@pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("name", ["game", "tsne", "ee"])
-def test_pressure_is_that_of_all_pairs(make_problem, name, d, most):
-    member = METHODS[name]
-    functions = member.attraction, member.kernel
-    problem = make_problem(600, d, 9, member.affinity, np.float32, profiles=functions)
-    forces = CompiledForces(problem.edges, 1, *functions)
-    repulsion = member.lambda_scale(problem.edges) * member.repulsion
-    found, wanted = (
-        pressure(Objective(sums, repulsion, member.aggregate), problem.y, problem.z)
-        for sums in (MeshSum(forces, most), AllPairs(forces))
-    )
-    np.testing.assert_array_equal(found[0], wanted[0])  # nearest landmarks
-    assert 0.005 < (wanted[1] > 0).mean() < 1
-    assert np.abs(found[1] - wanted[1]).mean() < 0.01 * wanted[1].mean()
-
-
-def test_points_that_nothing_holds_are_let_go():
-    none = np.zeros(51, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.float32)
-    forces = CompiledForces(Edges(*none), 1)
-    y = torch.tensor(np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32))
-    _, found = pressure(Objective(MeshSum(forces, 0), 1.0), y, y[:5].clone())
-    assert (found > 1e5).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -311,15 +260,3 @@ def test_lost_landmarks_that_only_tile_come_back_onto_points(
         assert torch.equal(z, held)
         sums.follow(problem.y, z)
     assert (problem.y == z[3]).all(dim=1).any()
-
-
-def test_landmarks_beside_a_grid_look_at_every_point_in_turn(make_problem, monkeypatch):
-    monkeypatch.setattr(objective, "FEWEST_SEEN", 20)
-    problem = make_problem(105, 2, 1)
-    forces = CompiledForces(problem.edges, 1)
-    sums, seen = MeshSum(forces), []
-    for _ in range(5):
-        seen.append(sums._seen(problem.y))
-        sums.follow(problem.y, problem.z)
-    assert [len(part) for part in seen] == [21] * 5
-    assert len(torch.cat(seen).unique(dim=0)) == 105

@@ -20,9 +20,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
     Landmarks,
-    Objective,
     make_objective,
-    without_own,
 )
 from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
@@ -87,10 +85,10 @@ def objective_of(problem, member, approximation, forces=chosen):
 
 
 def twin_energy(problem, objective, y, z):
-    total = problem.twin.sum_of(objective.repulsion_sources(problem.y, problem.z), y, z)
+    total = problem.twin.sum_of(objective, y, z)
     if objective.aggregate == "log":
         # Landmarks' bound counts each point with itself, where the kernels are 1.
-        own = len(y) if isinstance(objective.pairs, Landmarks) else 0
+        own = len(y) if isinstance(objective, Landmarks) else 0
         total = torch.log(torch.maximum(total - own, total / 2))
     return problem.twin.attraction(y) + objective.repulsion * total
 
@@ -110,7 +108,7 @@ def test_value_and_gradients_are_those_of_the_formula(
     member = METHODS[name]
     problem = problem_of(make_problem, member, d=d, dtype=dtype)
     objective = objective_of(problem, member, approximation, forces)
-    energy, y_gradient, z_gradient = objective.evaluate(problem.y, problem.z, True)
+    energy, y_gradient, z_gradient = objective.evaluate(problem.y, problem.z)
     y = problem.y.double().requires_grad_()
     z = problem.z.double().requires_grad_()
     wanted = twin_energy(problem, objective, y, z)
@@ -126,13 +124,13 @@ def test_gradients_are_the_slopes_of_the_value(make_problem, name, approximation
     member = METHODS[name]
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, approximation)
-    _, gradient, _ = objective.evaluate(problem.y, problem.z, False)
+    _, gradient, _ = objective.evaluate(problem.y, problem.z)
     h = 1e-6
     for seed in range(3):
         torch.manual_seed(seed)
         way = torch.randn_like(problem.y)
-        ahead = objective.evaluate(problem.y + h * way, problem.z, True)[0]
-        behind = objective.evaluate(problem.y - h * way, problem.z, True)[0]
+        ahead = objective.evaluate(problem.y + h * way, problem.z)[0]
+        behind = objective.evaluate(problem.y - h * way, problem.z)[0]
         slope = (ahead - behind) / (2 * h)
         assert slope == pytest.approx(float((gradient * way).sum()), rel=1e-5)
 
@@ -166,10 +164,10 @@ def test_turning_shifting_and_renaming_points_changes_nothing(
     member = METHODS[name]
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, approximation)
-    energy, gradient, _ = objective.evaluate(problem.y, problem.z, True)
+    energy, gradient, _ = objective.evaluate(problem.y, problem.z)
     turn = torch.tensor([[0.6, -0.8], [0.8, 0.6]], dtype=torch.float64)
     moved = problem.y @ turn + 5, problem.z @ turn + 5
-    again, turned, _ = objective.evaluate(*moved, True)
+    again, turned, _ = objective.evaluate(*moved)
     assert again == pytest.approx(energy, rel=1e-9)
     assert torch.allclose(turned, gradient @ turn, rtol=1e-7, atol=1e-9)
     if approximation.startswith("sampled"):
@@ -178,7 +176,7 @@ def test_turning_shifting_and_renaming_points_changes_nothing(
     matrix = problem.edges.matrix()[order][:, order]
     problem.edges = Edges.from_matrix(matrix, problem.edges.scale)
     other = objective_of(problem, member, approximation)
-    again, renamed, _ = other.evaluate(problem.y[order], problem.z, True)
+    again, renamed, _ = other.evaluate(problem.y[order], problem.z)
     assert again == pytest.approx(energy, rel=1e-9)
     assert torch.allclose(renamed, gradient[order], rtol=1e-7, atol=1e-9)
 
@@ -230,30 +228,31 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
     problem = problem_of(make_problem, member, n=60)
     problem.y, problem.z = played(problem, name, approximation)
     objective = objective_of(problem, member, approximation)
-    by = objective.repulsion_sources(problem.y, problem.z)
     at_0 = lifted(problem.y, 0, 0.0)
     flat = torch.hstack([problem.z, torch.zeros(L, 1, dtype=torch.float64)])
 
-    at_rest = problem.twin.kernel_sum(problem.y, problem.z)
+    twin, before = problem.twin, objective.total(problem.y, problem.z)
+    at_rest, all_at_rest = twin.kernel_sum(problem.y, problem.z), twin.others_sum(at_0)
+    r = float(at_rest / twin.kernel_sum(problem.z, problem.z))
     closest = torch.cdist(problem.y, problem.z).argmin(dim=1)
 
     def own_change(y, k):
         """Of what the nearest landmark pushes, the share that stands for k itself."""
         apart = torch.stack([rows[k] - flat[closest[k]] for rows in (y, at_0)])
-        now, before = problem.twin.k(apart.square().sum(dim=1))
-        return by.own * (now - before)
+        now, then = twin.k(apart.square().sum(dim=1))
+        return min(1, 1 / r) * (now - then)
 
     def sum_of(y, k):
         if approximation != "landmarks":
-            return problem.twin.sum_of(by, y, flat)
+            return before + twin.others_sum(y) - all_at_rest
         # Landmarks push as hard as they did before the point was lifted.
-        change = problem.twin.kernel_sum(y, flat) - at_rest - own_change(y, k)
-        return by.total + by.multiplicity * change
+        change = twin.kernel_sum(y, flat) - at_rest - own_change(y, k)
+        return before + 2 * r * change
 
     def energy(k, height):
         y = lifted(problem.y, k, height)
         total = sum_of(y, k)
-        own = by.total - without_own(by.total, objective.own)
+        own = 60 * (approximation == "landmarks")
         total = torch.log(total - own) if member.aggregate == "log" else total
         return float(problem.twin.attraction(y) + objective.repulsion * total)
 
@@ -271,7 +270,8 @@ def test_pressure_of_ee_is_the_papers_closed_form(make_problem):
     weights += weights.T
     np.fill_diagonal(weights, 0)
     forces = chosen(problem.edges, member)
-    objective = Objective(AllPairs(forces, weights), 3.0)
+    objective = AllPairs(forces, 3.0)
+    objective.weights = weights
     _, found = pressure(objective, problem.y, problem.z)
     pull = np.asarray(problem.edges.matrix().sum(axis=1)).ravel() / 2
     near = np.exp(-(torch.cdist(problem.y, problem.y).numpy() ** 2))
@@ -308,7 +308,7 @@ def test_tsne_is_openly_t_sne(make_problem):
         divergence = (P * np.log(np.where(P > 0, P, 1))).sum()
         divergence -= (P * np.log(np.where(P > 0, q / q.sum(), 1))).sum()
         entropy = -(P * np.log(np.where(P > 0, P, 1))).sum()
-        energy = objective.evaluate(y, problem.z, True)[0] / objective.repulsion
+        energy = objective.evaluate(y, problem.z)[0] / objective.repulsion
         assert energy - entropy == pytest.approx(divergence, rel=1e-6)
 
 
@@ -322,7 +322,7 @@ def test_two_kernel_pca_is_the_squared_difference_of_two_kernels(make_problem):
         q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
         np.fill_diagonal(q, 0)
         squared = ((wanted - q) ** 2).sum() - (wanted**2).sum()
-        energy = objective.evaluate(y, problem.z, True)[0] / objective.repulsion
+        energy = objective.evaluate(y, problem.z)[0] / objective.repulsion
         assert energy == pytest.approx(squared, rel=1e-5)
         energies.append(squared)
     assert energies[0] != pytest.approx(energies[1], rel=0.1)
@@ -347,7 +347,7 @@ def test_two_kernel_lle_is_lemma_4(make_problem):
     different = ~np.eye(n, dtype=bool)
     q = 1 / (1 + torch.cdist(problem.y, problem.y).numpy() ** 2)
     loss = (M * q)[different].sum() + q[different].sum() / n
-    energy = objective.evaluate(problem.y, problem.z, True)[0]
+    energy = objective.evaluate(problem.y, problem.z)[0]
     assert energy == pytest.approx(loss, rel=1e-5)
 
 
@@ -360,7 +360,7 @@ def test_exact_umap_is_the_papers_cross_entropy(make_problem):
     s = torch.cdist(problem.y, problem.y).numpy() ** 2 + 1e-3
     p = UMAP_A * s**UMAP_B
     cross = w * np.log1p(p) + (w - 1) * np.log(1 - 1 / (1 + p))
-    energy = objective.evaluate(problem.y, problem.z, True)[0] / objective.repulsion
+    energy = objective.evaluate(problem.y, problem.z)[0] / objective.repulsion
     assert energy == pytest.approx(cross[different].sum(), rel=1e-5)
 
 

@@ -10,6 +10,7 @@ from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import Settings
 
 N, L, STRENGTH = 90, 20, 300.0
@@ -106,24 +107,39 @@ def test_holding_the_sum_of_all_repulsions_costs_a_few_percent(played):
     assert 1e-6 < cost < 0.05  # falls with the number of points: here there are 90
 
 
-@pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
-def test_pressure_under_samples_is_exact(played, approximation):
-    objective = objective_of(played, approximation)
-    by = objective.repulsion_sources(played.y, played.z)
+@pytest.mark.parametrize(
+    ("approximation", "share"),
+    [("exact", 1), ("mesh", 1), ("sampled_edges", 1), ("sampled_landmarks", 0.5)],
+)
+def test_without_landmarks_all_points_push(played, approximation, share):
+    """Half as hard from sampled landmarks, which push other points and not back."""
+    strength = share * STRENGTH / N
 
     def energy(y, z, k):
-        if approximation == "sampled_edges":
-            return played.twin.sampled_edges(y, by.pairs, L, STRENGTH / N)
-        return played.twin.sampled_landmarks(y, by.members, STRENGTH / N)
+        return played.twin.attraction(y) + strength * played.twin.others_sum(y)
 
-    objective.follow(played.y, played.z.clone())
-    z = played.z if by.members is None else played.y[torch.as_tensor(by.members)]
-    _, found = pressure(objective, played.y, z)
+    _, found = pressure(objective_of(played, approximation), played.y, played.z)
     wanted = exact_pressure(played, energy)
     np.testing.assert_allclose(found[POINTS], wanted, atol=2e-4)
     assert (found[POINTS] > 0).any()
-    if by.members is not None:
-        assert (found[np.intersect1d(by.members, POINTS)] > 0).any()
+
+
+def test_of_many_points_it_is_known_under_landmarks_alone(played, monkeypatch):
+    monkeypatch.setattr("napari_embedding_game.core.energy.pressure.MOST_POINTS", N - 1)
+    for approximation in APPROXIMATIONS:
+        labels, found = pressure(
+            objective_of(played, approximation), played.y, played.z
+        )
+        assert len(np.unique(labels)) > 1
+        assert np.isnan(found).all() == (approximation != "landmarks")
+
+
+def test_a_point_that_nothing_holds_is_lifted_very_high():
+    none = np.zeros(51, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.float32)
+    forces = CompiledForces(Edges(*none), 1)
+    y = torch.tensor(np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32))
+    _, found = pressure(make_objective("mesh", forces, 1.0, 5), y, y[:5].clone())
+    assert (found > 1e5).all()
 
 
 def test_with_a_landmark_on_every_point_it_is_that_of_all_pairs(played):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure_solver
+from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
@@ -142,7 +142,7 @@ def test_two_fits_in_threads_are_each_as_alone():
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
-@pytest.mark.parametrize("module", [pair_loops, pressure_solver, mesh_loops])
+@pytest.mark.parametrize("module", [pair_loops, pressure, mesh_loops])
 def test_loops_may_not_change_digits(module):
     """Without these flags a compiler keeps the order of sums and each rounding."""
     loops = [loop for loop in vars(module).values() if hasattr(loop, "targetoptions")]

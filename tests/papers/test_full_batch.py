@@ -13,7 +13,7 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.play import FITTING
 from napari_embedding_game.core.energy.mesh import WIDEST
 from napari_embedding_game.core.energy.methods import METHODS, OPTIMIZERS
-from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
@@ -55,7 +55,7 @@ def objective(edges, method="ee", repulsion=None):
     member = METHODS[method]
     forces = CompiledForces(edges, 1, member.attraction, member.kernel)
     repulsion = member.lambda_scale(edges) * (repulsion or member.repulsion)
-    return Objective(AllPairs(forces), repulsion, member.aggregate)
+    return AllPairs(forces, repulsion, member.aggregate)
 
 
 def directly(edges, layout, optimizer, **settings):
@@ -98,7 +98,7 @@ def test_the_energy_never_rises_and_is_the_objectives(ee, method, optimizer):
     own = objective(of[1], method)
     for snapshot in snapshots[:30:5]:
         y = torch.tensor(snapshot.embedding)
-        energy = own.evaluate(y, y[:1], True)[0]
+        energy = own.evaluate(y, y[:1])[0]
         assert snapshot.energy == pytest.approx(energy, rel=1e-6)
     energies = [snapshot.energy for snapshot in snapshots]
     assert energies[25] < energies[0]
@@ -297,11 +297,11 @@ def test_on_a_grid_it_comes_as_low_as_over_all_pairs(blobs, method, optimizer):
         settings = {"approximation": approximation, "max_iter": most}
         *_, last = begin(of, optimizer, method, {"diagnose": False}, **settings)
         y = torch.tensor(last.embedding)
-        true[approximation] = own.evaluate(y, y[:1], True)[0]
+        true[approximation] = own.evaluate(y, y[:1])[0]
         told[approximation] = last.energy
     # Of what there was to win; another way down ends in another minimum.
     y = torch.tensor(of[2])
-    won = own.evaluate(y, y[:1], True)[0] - true["exact"]
+    won = own.evaluate(y, y[:1])[0] - true["exact"]
     assert true["mesh"] < true["exact"] + 0.02 * won
     assert told["mesh"] == pytest.approx(true["mesh"], abs=1e-3 * won)
 
@@ -384,6 +384,6 @@ def test_points_whose_sum_is_lost_in_rounding_are_no_place_to_go():
     edges = started("ssne")[1]
     own = objective(replace(edges, weights=edges.weights.astype(np.float64)), "ssne")
     y = 1e3 * torch.arange(2 * N, dtype=torch.float64).reshape(N, 2)
-    energy, gradient, _ = own.evaluate(y, y[:1], True)
+    energy, gradient, _ = own.evaluate(y, y[:1])
     assert energy > np.log(N * (N - 1))  # that of all points at one place
     assert np.isfinite(gradient.numpy()).all()

@@ -6,11 +6,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.core.energy.objective import (
-    AllPairs,
-    Objective,
-    make_objective,
-)
+from napari_embedding_game.core.energy.objective import AllPairs, make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
@@ -43,7 +39,9 @@ def objective_of(name, approximation="exact", n_neighbors=12, weights=None):
     forces = make_forces(found, CPU, 1, member.attraction, member.kernel)
     strength = member.lambda_scale(found) * member.repulsion
     if weights is not None:
-        return Objective(AllPairs(forces, weights), strength, member.aggregate)
+        found = AllPairs(forces, strength, member.aggregate)
+        found.weights = weights
+        return found
     return make_objective(approximation, forces, strength, 20, 0, member.aggregate)
 
 

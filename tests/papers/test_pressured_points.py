@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
-    Objective,
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_sums import make_forces
@@ -35,8 +34,9 @@ def objective_of(name, weighted=False, approximation="exact", strength=None):
     repulsion = member.lambda_scale(found) * (strength or member.repulsion)
     if weighted:
         far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-        pairs = AllPairs(forces, far / far.mean())
-        return Objective(pairs, repulsion, member.aggregate)
+        found = AllPairs(forces, repulsion, member.aggregate)
+        found.weights = far / far.mean()
+        return found
     return make_objective(approximation, forces, repulsion, 20, 0, member.aggregate)
 
 

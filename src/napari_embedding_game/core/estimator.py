@@ -172,7 +172,8 @@ class EmbeddingGame(
         Cluster of each landmark; with ``n_clusters`` -1 for one without rows.
     pressure_ : (N,) float32
         How far each point would be moved out of the plane, in units of the map; 0 is
-        not at all.  All NaN under methods that do not define it.
+        not at all.  All NaN under methods that do not define it, and of more than
+        20,000 rows unless landmarks push them.
     stretch_ : (N,) float32
         How far each point lies from its neighbours in the data, 1 as usual on this
         map: large where a place cannot be believed, see
@@ -396,7 +397,7 @@ class EmbeddingGame(
         distances : (Q, K) float32
         indices : (Q, K) int64
         """
-        search = self._fitted_map().rows.search
+        search = self._fitted_map().search
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         most = len(self.embedding_)
         k = min(whole("n_neighbors", wanted, 1), most)

@@ -29,7 +29,7 @@ from napari_embedding_game.core.graph.start import (
 )
 from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
-from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
+from napari_embedding_game.core.new_rows.fitted_map import FittedMap
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     Settings,
@@ -180,7 +180,10 @@ def fitted(
     )
     none = np.empty((0, start.n_components), np.float32)
     return FittedMap(
-        rows=FittedRows(X, graph, start, edges.scale),
+        X=X,
+        graph=graph,
+        settings=start,
+        scale=edges.scale,
         method=settings.method,
         approximation=approximation,
         repulsion=method.lambda_scale(edges) * repulsion_of(settings),

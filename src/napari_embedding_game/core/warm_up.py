@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core.energy.objective import MeshSum, Objective
+from napari_embedding_game.core.energy.objective import MeshSum
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.affinities import Edges
@@ -43,8 +43,8 @@ def compile_for_many_rows() -> None:
     knn_graph(rows, 1, search="projected", n_jobs=1)
     two = np.array([[0, 1], [1, 0]], np.float32)
     forces = CompiledForces(Edges.from_matrix(two), n_jobs=1)
-    objective = Objective(MeshSum(forces, most_one_by_one=0), 1.0)
+    objective = MeshSum(forces, 1.0)
     for width in (1.0, 100.0):  # the grid of a small map has float64
         y = torch.tensor([[0.0, 0.0], [width, 0.0]])
-        objective.evaluate(y, y[:1], value=True)
+        objective.evaluate(y, y[:1])
         pressure(objective, y, y[:1])

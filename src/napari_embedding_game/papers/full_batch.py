@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from itertools import islice
 
 import torch
@@ -124,7 +125,7 @@ def _homotopy(
 ) -> Iterator[Step]:
     # Another one, whose lambda grows: the energy that is told is the whole's.
     whole = objective.repulsion
-    growing = Objective(objective.pairs, whole, objective.aggregate)
+    growing = copy(objective)
     direct = SpectralDirection(objective.forces.edges, iterate=is_on_grid)
     # A map to go on from is not pressed together again.
     is_warm = problem.warm_start is not None

@@ -88,7 +88,7 @@ class PointEnergy:
     """
 
     def __init__(self, objective: Objective) -> None:
-        if isinstance(objective.pairs, Landmarks):
+        if isinstance(objective, Landmarks):
             raise InputError(
                 "A minimiser moves the points alone, and landmarks play against them: "
                 "choose the approximation exact or mesh, or play the game."
@@ -123,7 +123,7 @@ class PointEnergy:
         if not self._objective.holds(points):
             return 10 * self._highest, np.zeros_like(y)
         # Of the landmarks, which have no say here, one is the fewest.
-        energy, gradient, _ = self._objective.evaluate(points, points[:1], value=True)
+        energy, gradient, _ = self._objective.evaluate(points, points[:1])
         if math.isfinite(energy):
             self._highest = max(self._highest, abs(energy))
         return energy, gradient.numpy()

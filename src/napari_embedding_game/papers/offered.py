@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_embedding_game.core.energy.methods import (
     METHODS,
+    OBJECTIVES,
     OPTIMIZERS,
     Method,
     Optimizer,
@@ -144,6 +145,11 @@ OPTIMIZERS["optimistic"] = Steps(
 OPTIMIZERS["adaptive_rates"] = Steps(
     title="Rates that adapt", layouts=_later("steps.adaptive")
 )
+
+
+# --- Approximations ---------------------------------------------------------------
+
+OBJECTIVES["sampled_landmarks"] = _later("sampled_landmarks.SampledLandmarks")
 
 
 # --- Methods ----------------------------------------------------------------------

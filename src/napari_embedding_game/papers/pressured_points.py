@@ -90,7 +90,7 @@ def pressured_points(
     InputError
         The repulsion is not the sum over all pairs, or edges push.
     """
-    if not isinstance(objective.pairs, AllPairs):
+    if not isinstance(objective, AllPairs):
         raise InputError(
             "Pressured points need to know all that push them: choose the "
             "approximation exact."
@@ -158,13 +158,13 @@ class _Task:
         step: float | None,
         direct: SpectralDirection | None = None,
     ) -> None:
-        assert isinstance(objective.pairs, AllPairs)
+        assert isinstance(objective, AllPairs)
         self._objective = objective
         self._energy_of = PointEnergy(objective)
         self._direct = direct or SpectralDirection(objective.forces.edges)
         self._matrix = objective.forces.edges.matrix()
         dtype = self._matrix.dtype
-        weights = objective.pairs.weights
+        weights = objective.weights
         self._far = np.empty((0, 0), dtype) if weights is None else weights
         # The degree of Edges is twice the paper's, whose weights sum to 1.
         degrees = self._direct.degrees

@@ -197,14 +197,16 @@ class Game:
         that the number costs beyond the game is a logarithm for each edge.
         """
         if self._sums is None:
-            self._sums = self.objective.pairs.sums(self._y, self._z)
+            self._sums = self.objective.sums(self._y, self._z)
         return self.objective.energy(self._y, self._z, self._sums)
 
     def _step(self) -> None:
         done = self._position / self._schedule.n_iter
         self._set_rates(done)
         self.objective.repulsion = self._repulsion * self._schedule.repulsion(done)
-        self.objective.set_gradients(self._y, self._z, self._sums)
+        self._y.grad, self._z.grad = self.objective.gradients(
+            self._y, self._z, self._sums
+        )
         self._sums = None
         self.objective.repulsion = self._repulsion
         self._optimizer.step()

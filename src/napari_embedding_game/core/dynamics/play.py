@@ -39,8 +39,9 @@ from napari_embedding_game.core.dynamics.state import (
     State,
 )
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.objective import nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
-from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import DivergenceError, InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch

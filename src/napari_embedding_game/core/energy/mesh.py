@@ -94,12 +94,8 @@ def make_grid(
     spacing: float,
     sides: tuple[int, int, int],
     dtype: np.dtype[np.floating],
-    lifted: float | None = None,
 ) -> Grid:
-    """Return a grid with so many nodes along each axis for points to stand on.
-
-    Of the kernel, or of its derivative at s + ``lifted``.
-    """
+    """Return a grid with so many nodes along each axis for points to stand on."""
     rows, layers, columns = (1 if n == 1 else 2 * n for n in sides)
     shape = (
         fourier.fast_length(rows),
@@ -109,7 +105,7 @@ def make_grid(
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
     down, deep, across = (step * step for step in np.ix_(*steps))
     values = down + deep + across
-    mesh_loops.kernel_values(kernel, values.reshape(-1), lifted)
+    mesh_loops.kernel_values(kernel, values.reshape(-1))
     spectrum = fourier.forward(values)
     transfer = spectrum[0].copy()
     waves = (np.minimum(np.arange(n), n - np.arange(n)) / n for n in shape)
@@ -156,13 +152,11 @@ class Mesh:
     After :meth:`hold` it is one smooth function of the points.
     """
 
-    def __init__(self, kernel: PairFunction, n_jobs: int | None) -> None:
+    def __init__(self, kernel: PairFunction, n_jobs: int | None = 1) -> None:
         self._kernel = kernel
         self._n_jobs = n_jobs
         self._grid: Grid | None = None
         self._held: float | None = None
-        self._lifted_for: Any = None
-        self._lifted_grids: dict[float, Grid] = {}
 
     def hold(self, y: NDArray[np.floating]) -> bool:
         """Keep the nodes where they are from now on; return whether they have changed.
@@ -201,11 +195,11 @@ class Mesh:
         y : (N, d) float32 or float64
             C-contiguous; d is 2 or 3.
         """
-        grid, points, apart = self._placed(y)
-        x, n_bands = points[0], _n_bands(grid)
-        potential = self._convolved(self._spectrum(grid, points), grid)
+        grid, points, apart = self._stand(y)
+        x = points[0]
+        potential = self._potential(grid, points)
+        n_bands, work = _n_bands(grid), _STEPS_OF_A_POINT * len(x)
         gradient, sums = np.empty_like(x), np.empty(n_bands)
-        work = _STEPS_OF_A_POINT * len(x)
         run_blocks(
             mesh_loops.read, n_bands, work, self._n_jobs, *points, potential, grid.near,
             gradient, sums,
@@ -215,35 +209,21 @@ class Mesh:
         by_axis[:, ~apart] = 0
         return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
 
-    def slopes_across(
-        self, y: NDArray[np.floating], squared: NDArray[np.float64]
-    ) -> NDArray[np.float32]:
-        """Return the sum of k'(|y_i - y_j|^2 + u) over j != i for each u, (U, N).
+    def around(
+        self, y: NDArray[np.float64], margin: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the sum of k over the points at every node, and the nodes' spacing.
 
-        That is how hard a point is pushed that stands off the map, across it.
-
-        Parameters
-        ----------
-        y : (N, d) float32 or float64
-        squared : (U,) float64
-            Squared heights u.
+        The first node stands ``margin`` below the lowest coordinates, the last ones at
+        least as far above the highest; across a line there is no margin.
         """
-        grid, points, _ = self._placed(y)
-        spectrum = self._spectrum(grid, points)
-        table = np.empty((len(squared), len(y)), np.float32)
-        values = np.empty(len(y), grid.dtype)
-        work = _STEPS_OF_A_POINT * len(y)
-        for row, u in zip(table, squared, strict=True):
-            lifted = self._lifted(float(u), grid)
-            run_blocks(
-                mesh_loops.read_values, _n_bands(grid), work, self._n_jobs, *points,
-                self._convolved(spectrum, lifted), lifted.near, values,
-            )  # fmt: skip
-            row[:] = values
-        return table
+        grid, points, _ = self._stand(y, margin)
+        _, layers, columns = grid.sides
+        potential = self._potential(grid, points)[:, :layers, :columns]
+        return np.ascontiguousarray(potential, np.float64), grid.spacing
 
-    def _placed(
-        self, y: NDArray[np.floating]
+    def _stand(
+        self, y: NDArray[np.floating], margin: float = 0.0
     ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
         """Return the grid, the points in its units with their order by row, the axes.
 
@@ -252,6 +232,9 @@ class Mesh:
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)
+        apart = high > low
+        margins = y.dtype.type(margin) * apart
+        low, high = low - margins, high + margins
         origin = low
         if self._held is not None:
             y, low, high = y.astype(np.float64), low.astype(float), high.astype(float)
@@ -261,38 +244,22 @@ class Mesh:
         x[:, AXES[:d]] = (y - origin) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
-        return grid, (x, order, starts), high > low
+        return grid, (x, order, starts), apart
 
-    def _spectrum(
+    def _potential(
         self, grid: Grid, points: tuple[Any, Any, Any]
     ) -> NDArray[np.floating]:
-        """Return the Fourier transform of the points on the grid."""
+        """Return the sum of k over the points at the nodes, of rows with points."""
         mass = np.zeros(grid.shape, grid.dtype)
-        work = _STEPS_OF_A_POINT * len(points[0])
-        n_bands = _n_bands(grid)
+        n_bands, work = _n_bands(grid), _STEPS_OF_A_POINT * len(points[0])
         for parity in (0, 1):
             run_blocks(
                 mesh_loops.spread, (n_bands - parity + 1) // 2, work, self._n_jobs,
                 parity, *points, mass,
             )  # fmt: skip
-        return fourier.forward(mass, resolve_n_jobs(self._n_jobs))
-
-    def _convolved(
-        self, spectrum: NDArray[np.floating], grid: Grid
-    ) -> NDArray[np.floating]:
-        """Return the potential at the nodes that points may stand on."""
-        product = spectrum * grid.transfer
-        n_threads, rows = resolve_n_jobs(self._n_jobs), grid.sides[0]
-        return fourier.backward(product, grid.shape[2], n_threads, rows)
-
-    def _lifted(self, u: float, like: Grid) -> Grid:
-        """Return the grid of the kernel's derivative at s + u, kept while it serves."""
-        key = like.spacing, like.sides, like.dtype
-        if self._lifted_for != key:
-            self._lifted_for, self._lifted_grids = key, {}
-        if u not in self._lifted_grids:
-            self._lifted_grids[u] = make_grid(self._kernel, *key, lifted=u)
-        return self._lifted_grids[u]
+        n_threads = resolve_n_jobs(self._n_jobs)
+        product = fourier.forward(mass, n_threads) * grid.transfer
+        return fourier.backward(product, grid.shape[2], n_threads, grid.sides[0])
 
     def grid_for(
         self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]

@@ -8,7 +8,8 @@ node gains its parts in one order whatever the number of threads.
 
 Arrays: ``x`` (N, 3) points in units of the grid, at least 0; ``order`` (N,) points by
 row; ``starts`` (rows + 1,) where each row of ``order`` begins; ``grid`` (rows, layers,
-columns).  The grid of a plane has one layer, on which all points stand.
+columns).  The grid of a plane has one layer, on which all points stand: the compiler
+makes loops of their own of those that get its number of layers as a constant.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -20,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
+from napari_embedding_game.core.energy.compiled_pairs import pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
 
 WIDTH = 4
@@ -30,13 +31,10 @@ BAND = 8
 
 
 @njit(**OPTIONS)
-def kernel_values(kernel, squared, lifted):
-    """Write the kernel in place of squared distances, or its slope at s + lifted."""
+def kernel_values(kernel, squared):
+    """Write the kernel in place of squared distances."""
     for i in range(squared.shape[0]):
-        if lifted is None:
-            squared[i] = pair_value(kernel, squared[i])
-        else:
-            squared[i] = pair_slope(kernel, squared[i] + lifted)
+        squared[i] = pair_value(kernel, squared[i])
 
 
 @njit(**OPTIONS)
@@ -66,68 +64,69 @@ def sort_by_row(x, starts, order):
 
 
 @njit(**OPTIONS)
-def _spline(t):
-    """Return the weights of the four nodes for a point at t past the second's cell."""
+def _spline(t, n_nodes):
+    """Return the weights of four nodes at t past the second's cell, and their slopes.
+
+    Of one layer, ``n_nodes``, it is all there.
+    """
     kind = type(t)
-    six = kind(6)
-    r = kind(1) - t
-    return (
+    zero, half, one, two, three = kind(0), kind(0.5), kind(1), kind(2), kind(3)
+    if n_nodes == 1:
+        return (one, zero, zero, zero), (zero, zero, zero, zero)
+    four, six, steep = kind(4), kind(6), kind(1.5)
+    r = one - t
+    weights = (
         r * r * r / six,
-        (t * t * (kind(3) * t - six) + kind(4)) / six,
-        (r * r * (kind(3) * r - six) + kind(4)) / six,
+        (t * t * (three * t - six) + four) / six,
+        (r * r * (three * r - six) + four) / six,
         t * t * t / six,
     )
-
-
-@njit(**OPTIONS)
-def _spline_slope(t):
-    """Return the derivatives of :func:`_spline`."""
-    kind = type(t)
-    half = kind(0.5)
-    r = kind(1) - t
-    return (
+    slopes = (
         -half * r * r,
-        t * (kind(1.5) * t - kind(2)),
-        -r * (kind(1.5) * r - kind(2)),
+        t * (steep * t - two),
+        -r * (steep * r - two),
         half * t * t,
     )
+    return weights, slopes
 
 
 @njit(**OPTIONS)
-def _on_layers(t, layers):
-    """Return the weights of the layers, and how many: of one layer it is all there."""
-    if layers > 1:
-        return _spline(t), WIDTH
-    zero = type(t)(0)
-    return (type(t)(1), zero, zero, zero), 1
-
-
-@njit(**OPTIONS)
-def _on_layers_slope(t, layers):
-    if layers > 1:
-        return _spline_slope(t)
-    zero = type(t)(0)
-    return (zero, zero, zero, zero)
+def stand(x0, x1, x2, n_layers):
+    """Return the first node of a point, and its splines along the three axes."""
+    kind = type(x0)
+    row, layer, column = np.int64(x0), np.int64(x1), np.int64(x2)
+    splines = (
+        _spline(x0 - kind(row), WIDTH),
+        _spline(x1 - kind(layer), n_layers),
+        _spline(x2 - kind(column), WIDTH),
+    )
+    return (row, layer, column), splines
 
 
 # --- Spread -------------------------------------------------------------------------
 
 
 @njit(**OPTIONS)
-def _spread(band, x, order, starts, grid):
-    first = band * BAND
-    last = min(first + BAND, starts.shape[0] - 1)
-    for p in range(starts[first], starts[last]):
+def _spread_points(first, last, x, order, grid, n_deep):
+    for p in range(first, last):
         i = order[p]
-        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
-        down = _spline(x[i, 0] - x.dtype.type(row))
-        deep, n_deep = _on_layers(x[i, 1] - x.dtype.type(layer), grid.shape[1])
-        across = _spline(x[i, 2] - x.dtype.type(column))
+        corner, splines = stand(x[i, 0], x[i, 1], x[i, 2], n_deep)
+        (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
         for a in range(WIDTH):
             for c in range(n_deep):
                 weight = down[a] * deep[c]
                 for b in range(WIDTH):
                     grid[row + a, layer + c, column + b] += weight * across[b]
+
+
+@njit(**OPTIONS)
+def _spread(band, x, order, starts, grid):
+    first = starts[band * BAND]
+    last = starts[min(band * BAND + BAND, starts.shape[0] - 1)]
+    if grid.shape[1] == 1:
+        _spread_points(first, last, x, order, grid, 1)
+    else:
+        _spread_points(first, last, x, order, grid, WIDTH)
 
 
 @njit(**OPTIONS)
@@ -138,6 +137,31 @@ def spread(begin, end, parity, x, order, starts, grid):
 
 
 # --- Read back ----------------------------------------------------------------------
+
+
+@njit(inline="always", **OPTIONS)
+def field(point, potential, n_deep):
+    """Return the potential where a point stands, and its slopes along three axes."""
+    (row, layer, column), splines = point
+    (down, steep_down), (deep, steep_deep), (across, steep_across) = splines
+    zero = potential.dtype.type(0)
+    value, g0, g1, g2 = zero, zero, zero, zero
+    for a in range(WIDTH):
+        flat, upward, along = zero, zero, zero
+        for c in range(n_deep):
+            here, steep = zero, zero
+            for b in range(WIDTH):
+                node = potential[row + a, layer + c, column + b]
+                here += across[b] * node
+                steep += steep_across[b] * node
+            flat += deep[c] * here
+            upward += steep_deep[c] * here
+            along += deep[c] * steep
+        value += down[a] * flat
+        g0 += steep_down[a] * flat
+        g1 += down[a] * upward
+        g2 += down[a] * along
+    return value, g0, g1, g2
 
 
 @njit(**OPTIONS)
@@ -152,93 +176,33 @@ def _overlap(one, other):
 
 
 @njit(**OPTIONS)
-def _product(down, deep, across, near):
-    total = near.dtype.type(0)
-    for a in range(near.shape[0]):
-        for c in range(near.shape[1]):
-            row = near.dtype.type(0)
-            for b in range(near.shape[2]):
-                row += across[b] * near[a, c, b]
-            total += down[a] * deep[c] * row
-    return total
-
-
-@njit(**OPTIONS)
-def _both_ways(weights, steep):
-    """Return half the derivative of ``_overlap(weights, weights)``, either way."""
+def _both_ways(spline):
+    """Return the overlaps of a spline with itself, and half the derivative of these."""
+    weights, steep = spline
     ahead, back = _overlap(weights, steep), _overlap(steep, weights)
     half = type(ahead[0])(0.5)
-    return (
+    slopes = (
         ahead[0],
         half * (ahead[1] + back[1]),
         half * (ahead[2] + back[2]),
         half * (ahead[3] + back[3]),
     )
+    return _overlap(weights, weights), slopes
 
 
-@njit(**OPTIONS)
-def _field(point, corner, potential):
-    """Return the potential and its slopes along three axes; see :func:`_read`."""
-    (down, steep_down), (deep, steep_deep), (across, steep_across) = point
-    row, layer, column = corner
-    zero = potential.dtype.type(0)
-    n_deep = WIDTH if potential.shape[1] > 1 else 1
-    value, g0, g1, g2 = zero, zero, zero, zero
-    for a in range(WIDTH):
-        flat, upward, along = zero, zero, zero
-        for c in range(n_deep):
-            here, steep = zero, zero
-            for b in range(WIDTH):
-                field = potential[row + a, layer + c, column + b]
-                here += across[b] * field
-                steep += steep_across[b] * field
-            flat += deep[c] * here
-            upward += steep_deep[c] * here
-            along += deep[c] * steep
-        value += down[a] * flat
-        g0 += steep_down[a] * flat
-        g1 += down[a] * upward
-        g2 += down[a] * along
-    return value, g0, g1, g2
-
-
-@njit(**OPTIONS)
-def _plane_field(point, corner, potential):
-    """Like :func:`_field` with one layer: the same operations on what is not 0."""
-    (down, steep_down), _, (across, steep_across) = point
-    row, _, column = corner
-    zero = potential.dtype.type(0)
-    value, g0, g2 = zero, zero, zero
-    for a in range(WIDTH):
-        here, steep = zero, zero
-        for b in range(WIDTH):
-            field = potential[row + a, 0, column + b]
-            here += across[b] * field
-            steep += steep_across[b] * field
-        value += down[a] * here
-        g0 += steep_down[a] * here
-        g2 += down[a] * steep
-    return value, g0, zero, g2
-
-
-@njit(**OPTIONS)
-def _own_field(point, near):
+@njit(inline="always", **OPTIONS)
+def _own_field(point, near, n_deep):
     """Return what a point adds to its own potential, and the slopes of that.
 
     By how far apart two of its nodes are.
     """
-    (down, steep_down), (deep, steep_deep), (across, steep_across) = point
-    rows, depths, columns = (
-        _overlap(down, down),
-        _overlap(deep, deep),
-        _overlap(across, across),
-    )
-    of_rows, of_columns = _both_ways(down, steep_down), _both_ways(across, steep_across)
-    of_depths = _both_ways(deep, steep_deep)
+    _, (down, deep, across) = point
+    (rows, of_rows), (depths, of_depths) = _both_ways(down), _both_ways(deep)
+    columns, of_columns = _both_ways(across)
     zero = near.dtype.type(0)
     value, g0, g1, g2 = zero, zero, zero, zero
     for a in range(WIDTH):
-        for c in range(near.shape[1]):
+        for c in range(n_deep):
             row, steep = zero, zero
             for b in range(WIDTH):
                 row += columns[b] * near[a, c, b]
@@ -250,55 +214,33 @@ def _own_field(point, near):
     return value, g0, g1, g2
 
 
-@njit(**OPTIONS)
-def _own_plane_field(point, near):
-    """Like :func:`_own_field` with one layer."""
-    (down, steep_down), _, (across, steep_across) = point
-    rows, columns = _overlap(down, down), _overlap(across, across)
-    of_rows, of_columns = _both_ways(down, steep_down), _both_ways(across, steep_across)
-    zero = near.dtype.type(0)
-    value, g0, g2 = zero, zero, zero
-    for a in range(WIDTH):
-        row, steep = zero, zero
-        for b in range(WIDTH):
-            row += columns[b] * near[a, 0, b]
-            steep += of_columns[b] * near[a, 0, b]
-        value += rows[a] * row
-        g0 += of_rows[a] * row
-        g2 += rows[a] * steep
-    return value, g0, zero, g2
-
-
-@njit(**OPTIONS)
-def _read(band, x, order, starts, potential, near, gradient, sums):
-    first = band * BAND
-    last = min(first + BAND, starts.shape[0] - 1)
-    layers = potential.shape[1]
-    in_plane = layers == 1
+@njit(inline="always", **OPTIONS)
+def _read_points(first, last, x, order, potential, near, gradient, n_deep):
     total = 0.0
-    for p in range(starts[first], starts[last]):
+    for p in range(first, last):
         i = order[p]
-        corner = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
-        t0, t2 = x[i, 0] - x.dtype.type(corner[0]), x[i, 2] - x.dtype.type(corner[2])
-        t1 = x[i, 1] - x.dtype.type(corner[1])
-        point = (
-            (_spline(t0), _spline_slope(t0)),
-            (_on_layers(t1, layers)[0], _on_layers_slope(t1, layers)),
-            (_spline(t2), _spline_slope(t2)),
-        )
-        if in_plane:
-            value, g0, g1, g2 = _plane_field(point, corner, potential)
-            own = _own_plane_field(point, near)
-        else:
-            value, g0, g1, g2 = _field(point, corner, potential)
-            own = _own_field(point, near)
+        point = stand(x[i, 0], x[i, 1], x[i, 2], n_deep)
+        value, g0, g1, g2 = field(point, potential, n_deep)
+        own = _own_field(point, near, n_deep)
         total += value - own[0]
         # The point is at both ends of each pair.
         g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]
         gradient[i, 0] = g0 + g0
         gradient[i, 1] = g1 + g1
         gradient[i, 2] = g2 + g2
-    sums[band] = total
+    return total
+
+
+@njit(**OPTIONS)
+def _read(band, x, order, starts, potential, near, gradient, sums):
+    first = starts[band * BAND]
+    last = starts[min(band * BAND + BAND, starts.shape[0] - 1)]
+    if potential.shape[1] == 1:
+        sums[band] = _read_points(first, last, x, order, potential, near, gradient, 1)
+    else:
+        sums[band] = _read_points(
+            first, last, x, order, potential, near, gradient, WIDTH
+        )
 
 
 @njit(**OPTIONS)
@@ -312,32 +254,3 @@ def read(begin, end, x, order, starts, potential, near, gradient, sums):
     """
     for band in range(begin, end):
         _read(band, x, order, starts, potential, near, gradient, sums)
-
-
-@njit(**OPTIONS)
-def _read_values(band, x, order, starts, potential, near, values):
-    first = band * BAND
-    last = min(first + BAND, starts.shape[0] - 1)
-    for p in range(starts[first], starts[last]):
-        i = order[p]
-        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
-        down = _spline(x[i, 0] - x.dtype.type(row))
-        deep, n_deep = _on_layers(x[i, 1] - x.dtype.type(layer), potential.shape[1])
-        across = _spline(x[i, 2] - x.dtype.type(column))
-        value = x.dtype.type(0)
-        for a in range(WIDTH):
-            for c in range(n_deep):
-                weight = down[a] * deep[c]
-                for b in range(WIDTH):
-                    field = potential[row + a, layer + c, column + b]
-                    value += weight * across[b] * field
-        rows, columns = _overlap(down, down), _overlap(across, across)
-        value -= _product(rows, _overlap(deep, deep), columns, near)
-        values[i] = value
-
-
-@njit(**OPTIONS)
-def read_values(begin, end, x, order, starts, potential, near, values):
-    """Write the potential at each point (N,) that all other points make."""
-    for band in range(begin, end):
-        _read_values(band, x, order, starts, potential, near, values)

@@ -55,6 +55,10 @@ DEFAULT_AFFINITY = "mixed"
 Make = Callable[[Any, Any], Any]
 """(state.Problem, settings) -> state.Layouts: begins to make the layouts of a map."""
 
+OBJECTIVES: dict[str, Callable[..., Any]] = {}
+"""Approximations that the engine itself does not compute, and what makes theirs: a
+function with the parameters of :class:`objective.Objective`, which it returns."""
+
 
 @dataclass(frozen=True, slots=True)
 class GridSteps:

@@ -12,40 +12,45 @@ negative at u = 0 for a pressured point; the pressure is its root.  A point held
 in place by a near neighbour is not pressured, even where a lower energy lies
 beyond.  For EE the root is paper 4's closed form, u = log(repulsion / attraction).
 
-On a grid the push is known at some heights, and between them by interpolation.
 Under landmarks S = S_yz^2 / S_zz, so m = 2 S_yz / S_zz, which itself changes
 with h, through point k alone: its share is of the order of one point in N, and
 is left out (``tests/core/test_pressure.py`` measures what that costs).  A landmark
 stands for r = S_yz / S_zz points, one of which is point k where the landmark is the
 nearest to it.  That one rises with k and does not push it, so it is taken off: with as
 many landmarks as points, each on its point, nothing but this push would be left of
-small maps.
+small maps.  However else S is found, all other points push k.
 """
+
+# The compiler finds the types of the loops; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy import pair_loops, pressure_solver
+from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.objective import (
+    Landmarks,
     Objective,
-    RepulsionSources,
-    without_own,
+    nearest_landmark,
 )
-from napari_embedding_game.core.energy.pair_functions import (
-    ATTRACTIONS,
-    KERNELS,
-    PairFunction,
-)
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
+from napari_embedding_game.core.energy.pair_loops import OPTIONS, squared_to_all
 from napari_embedding_game.core.threads import run_blocks
 
-SQUARED_HEIGHTS = np.concatenate([[0.0], 0.05 * 2.2 ** np.arange(13)])
-"""u, up to 25 units off the map, at which a grid says how hard points are pushed."""
+MOST_POINTS = 20_000
+"""Points up to which all push one another; landmarks push any number."""
+_HIGHEST = 1e12
+"""u at which a point that nothing holds down is let go."""
+_MOST_STEPS = 100
+_TOLERANCE = 1e-7
+"""Of u, relative; of float32 as near as it gets."""
 
 
 def pressure(
@@ -58,126 +63,114 @@ def pressure(
     labels : (N,) int32
         Index of the nearest landmark.
     pressure : (N,) float32
-        In units of the map, 0 for points that are not pressured.
+        In units of the map, 0 for points that are not pressured.  NaN of more than
+        ``MOST_POINTS`` points, unless landmarks push them.
     """
-    by = objective.repulsion_sources(y, z)
-    points = _rows(y)
-    labels = np.empty(len(points), np.int32)
-    heights = np.empty(len(points), np.float32)
-    _write_heights(objective, points, by, labels, heights)
-    if by.landmarks is not z:
-        labels = nearest_landmark(y, z, objective.forces.n_jobs)
+    forces = objective.forces
+    labels = nearest_landmark(y, z, forces.n_jobs)
+    points = np.ascontiguousarray(y.detach().cpu().numpy())
+    heights = np.full(len(points), np.nan, np.float32)
+    is_pushed_by_landmarks = isinstance(objective, Landmarks)
+    if len(points) > MOST_POINTS and not is_pushed_by_landmarks:
+        return labels, heights
+    field = objective.field(y, z)
+    sources = np.ascontiguousarray(field.sources.detach().cpu().numpy().T)
+    mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
+    weights = np.empty((0, 0), points.dtype) if field.weights is None else field.weights
+    run_blocks(
+        _lift,
+        len(points),
+        len(points) * sources.shape[1],
+        forces.n_jobs,
+        (ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]),
+        forces.edges.arrays,
+        (points, sources, weights),
+        (mine, field.own),
+        (field.strength, field.base),
+        heights,
+    )
     return labels, heights
 
 
-def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int32]:
-    """Return the index of each point's nearest landmark (Eq. 7), (N,)."""
-    points, columns = _rows(y), _columns(z)
-    labels = np.empty(len(points), np.int32)
-    work = len(points) * columns.shape[1]
-    run_blocks(
-        pair_loops.nearest_landmark, len(points), work, n_jobs, points, columns, labels
-    )
-    return labels
+# --- One lifted point ---------------------------------------------------------------
 
 
-def _write_heights(
-    objective: Objective,
-    points: NDArray[np.floating],
-    by: RepulsionSources,
-    labels: NDArray[np.int32],
-    heights: NDArray[np.float32],
-) -> None:
-    f, k = _functions_of(objective)
-    law = _law(objective, by)
-    edges = objective.forces.edges.arrays
-
-    def run(loop: Callable[..., None], work: int, *arguments: Any) -> None:
-        run_blocks(loop, len(points), work, objective.forces.n_jobs, *arguments)
-
-    if by.pairs is not None:
-        pairs = by.pairs.order, by.pairs.places, by.pairs.shifts
-        work = 2 * len(points) * len(by.pairs.shifts)
-        run(
-            pressure_solver.under_partners,
-            work,
-            f,
-            edges,
-            k,
-            points,
-            pairs,
-            law,
-            heights,
-        )
-        return
-    if by.on_grid:
-        # A point's own height hardly changes the sum of so many.
-        strength = law[0] / (law[1] or 1.0)
-        table = objective.forces.grid.slopes_across(points, SQUARED_HEIGHTS)
-        work = len(edges[1]) * len(SQUARED_HEIGHTS)
-        heights_of = SQUARED_HEIGHTS, table, strength, heights
-        run(pressure_solver.under_table, work, f, edges, points, *heights_of)
-        return
-    is_all = by.landmarks is None
-    others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)
-    weights = np.empty((0, 0), points.dtype) if by.weights is None else by.weights
-    work = len(points) * others.shape[1]
-    run(
-        pressure_solver.under_field, work, f, edges, k, points, others, weights, is_all,
-        by.own, law, labels, heights,
-    )  # fmt: skip
-    if by.members is not None:
-        heights[by.members] = _member_pressure(objective, points, by)
+@njit(**OPTIONS)
+def _slope(u, f, near, weights, k, far, strengths, strength, base, rest):
+    """Return dE/du; ``rest`` is the sum of v k at u = 0."""
+    _, pull = lifted_row(f, near, weights, u)
+    total, push = lifted_row(k, far, strengths, u)
+    factor = strength if base <= 0.0 else strength / (base + total - rest)
+    return pull + factor * push
 
 
-def _functions_of(objective: Objective) -> tuple[PairFunction, PairFunction]:
-    forces = objective.forces
-    return ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
+@njit(**OPTIONS)
+def _height(f, near, weights, k, far, strengths, strength, base):
+    """Return the height h >= 0 that minimises the energy of one lifted point.
 
-
-def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
-    """Return (strength, base): see :mod:`pressure_solver`."""
-    if objective.aggregate == "sum":
-        return float(objective.repulsion * by.multiplicity), 0.0
-    among = without_own(by.total, objective.own)
-    return float(objective.repulsion), among / by.multiplicity
-
-
-def _rows(tensor: Tensor) -> NDArray[np.floating]:
-    return np.ascontiguousarray(tensor.detach().cpu().numpy())
-
-
-def _columns(tensor: Any) -> NDArray[np.floating]:
-    return np.ascontiguousarray(_rows(tensor).T)
-
-
-def _member_pressure(
-    objective: Objective, points: NDArray[np.floating], by: RepulsionSources
-) -> list[float]:
-    """Return the pressure of points that are landmarks.
-
-    Such a point meets every other point twice over where that one is a
-    landmark too, and meets itself not at all: its distance to itself stays 0.
+    ``near``, ``weights``: squared distances along the point's edges, and their
+    weights.  ``far``, ``strengths``: squared distances to what repels it, and
+    the v.  ``strength``, ``base``: of :class:`objective.Field`.
+    False position (Illinois) between heights where the slope changes its sign.
     """
-    assert by.members is not None
-    edges = objective.forces.edges
-    (f, k), law = _functions_of(objective), _law(objective, by)
-    times = np.ones(len(points), points.dtype)
-    times[by.members] = 2
-    heights = []
-    for i in by.members:
-        row = slice(edges.indptr[i], edges.indptr[i + 1])
-        near = _squared(points[edges.indices[row]], points[i])
-        far = _squared(points, points[i])
-        weight = times[i]
-        times[i] = 0
-        pull = f, near, edges.weights[row]
-        heights.append(pressure_solver.lifted_height(*pull, k, far, times, *law))
-        times[i] = weight
-    return heights
+    rest = lifted_row(k, far, strengths, 0.0)[0] if base > 0.0 else 0.0
+    terms = (f, near, weights, k, far, strengths, strength, base, rest)
+    low, below = 0.0, _slope(0.0, *terms)
+    if below >= 0.0:
+        return 0.0
+    high = 1.0
+    above = _slope(high, *terms)
+    while above < 0.0:
+        low, below = high, above
+        high *= 4.0
+        if high > _HIGHEST:  # nothing holds this point down: no neighbours
+            return math.sqrt(high)
+        above = _slope(high, *terms)
+    for _ in range(_MOST_STEPS):
+        if high - low <= _TOLERANCE * (1e-6 + high):
+            break
+        u = low - below * (high - low) / (above - below)
+        if not low < u < high:
+            u = 0.5 * (low + high)
+        value = _slope(u, *terms)
+        if value == 0.0:
+            return math.sqrt(u)
+        if value < 0.0:
+            low, below = u, value
+            above *= 0.5
+        else:
+            high, above = u, value
+            below *= 0.5
+    return math.sqrt(0.5 * (low + high))
 
 
-def _squared(
-    points: NDArray[np.floating], x: NDArray[np.floating]
-) -> NDArray[np.floating]:
-    return np.ascontiguousarray(((points - x) ** 2).sum(axis=1))
+@njit(**OPTIONS)
+def _lift(first, last, functions, edges, places, own, law, heights):
+    """Write the pressure of some points.
+
+    ``functions``: attraction and kernel.  ``places``: points (N, d), sources (d, M),
+    and (N, M) weights of their pairs, or (0, 0) where they are 1.  ``own``: the source
+    of each point (N,) that is its own, and the share of its push that is left out.
+    ``law``: strength and base of :class:`objective.Field`.
+    """
+    f, k = functions
+    indptr, indices, weights = edges
+    y, z, far_weights = places
+    mine, share = own
+    squared = np.empty(z.shape[1], y.dtype)
+    strengths = np.ones(z.shape[1], y.dtype)
+    for i in range(first, last):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        near = np.zeros(end - begin, y.dtype)
+        for e in range(begin, end):
+            for axis in range(y.shape[1]):
+                apart = y[i, axis] - y[indices[e], axis]
+                near[e - begin] += apart * apart
+        squared_to_all(i, y, z, squared)
+        if far_weights.shape[0] > 0:
+            strengths[:] = far_weights[i]
+        strengths[mine[i]] *= 1.0 - share
+        heights[i] = _height(
+            f, near, weights[begin:end], k, squared, strengths, law[0], law[1]
+        )
+        strengths[mine[i]] = 1.0

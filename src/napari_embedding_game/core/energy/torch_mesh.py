@@ -44,27 +44,21 @@ class TorchMesh:
         x = near.new_zeros((len(y), 3))
         x[:, axes] = (y - low).to(near.dtype) / grid.spacing
         first = x.floor()
-        weights, slopes = _splines(x - first, grid)
-        places = _places(first.long(), weights, grid)
-        spread = torch.einsum("na,nc,nb->nacb", *weights)
-        mass = near.new_zeros(grid.shape).flatten()
-        mass.index_add_(0, places.flatten(), spread.flatten())
-        potential = self._convolved(mass.reshape(grid.shape), grid)
-        here = potential.flatten()[places]
-        overlaps = [_overlap(one, one) for one in weights]
-        by_point = (spread * here).sum(dim=(1, 2, 3)) - _self_energy(overlaps, near)
-        gradient = torch.zeros_like(x)
-        for axis in axes:
-            steep = [*weights]
-            steep[axis] = slopes[axis]
-            gradient[:, axis] = torch.einsum("nacb,na,nc,nb->n", here, *steep)
-            own = [*overlaps]
-            ahead = _overlap(weights[axis], slopes[axis])
-            own[axis] = 0.5 * (ahead + _overlap(slopes[axis], weights[axis]))
-            gradient[:, axis] -= _self_energy(own, near)
+        with torch.enable_grad():
+            t = (x - first).requires_grad_()
+            weights = _splines(t, grid)
+            spread = torch.einsum("na,nc,nb->nacb", *weights)
+            places = _places(first.long(), weights, grid)
+            mass = near.new_zeros(grid.shape).flatten()
+            mass.index_add_(0, places.flatten(), spread.detach().flatten())
+            here = self._convolved(mass.reshape(grid.shape), grid).flatten()[places]
+            of_all = (spread * here).sum(dim=(1, 2, 3))
+            own = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
+            # A point is at both ends of each pair.
+            (gradient,) = torch.autograd.grad((2 * of_all - own).sum(), t)
+        total = (of_all - own).detach().sum(dtype=finest_type(self._device))
         # But for rounding, points that do not lie apart along an axis stay so.
-        by_axis = 2 * gradient[:, axes] / grid.spacing * (high > low)
-        total = by_point.sum(dtype=finest_type(self._device))
+        by_axis = gradient[:, axes] / grid.spacing * (high > low)
         return total, by_axis.to(y.dtype)
 
     def _hold(self, grid: Grid) -> Tensor:
@@ -85,26 +79,19 @@ class TorchMesh:
         return potential
 
 
-def _splines(t: Tensor, grid: Grid) -> tuple[list[Tensor], list[Tensor]]:
-    """Return weights and slopes of the nodes along each axis, three of (N, 1 or 4)."""
+def _splines(t: Tensor, grid: Grid) -> list[Tensor]:
+    """Return the weights of the nodes along each axis, three of (N, 1 or 4)."""
     r = 1 - t
-    weights = torch.stack(
-        [
-            r**3 / 6,
-            (t * t * (3 * t - 6) + 4) / 6,
-            (r * r * (3 * r - 6) + 4) / 6,
-            t**3 / 6,
-        ],
-        dim=2,
+    nodes = (
+        r**3 / 6,
+        (t * t * (3 * t - 6) + 4) / 6,
+        (r * r * (3 * r - 6) + 4) / 6,
+        t**3 / 6,
     )
-    slopes = torch.stack(
-        [-r * r / 2, t * (1.5 * t - 2), -r * (1.5 * r - 2), t * t / 2], dim=2
-    )
-    all_weights, all_slopes = list(weights.unbind(1)), list(slopes.unbind(1))
+    weights = list(torch.stack(nodes, dim=2).unbind(1))
     if grid.shape[1] == 1:
-        all_weights[1] = torch.ones_like(all_weights[1][:, :1])
-        all_slopes[1] = torch.zeros_like(all_weights[1])
-    return all_weights, all_slopes
+        weights[1] = torch.ones_like(weights[1][:, :1])
+    return weights
 
 
 def _places(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
@@ -117,12 +104,8 @@ def _places(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
     return flat[..., None] * grid.shape[2] + columns[:, None, None, :]
 
 
-def _overlap(one: Tensor, other: Tensor) -> Tensor:
+def _overlap(weights: Tensor) -> Tensor:
     """Return the sums of products of weights with those 0, 1, ... nodes further."""
-    n = one.shape[1]
-    shifted = [(one[:, : n - by] * other[:, by:]).sum(dim=1) for by in range(n)]
+    n = weights.shape[1]
+    shifted = [(weights[:, : n - by] * weights[:, by:]).sum(dim=1) for by in range(n)]
     return torch.stack(shifted, dim=1)
-
-
-def _self_energy(overlaps: list[Tensor], near: Tensor) -> Tensor:
-    return torch.einsum("na,nc,nb,acb->n", *overlaps, near)

@@ -70,7 +70,7 @@ def _bound(kernel: str, y: NDArray[np.floating], z: NDArray[np.floating]) -> flo
     """Return S_yz^2 / S_zz as the game has it."""
     forces = without_edges(len(y), kernel=kernel, dtype=y.dtype)
     places = (torch.from_numpy(_in_the_plane(points)) for points in (y, z))
-    return Landmarks(forces).total(*places)
+    return Landmarks(forces, 1.0).total(*places)
 
 
 def _in_the_plane(places: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -1,86 +1,63 @@
 """New rows on a finished map: the out-of-sample extension of every method.
 
 Each new row gets the edges that it would have to the fitted rows (:mod:`new_edges`),
-and lowers the energy of one point against the fitted points and the frozen repulsion
-(:mod:`frozen_field`).  Under PCA it is projected.  The map does not change, and no new
-row sees another: every batch, in any order, gives the same places to the last bit.
+and lowers the energy of one point against the fitted points and a repulsion that no
+longer changes (:meth:`objective.Objective.field`).  Of many points that is read from a
+grid where one shows the kernel, and else taken over some, drawn at random.  Under PCA a
+row is projected.  The map does not change, and no new row sees another: every batch, in
+any order, gives the same places to the last bit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.methods import Approximation, get_method
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
+from napari_embedding_game.core.energy import objective
+from napari_embedding_game.core.energy.mesh import Mesh
+from napari_embedding_game.core.energy.methods import (
+    Approximation,
+    Method,
+    get_method,
+)
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.new_rows import placement_loops
 from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
-from napari_embedding_game.core.new_rows.frozen_field import FrozenField, frozen_field
 from napari_embedding_game.core.new_rows.new_edges import NewEdges
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
+from napari_embedding_game.core.threads import run_blocks
 
+MOST_SOURCES = 2_000
+"""Points that are summed one by one; of more, without a grid, so many are drawn."""
+MARGIN = 4.0
+"""Beyond the points, on each side, in units of the map: no new row lies farther off."""
 _ROWS_AT_ONCE = 16_384
-
-
-class _Remembering:
-    """A frozen value whose cached properties are not pickled, but made anew."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+_WORK = 100_000
+"""What placing a row takes, in pairs of points."""
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRows(_Remembering):
-    """The rows of a fit and its neighbour graph, with which new rows are compared.
+class FittedMap:
+    """A finished map and the rows of its fit, on which new rows are placed.
 
     Attributes
     ----------
     X : (N, D) array or csr matrix
+        The fitted rows.
     graph : NeighborGraph
-    start : Settings
-        Of the fit.
+        Theirs.
+    settings : Settings
+        Of their graph and start.
     scale : float
         Of the fitted edges, see :class:`affinities.Edges`.
-    """
-
-    X: Any
-    graph: NeighborGraph
-    start: Settings
-    scale: float
-
-    @cached_property
-    def search(self) -> FittedSearch:
-        """The search among the rows."""
-        start = self.start
-        n_threads = resolve_n_jobs(start.n_jobs)
-        return FittedSearch(self.X, start.metric, n_threads, start.random_state)
-
-    @cached_property
-    def edges(self) -> NewEdges:
-        """The edges of new rows."""
-        perplexity = min(self.start.perplexity, self.graph.n_neighbors / 3)
-        return NewEdges(self.graph, self.start.affinity, self.scale, perplexity)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedMap(_Remembering):
-    """A map that new rows can be placed on.
-
-    Attributes
-    ----------
-    rows : FittedRows
     method : str
         A key of ``methods.METHODS``.
     approximation : str
@@ -92,12 +69,19 @@ class FittedMap(_Remembering):
     landmarks : (L, d) float32
     """
 
-    rows: FittedRows
+    X: Any
+    graph: NeighborGraph
+    settings: Settings
+    scale: float
     method: str
     approximation: Approximation
     repulsion: float
     points: NDArray[np.float32]
     landmarks: NDArray[np.float32]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes; what else is cached is made anew."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def place(self, X: Any) -> NDArray[np.float32]:
         """Return the places of new rows ``X`` (Q, D), (Q, d) float32.
@@ -109,43 +93,50 @@ class FittedMap(_Remembering):
         InputError
             New rows have no place by this method or metric, or are too large.
         """
-        check_transform(self.method, self.rows.start.metric)
+        check_transform(self.method, self.settings.metric)
         placed = np.empty((X.shape[0], self.points.shape[1]), np.float32)
+        way = self._place if get_method(self.method).kernel else self._projected
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = slice(begin, begin + _ROWS_AT_ONCE)
-            placed[block] = self._place(X[block])
+            placed[block] = way(X[block])
         return placed
 
-    def _place(self, X: Any) -> NDArray[np.float32]:
-        if not get_method(self.method).kernel:
-            return self._projected(X)
-        rows, field = self.rows, self._field
-        found, distances = rows.search(X, rows.edges.n_searched)
-        weights = rows.edges.weights(X, rows.X, found, distances)
-        attraction = ATTRACTIONS[get_method(self.method).attraction]
-        points = in_the_plane(self.points)
-        placed = np.empty((len(found), points.shape[1]), np.float32)
-        work = placement_loops.MOST_STEPS * (
-            found.size + len(found) * field.sources.size
-        )
-        run_blocks(
-            placement_loops.place_rows, len(found), work, rows.start.n_jobs, attraction,
-            field.kernel, found, weights, points, field.arrays, placed,
-        )  # fmt: skip
-        is_known = distances[:, 0] == 0
-        placed[is_known] = points[found[is_known, 0]]
-        return placed[:, : self.points.shape[1]]
+    @cached_property
+    def search(self) -> FittedSearch:
+        """The search among the fitted rows."""
+        own = self.settings
+        return FittedSearch(self.X, own.metric, own.n_jobs, own.random_state)
 
     @cached_property
-    def _field(self) -> FrozenField:
+    def _edges(self) -> NewEdges:
+        perplexity = min(self.settings.perplexity, self.graph.n_neighbors / 3)
+        return NewEdges(self.graph, self.settings.affinity, self.scale, perplexity)
+
+    @cached_property
+    def _field(self) -> tuple[Any, ...]:
         return frozen_field(
             get_method(self.method),
             self.approximation,
             self.repulsion,
-            in_the_plane(self.points),
-            in_the_plane(self.landmarks),
-            self.rows.start.random_state,
+            self.points,
+            self.landmarks,
+            self.settings.random_state,
         )
+
+    def _place(self, X: Any) -> NDArray[np.float32]:
+        method = get_method(self.method)
+        found, distances = self.search(X, self._edges.n_searched)
+        weights = self._edges.weights(X, self.X, found, distances)
+        points, field = in_the_plane(self.points), self._field
+        placed = np.empty((len(found), points.shape[1]), np.float32)
+        functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
+        run_blocks(
+            placement_loops.place_rows, len(found), _WORK * len(found),
+            self.settings.n_jobs, *functions, found, weights, points, field, placed,
+        )  # fmt: skip
+        is_known = distances[:, 0] == 0
+        placed[is_known] = points[found[is_known, 0]]
+        return placed[:, : self.points.shape[1]]
 
     def _projected(self, X: Any) -> NDArray[np.float32]:
         mean, axes = self._axes
@@ -159,13 +150,56 @@ class FittedMap(_Remembering):
         The points settle at Y = X_c X_c^T Y M for some M (:mod:`pca`): the axes are
         those combinations of the columns of X_c^T Y that come nearest to Y.
         """
-        X, points = self.rows.X, self.points.astype(np.float64)
+        X, points = self.X, self.points.astype(np.float64)
         points -= points.mean(axis=0)
         mean = np.asarray(X.mean(axis=0), np.float64).ravel()
         along = np.asarray(X.T @ points) - np.outer(mean, points.sum(axis=0))
         projected = np.asarray(X @ along) - mean @ along
         combined, *_ = np.linalg.lstsq(projected, points, rcond=None)
         return mean, along @ combined
+
+
+def frozen_field(
+    method: Method,
+    approximation: Approximation,
+    repulsion: float,
+    points: NDArray[np.float32],
+    landmarks: NDArray[np.float32],
+    random_state: int = 0,
+) -> tuple[Any, ...]:
+    """Return what pushes a new row, as :func:`placement_loops.place_rows` takes it."""
+    kernel = KERNELS[method.kernel]
+    y, z = (
+        torch.from_numpy(np.ascontiguousarray(in_the_plane(each), np.float32))
+        for each in (points, landmarks)
+    )
+    energy = objective.make_objective(
+        approximation,
+        objective.without_edges(len(y), n_jobs=1, kernel=method.kernel),
+        repulsion,
+        len(z),
+        random_state,
+        method.aggregate,
+    )
+    field = energy.field(y, z)
+    strength, sources = field.strength / (field.base or 1.0), field.sources.numpy()
+    double = y.numpy().astype(np.float64)
+    low, high = double.min(axis=0), double.max(axis=0)
+    margin = MARGIN * (low < high)  # none across a line
+    low, high = low - margin, high + margin
+    potential, spacing = np.empty((0, 0, 0)), 1.0
+    if field.sources is y and len(y) > MOST_SOURCES:
+        if "mesh" in method.approximations:
+            mesh = Mesh(kernel)
+            potential, spacing = mesh.around(double, MARGIN)
+            sources = sources[:0]
+        else:
+            rng = np.random.default_rng(random_state)
+            drawn = np.sort(rng.choice(len(y), MOST_SOURCES, replace=False))
+            strength *= len(y) / MOST_SOURCES
+            sources = sources[drawn]
+    sources = np.ascontiguousarray(sources.T)
+    return strength, sources, potential, low, high, spacing
 
 
 def nearest_landmark(
@@ -178,10 +212,9 @@ def nearest_landmark(
     ``among``: (L,), which landmarks are asked.
     """
     numbers = np.flatnonzero(among).astype(np.int32)
-    columns = np.ascontiguousarray(landmarks[numbers].T)
-    labels = np.empty(len(places), np.int32)
-    pair_loops.nearest_landmark(0, len(places), places, columns, labels)
-    return numbers[labels]
+    y, z = torch.from_numpy(places), torch.from_numpy(landmarks[numbers])
+    nearest = objective.nearest_landmark(y, z, 1)
+    return numbers[nearest]
 
 
 def check_transform(method: str, metric: Any) -> None:

@@ -1,13 +1,9 @@
 """The nearest fitted rows of new rows, of which none changes the answer of another.
 
-Libraries find distances by products of matrices, which BLAS rounds by how many rows
-there are.  Here every distance is a sum of its own, so that the order and the size of
-batches change nothing:
-
-* euclidean and cosine, dense: compiled loops over all rows, or above ``MOST_FLAT``
-  rows over the ``N_PROBES`` nearest of the lists that k-means puts them into
-  (inverted lists: Jegou, Douze and Schmid, 2011);
-* any other metric that scikit-learn's ``pairwise_distances`` knows, and sparse rows:
+* Dense rows under a metric of ``rows.SEARCHED``: the loops of the fit's own search,
+  over all rows, or above ``MOST_FLAT`` rows over the ``N_PROBES`` nearest of the lists
+  that k-means puts them into (inverted lists: Jegou, Douze and Schmid, 2011).
+* Any other metric that scikit-learn's ``pairwise_distances`` knows, and sparse rows:
   distances to all rows.
 """
 
@@ -20,11 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph.exact import shared
 from napari_embedding_game.core.graph.neighbors import MOST_DENSE
-from napari_embedding_game.core.graph.rows import Rows, without_sparsity
-from napari_embedding_game.core.new_rows import search_loops
-from napari_embedding_game.core.new_rows.search_loops import BLOCK
-from napari_embedding_game.core.threads import run_blocks
+from napari_embedding_game.core.graph.rows import SEARCHED, Rows, without_sparsity
 
 MOST_FLAT = 8_192
 """Fitted rows up to which all of them are looked at."""
@@ -33,12 +28,18 @@ N_PROBES = 16
 _ROWS_OF_LIST, _MOST_LISTS = 256, 4_096
 _SAMPLES, _ROUNDS = 32, 6
 """Of k-means: rows for each list, and rounds."""
+_SPARE = 4
+"""Candidates more than asked for, as scores are less exact than distances."""
+_LOST = 1e-4
+"""Squared distance, relative to a row's length, below which scores are too rough."""
+_QUERIES = 1_024
+"""Rows that a thread takes at a time."""
 _NUMBERS_AT_ONCE = 2**24
 _OF_ALL_ROWS = ("seuclidean", "mahalanobis")
 """Metrics whose parameters are those of the rows, new ones among them."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""(Q, M) row numbers and (Q, M) distances, nearest first."""
+"""(Q, M) row numbers and distances, nearest first."""
 
 
 class FittedSearch:
@@ -50,7 +51,8 @@ class FittedSearch:
         The fitted rows: finite numbers.
     metric : str or callable
         As in the fit.
-    n_threads : int
+    n_jobs : int, optional
+        Threads, see :func:`threads.resolve_n_jobs`.
     random_state : int
         Seed of k-means.
 
@@ -61,14 +63,17 @@ class FittedSearch:
     """
 
     def __init__(
-        self, X: Any, metric: Any, n_threads: int = 1, random_state: int = 0
+        self, X: Any, metric: Any, n_jobs: int | None = 1, random_state: int = 0
     ) -> None:
         check_metric(metric)
         self._X = X = without_sparsity(X)
         self._metric = metric
-        self._n_threads = n_threads
-        is_indexed = metric in ("euclidean", "cosine") and not sparse.issparse(X)
-        self._index = _Index(X, metric, n_threads, random_state) if is_indexed else None
+        self._n_jobs = n_jobs
+        self._source: Rows | None = None
+        if metric in SEARCHED and not sparse.issparse(X):
+            self._source = Rows(X, metric)
+            self._rows = self._source.take(slice(None))
+            self._lists = _lists(self._rows, n_jobs, random_state)
 
     def __call__(self, X: Any, n_neighbors: int) -> Found:
         """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
@@ -80,11 +85,19 @@ class FittedSearch:
         InputError
             Values of ``X`` are too large, or the metric does not take such rows.
         """
-        X = _alike(X, self._X)
-        if self._index is not None:
-            found, distances = self._index(X, n_neighbors)
-        else:
+        if sparse.issparse(self._X):
+            X = sparse.csr_matrix(X)
+        elif sparse.issparse(X):
+            X = X.toarray()
+        if self._source is None:
             found, distances = self._all_distances(X, n_neighbors)
+        else:
+            queries = self._source.prepared(X)
+            numbers, squared = _nearest(
+                queries, self._rows, n_neighbors, self._n_jobs, *self._lists
+            )
+            found = numbers.astype(np.int64)
+            distances = self._source.distances(squared)
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
                 "The values of new rows are so large that distances go beyond single "
@@ -102,11 +115,10 @@ class FittedSearch:
             or np.prod(fitted.shape) > MOST_DENSE
         ):
             X, fitted = X.toarray(), fitted.toarray()
-        n, n_rows = X.shape[0], fitted.shape[0]
-        found = np.empty((n, n_neighbors), np.int64)
-        distances = np.empty((n, n_neighbors), np.float32)
-        step = max(1, _NUMBERS_AT_ONCE // n_rows)
-        for begin in range(0, n, step):
+        found = np.empty((X.shape[0], n_neighbors), np.int64)
+        distances = np.empty(found.shape, np.float32)
+        step = max(1, _NUMBERS_AT_ONCE // fitted.shape[0])
+        for begin in range(0, len(found), step):
             block = slice(begin, begin + step)
             try:
                 apart = pairwise_distances(X[block], fitted, metric=self._metric)
@@ -143,45 +155,11 @@ def check_metric(metric: Any) -> None:
         )
 
 
-def _alike(X: Any, fitted: Any) -> Any:
-    """Return new rows as an array or as a sparse matrix, as the fitted rows are."""
-    if sparse.issparse(fitted):
-        return sparse.csr_matrix(X)
-    return X.toarray() if sparse.issparse(X) else X
-
-
-class _Index:
-    """Dense rows in blocks, by lists."""
-
-    def __init__(self, X: Any, metric: str, n_threads: int, random_state: int) -> None:
-        self._n_threads = n_threads
-        self._rows = Rows(X, metric)
-        rows = self._rows.take(slice(None))
-        self._centres = np.zeros((1, rows.shape[1], BLOCK), np.float32)
-        labels = np.zeros(len(rows), np.int64)
-        if len(rows) > MOST_FLAT:
-            self._centres, labels = self._lists(rows, random_state)
-        self._first, self._blocks, self._numbers = _blocks(rows, labels)
-
-    def __call__(self, X: NDArray[Any], n_neighbors: int) -> Found:
-        found, squared = _nearest(
-            self._rows.prepared(X), n_neighbors, self._n_threads, self._centres,
-            self._first, self._blocks, self._numbers,
-        )  # fmt: skip
-        return found, self._rows.distances(squared)
-
-    def _lists(
-        self, rows: NDArray[np.float32], random_state: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the centres of lists in blocks, and the list of each row."""
-        n_lists = min(len(rows) // _ROWS_OF_LIST, _MOST_LISTS)
-        centres = k_means(rows, n_lists, self._n_threads, random_state)
-        labels, _ = nearest_centre(rows, centres, self._n_threads)
-        return _in_blocks(centres)[0], labels
-
-
 def k_means(
-    rows: NDArray[np.float32], n_centres: int, n_threads: int = 1, random_state: int = 0
+    rows: NDArray[np.float32],
+    n_centres: int,
+    n_jobs: int | None = 1,
+    random_state: int = 0,
 ) -> NDArray[np.float32]:
     """Return centres of rows (N, D) by some rounds of k-means on a sample, (C, D).
 
@@ -192,7 +170,7 @@ def k_means(
     sample = rows[np.sort(rng.choice(len(rows), size, replace=False))]
     centres = sample[rng.choice(size, n_centres, replace=False)]
     for _ in range(_ROUNDS):
-        labels, _ = nearest_centre(sample, centres, n_threads)
+        labels, _ = nearest_centre(sample, centres, n_jobs)
         counts = np.bincount(labels, minlength=n_centres)
         order = np.argsort(labels, kind="stable")
         used = np.flatnonzero(counts)
@@ -203,58 +181,89 @@ def k_means(
 
 
 def nearest_centre(
-    rows: NDArray[np.float32], centres: NDArray[np.float32], n_threads: int = 1
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    rows: NDArray[np.float32], centres: NDArray[np.float32], n_jobs: int | None = 1
+) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
     """Return the nearest centre of each row, and its squared distance: (N,) each."""
-    blocks, numbers = _in_blocks(centres)
-    one = np.zeros((1, rows.shape[1], BLOCK), np.float32)
-    first = np.array([0, len(blocks)])
-    found, squared = _nearest(rows, 1, n_threads, one, first, blocks, numbers)
+    found, squared = _nearest(rows, centres, 1, n_jobs)
     return found[:, 0], squared[:, 0]
+
+
+_Lists = tuple[NDArray[np.float32], list[NDArray[np.integer]]]
+"""Centres of lists (L, D), and the numbers of the rows in each."""
+
+
+def _lists(
+    rows: NDArray[np.float32], n_jobs: int | None, random_state: int
+) -> _Lists | tuple[()]:
+    """Return the lists that rows are searched by, none where they are few."""
+    if len(rows) <= MOST_FLAT:
+        return ()
+    n_lists = min(len(rows) // _ROWS_OF_LIST, _MOST_LISTS)
+    centres = k_means(rows, n_lists, n_jobs, random_state)
+    labels, _ = nearest_centre(rows, centres, n_jobs)
+    ends = np.cumsum(np.bincount(labels, minlength=n_lists))[:-1]
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    return centres, np.split(order, ends)
 
 
 def _nearest(
     queries: NDArray[np.float32],
+    rows: NDArray[np.float32],
     k: int,
-    n_threads: int,
-    centres: NDArray[np.float32],
-    first: NDArray[np.int64],
-    blocks: NDArray[np.float32],
-    numbers: NDArray[np.int64],
-) -> Found:
-    """Run the compiled search: row numbers and squared distances, (Q, k)."""
-    found = np.empty((len(queries), k), np.int64)
-    squared = np.empty((len(queries), k), np.float32)
-    run_blocks(
-        search_loops.nearest_rows, len(queries), len(queries) * blocks.size, n_threads,
-        queries, centres, N_PROBES, first, blocks, numbers, found, squared,
-    )  # fmt: skip
+    n_jobs: int | None,
+    centres: NDArray[np.float32] | None = None,
+    members: Any = (),
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the ``k`` nearest rows of each query, and their squared distances.
+
+    Those of the lists with the nearest centres, where there are lists; of all of them
+    for a query whose lists do not hold as many.
+    """
+    n, everything = len(rows), np.arange(len(rows), dtype=np.int32)
+    found = np.empty((len(queries), k), np.int32)
+    squared = np.empty(found.shape, np.float32)
+    probed = None
+    if centres is not None and len(members) > N_PROBES:
+        probed, _ = _nearest(queries, centres, N_PROBES, n_jobs)
+        sizes = np.array([len(each) for each in members])
+
+    def look(begin: int, end: int) -> None:
+        part = queries[begin:end]
+        near = np.full((len(part), min(k + _SPARE, n)), -1, np.int32)
+        scores = np.full(near.shape, np.inf, np.float32)
+
+        def scan(some: NDArray[np.integer], numbers: NDArray[np.int32]) -> None:
+            lists = near[some], scores[some]
+            nobody = np.full(len(some), -1, np.int32)
+            loops.scan(part[some], nobody, rows, numbers, 0, *lists)
+            near[some], scores[some] = lists
+
+        if probed is None:
+            scan(np.arange(len(part)), everything)
+        else:
+            of = probed[begin:end]
+            is_short = sizes[of].sum(axis=1) < near.shape[1]
+            for lists in (of[:, :1], of[:, 1:]):  # then few others are near enough
+                asked = lists.ravel()
+                order = np.argsort(asked, kind="stable")
+                for some in np.split(order, np.flatnonzero(np.diff(asked[order])) + 1):
+                    few = some // lists.shape[1]
+                    scan(few[~is_short[few]], members[asked[some[0]]])
+            scan(np.flatnonzero(is_short), everything)
+        candidates, at = np.unique(near, return_inverse=True)
+        at = at.reshape(near.shape).astype(np.int32)
+        if candidates[0] < 0:
+            candidates, at = candidates[1:], at - 1
+        loops.rank(part, rows[candidates], at, found[begin:end], squared[begin:end])
+        found[begin:end] = candidates[found[begin:end]]
+        # So near each other, beside their distance from the middle, that scores say
+        # nothing: rows at distance 0 are found in any case.
+        lengths = np.einsum("ij,ij->i", part, part)
+        farthest = squared[begin:end, -1]
+        lost = np.flatnonzero((farthest > 0) & (farthest < _LOST * lengths))
+        for q in lost + begin:
+            one = slice(q, q + 1)
+            loops.rank(queries[one], rows, everything[None], found[one], squared[one])
+
+    shared(n_jobs)(look, len(queries), _QUERIES)
     return found, squared
-
-
-def _in_blocks(
-    rows: NDArray[np.float32], numbers: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return rows in blocks, column by column, and their numbers."""
-    n, n_dims = rows.shape
-    n_blocks = -(-n // BLOCK)
-    padded = np.zeros((n_blocks * BLOCK, n_dims), np.float32)
-    padded[:n] = rows
-    by_block = padded.reshape(n_blocks, BLOCK, n_dims).transpose(0, 2, 1)
-    of_rows = np.full(n_blocks * BLOCK, -1)
-    of_rows[:n] = np.arange(n) if numbers is None else numbers
-    return np.ascontiguousarray(by_block), of_rows.reshape(n_blocks, BLOCK)
-
-
-def _blocks(
-    rows: NDArray[np.float32], labels: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-    """Return where the blocks of each list begin, the blocks and their numbers."""
-    sizes = np.bincount(labels)
-    first = np.concatenate([[0], np.cumsum(-(-sizes // BLOCK))])
-    blocks = np.zeros((first[-1], rows.shape[1], BLOCK), np.float32)
-    numbers = np.full((first[-1], BLOCK), -1)
-    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
-    for each, begin, end in zip(members, first[:-1], first[1:], strict=True):
-        blocks[begin:end], numbers[begin:end] = _in_blocks(rows[each], each)
-    return first, blocks, numbers

@@ -16,6 +16,7 @@ follow even their noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,13 +93,16 @@ class Unexplained:
                 f"unlike them: there have to be {FEWEST_ROWS}."
             )
         self._n_neighbors = n_neighbors
+        self._random_state = random_state
         order = np.random.default_rng(random_state).permutation(len(values))
         halves = np.array_split(order[:MOST_ROWS], 2)
         sizes, depths = [], []
         for fitted, left_out in (halves, halves[::-1]):
-            rest = _left_by(values[fitted], values[left_out], n_components)
-            rows = Residuals(values[left_out], rest, depth[left_out])
-            size, around = _common(rows, n_neighbors)
+            known, others = values[fitted], values[left_out]
+            model = _components(known, n_components, random_state)
+            rest = others - model.inverse_transform(model.transform(others))
+            rows = Residuals(others, rest.astype(np.float32), depth[left_out])
+            size, around = self._common(rows)
             sizes.append(size)
             depths.append(around)
         depths_known, sizes_known = np.concatenate(depths), np.concatenate(sizes)
@@ -114,47 +118,38 @@ class Unexplained:
         """
         shares = np.empty(len(rows))
         n_parts = -(-len(rows) // MOST_ROWS)
-        order = np.random.default_rng(0).permutation(len(rows))
+        order = np.random.default_rng(self._random_state).permutation(len(rows))
         for part in np.array_split(order, n_parts):
-            sizes, depth = _common(rows.take(part), self._n_neighbors)
+            sizes, depth = self._common(rows.take(part))
             scores = sizes - self._expected(np.clip(depth, *self._range))
             shares[part] = tail_share(scores, self._known)
         return shares
 
+    def _common(
+        self, rows: Residuals
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the log size of the mean residual around rows, and the log depth."""
+        k = min(self._n_neighbors, len(rows))
+        depth = np.log(np.maximum(rows.depth, 1.0))
+        if k < 3:  # nothing to average over
+            near = np.arange(len(rows))[:, None]
+        else:
+            model = _components(rows.values, _OWN_COMPONENTS, self._random_state)
+            own = model.transform(rows.values).astype(np.float32)
+            near, _ = FittedSearch(own, "euclidean")(own, k)
+        size = np.empty(len(rows))
+        step = max(1, 2**22 // rows.rest.shape[1])
+        for begin in range(0, len(rows), step):
+            block = near[begin : begin + step]
+            mean = rows.rest[block[:, 0]].astype(np.float64)
+            for column in block.T[1:]:
+                mean += rows.rest[column]
+            size[begin : begin + step] = np.linalg.norm(mean / block.shape[1], axis=1)
+        return np.log(np.maximum(size, 1e-12)), depth[near].mean(axis=1)
 
-def _left_by(
-    fitted: NDArray[np.float32], values: NDArray[np.float32], n_components: int
-) -> NDArray[np.float32]:
-    """Return what components of some rows leave of others."""
-    model = _components(fitted, n_components)
-    rest = values - model.inverse_transform(model.transform(values))
-    return np.asarray(rest, np.float32)
 
-
-def _components(values: NDArray[np.float32], n_components: int):  # type: ignore[no-untyped-def]
+def _components(values: NDArray[np.float32], n_components: int, seed: int) -> Any:
     from sklearn.decomposition import PCA
 
     most = min(n_components, min(values.shape) - 1)
-    return PCA(most, svd_solver="randomized", random_state=0).fit(values)
-
-
-def _common(
-    rows: Residuals, n_neighbors: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the log size of the mean residual around each row, and the log depth."""
-    k = min(n_neighbors, len(rows))
-    depth = np.log(np.maximum(rows.depth, 1.0))
-    if k < 3:  # nothing to average over
-        near = np.arange(len(rows))[:, None]
-    else:
-        own = _components(rows.values, _OWN_COMPONENTS).transform(rows.values)
-        near, _ = FittedSearch(np.asarray(own, np.float32), "euclidean")(own, k)
-    size = np.empty(len(rows))
-    step = max(1, 2**22 // rows.rest.shape[1])
-    for begin in range(0, len(rows), step):
-        block = near[begin : begin + step]
-        mean = rows.rest[block[:, 0]].astype(np.float64)
-        for column in block.T[1:]:
-            mean += rows.rest[column]
-        size[begin : begin + step] = np.linalg.norm(mean / block.shape[1], axis=1)
-    return np.log(np.maximum(size, 1e-12)), depth[near].mean(axis=1)
+    return PCA(most, svd_solver="randomized", random_state=seed).fit(values)

@@ -283,7 +283,7 @@ class Pair(NamedTuple):
     def cosine(self, layout: Map) -> float:
         """Return the inner product of the gradients, both of length 1."""
         y = torch.from_numpy(layout)
-        _, lle, _ = self.lle.evaluate(y, y[:1], False)
+        lle, _ = self.lle.gradients(y, y[:1])
         return _cosine(self.expected(y), lle)
 
 

@@ -437,8 +437,8 @@ def metered(
     every = make_objective("exact", forces, repulsion, L, seed)
     for each in snapshots:
         y, z = torch.from_numpy(each.embedding[order]), torch.from_numpy(each.landmarks)
-        approximate, gradient, _ = played.evaluate(y, z, True)
-        true, wanted, _ = every.evaluate(y, z, True)
+        approximate, gradient, _ = played.evaluate(y, z)
+        true, wanted, _ = every.evaluate(y, z)
         yield {
             "snapshot": each,
             "iteration": each.iteration,

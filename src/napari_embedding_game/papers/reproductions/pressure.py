@@ -58,12 +58,13 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> Objective:
     found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
     forces = make_forces(found, torch.device("cpu"), None, "quadratic", "gaussian")
     if method == "ssne":
-        return Objective(AllPairs(forces), 1.0, "log")
+        return AllPairs(forces, 1.0, "log")
     # Not float32 rows: their differences would be lost in their lengths.
     far = euclidean_distances(np.asarray(X, np.float64), squared=True)
     far *= _FAR / far.mean()
-    strength = EE_LAMBDA / (_FAR * len(X) ** 2)
-    return Objective(AllPairs(forces, far.astype(dtype)), strength)
+    ee = AllPairs(forces, EE_LAMBDA / (_FAR * len(X) ** 2))
+    ee.weights = far.astype(dtype)
+    return ee
 
 
 def random_start(n_points: int, seed: int) -> Points:

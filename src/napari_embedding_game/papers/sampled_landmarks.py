@@ -1,0 +1,47 @@
+"""Repulsion by a sample of the points (paper 1, Eq. 9).
+
+The sum over all pairs is N/L sum_i sum_(j in L points) k(|y_i - y_j|).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from napari_embedding_game.core.energy.objective import Field, Objective, Sums
+
+
+class SampledLandmarks(Objective):
+    """Eq. 9: L points, drawn once, are the landmarks and stay points."""
+
+    @cached_property
+    def members(self) -> Tensor:
+        """(L,): the points that are landmarks, ascending."""
+        n = self.forces.edges.n_points
+        rng = np.random.default_rng(self.random_state)
+        drawn = rng.choice(n, size=min(self.n_landmarks, n), replace=False)
+        return torch.as_tensor(np.sort(drawn), device=self.forces.device)
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        """Return the sum with its gradients, and the attraction's."""
+        forces = self.forces.landmark_forces(y, y.detach()[self.members])
+        forces.repulsion.index_add_(0, self.members, forces.pull)
+        weight = len(y) / len(self.members)
+        total, still = weight * forces.s_yz, torch.zeros_like(z)
+        return Sums(forces.attraction, total, forces.repulsion, weight, still)
+
+    def total(self, y: Tensor, z: Tensor) -> float:
+        """Return the sum alone."""
+        return float(self.sums(y, z).total)
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        """Put the landmarks onto their points."""
+        with torch.no_grad():
+            z.copy_(y[self.members])
+
+    def field(self, y: Tensor, z: Tensor) -> Field:
+        """Return what pushes a point that is no landmark, on average of the draws."""
+        return self._field(y, 1.0, self.total(y, z), own=1.0)
