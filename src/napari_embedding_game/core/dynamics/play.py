@@ -318,7 +318,7 @@ class _Playing:
         must = is_finished or look or is_lost
         is_due = must or (self._diagnose and time.perf_counter() >= self._next_look)
         if is_due:
-            self._look(embedding, landmarks, is_finished)
+            self._look(embedding, landmarks, is_finished, is_finished or look)
         is_small = len(embedding) <= ALWAYS_MEASURED
         if is_due or (self._diagnose and (is_small or math.isnan(self._energy))):
             self._energy = self._measured()
@@ -374,6 +374,7 @@ class _Playing:
         embedding: NDArray[np.float32],
         landmarks: NDArray[np.float32],
         is_finished: bool,
+        is_at_rest: bool,
     ) -> None:
         """Work out labels, pressure and stretch, and whether the points collapse."""
         begun = time.perf_counter()
@@ -381,7 +382,7 @@ class _Playing:
         assert mover is not None
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
-            labels, heights = pressure(mover.objective, state.y, z)
+            labels, heights = pressure(mover.objective, state.y, z, is_at_rest)
             told["labels"], told["pressure"] = map(self._in_order, (labels, heights))
         if "neighbors" not in told:
             told["neighbors"] = nearest_neighbors(self._edges)

@@ -137,13 +137,14 @@ def map_cells(
     places = np.empty((n, reference.model.embedding_.shape[1]), np.float32)
     distances = np.empty((n, min(n_neighbors, len(reference.dataset.obs))), np.float32)
     near = np.empty(distances.shape, np.int64)
-    on_map = FittedSearch(reference.model.embedding_, "euclidean")
+    model, seed = reference.model, reference.model.random_state_
+    on_map = FittedSearch(model.embedding_, "euclidean", random_state=seed)
     for begin in range(0, n, _ROWS_AT_ONCE):
         block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
         rows[block] = prepared.rows(block)
     if correct_batch:
         yield Stage("Taking the batch effect away")
-        rows = without_shift(rows, np.asarray(reference.dataset.X))
+        rows = without_shift(rows, np.asarray(reference.dataset.X), seed)
     for begin in range(0, n, _ROWS_AT_ONCE):
         yield Stage("Placing the new cells", begin / n)
         block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
