@@ -609,7 +609,7 @@ def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     print(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, {far}, "
-        f"{pressured if snapshot.has_pressure else 'no pressure in this method'}"
+        f"{pressured if snapshot.has_pressure else 'no pressure known'}"
     )
 
 

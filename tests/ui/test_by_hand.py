@@ -19,6 +19,7 @@ from napari_embedding_game.ui.inspector.cluster_table_model import (
     PURITY,
     STRETCH,
 )
+from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
 from napari_embedding_game.ui.workspace import open_workspace
 
@@ -404,7 +405,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     docks.game.game.controls["method"].value = "pca"
     docks.click_run()
     legend = look.legend._body
-    assert legend.text() == "This method does not define pressure."
+    assert legend.text() == NO_PRESSURE
     look.color_by.value = "Cluster"
     look.size_by.value = "Same"
     look._offer()
@@ -415,4 +416,4 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert table.isColumnHidden(PRESSURE)
     assert not table.isColumnHidden(STRETCH)
     assert "squeezed" not in docks.inspector.details.numbers.text()
-    assert docks.game.run.squeezed.text() == "This method does not define pressure."
+    assert docks.game.run.squeezed.text() == NO_PRESSURE

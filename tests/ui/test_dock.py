@@ -32,6 +32,7 @@ from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
 from napari_embedding_game.ui.style.colors import to_hex
+from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
@@ -291,7 +292,7 @@ def test_pca_comes_to_rest_without_pressure(play, session, dock):
     dock.game.controls["method"].value = "pca"
     play()
     assert "come to rest" in dock.run.stage.text()
-    assert dock.run.squeezed.text() == "This method does not define pressure."
+    assert dock.run.squeezed.text() == NO_PRESSURE
 
 
 def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):

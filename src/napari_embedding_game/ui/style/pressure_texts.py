@@ -8,4 +8,4 @@ PRESSURE_MEANS = (
     "there room. High pressure tells that the map is crowded there, not that a point "
     "is in a wrong place."
 )
-NO_PRESSURE = "This method does not define pressure."
+NO_PRESSURE = "No pressure is known for this method, or for so many points."
