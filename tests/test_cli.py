@@ -98,7 +98,7 @@ def test_fit_writes_the_map(run, table, out):
 def test_fit_by_pca_says_that_there_is_no_pressure(run, table, out):
     result = run("fit", table, "--out", out, "--method", "pca", "--n-neighbors", 5)
     assert result.exit_code == 0, result.output
-    assert "no pressure in this method" in result.stdout
+    assert "no pressure known" in result.stdout
     parameters = anndata.read_h5ad(out).uns["embedding_game"]["parameters"]
     assert (parameters["method"], parameters["affinity"]) == ("pca", "inner_products")
 
