@@ -199,6 +199,7 @@ class RandomUser(Purposes):
             thread.name
             for thread in set(threading.enumerate()) - self._threads
             if not isinstance(thread, threading._DummyThread)  # Qt's, which may be over
+            if not thread.name.startswith("embedding-game_")  # of the engine's one pool
             and thread.name not in ("tqdm_monitor", LISTENER)  # one for the process
         ]
         workers = [f"{running_workers()} workers"] if running_workers() else []
