@@ -14,7 +14,7 @@ from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.settings import Settings
 
 N, L, STRENGTH = 90, 20, 300.0
-POINTS = np.arange(0, N, 3)
+POINTS = np.arange(0, N, 9)
 HEIGHTS = np.concatenate([[0.0], np.geomspace(1e-3, 50, 80)])
 
 
