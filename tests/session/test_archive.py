@@ -440,6 +440,16 @@ def test_arrays_that_do_not_fit(folder, tmp_path, where, change):
         archive.load(path)
 
 
+def test_a_file_of_an_earlier_version_is_told_as_such(tmp_path):
+    head = {"format": "napari-embedding-game session", "version": 1, "n_maps": 1}
+    with zipfile.ZipFile(tmp_path / "old.zip", "w") as file:
+        file.writestr("session.json", json.dumps(head))
+        file.writestr("maps/0/map.json", "{}")
+        file.writestr("maps/0/kept.npy", b"")
+    with pytest.raises(DataError, match=r"by a version before 0\.4: open it with that"):
+        archive.load(tmp_path / "old.zip")
+
+
 def test_a_list_of_sessions_reads_no_arrays(folder, tmp_path):
     changes = {f"arrays/{n}.npy": lambda _: b"nothing" for n in range(9)}
     path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", changes)

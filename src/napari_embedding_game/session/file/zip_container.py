@@ -25,7 +25,10 @@ from napari_embedding_game.data.limits.memory import check_fits
 KIND = "a session file"
 ARRAY = "arrays/{}.npy"
 """Name of an array by its number."""
-_NAME = re.compile(r"session\.json|maps/\d{1,6}\.json|arrays/\d{1,6}\.npy")
+_NAME = re.compile(
+    r"session\.json|maps/\d{1,6}\.json|arrays/\d{1,6}\.npy"
+    r"|maps/\d{1,6}/[a-z_]+\.(json|npy)"  # of 0.2 and 0.3, which are told as such
+)
 _HEADER = re.compile(
     r"\{'descr': '(?P<dtype>[<|][biuf][1248])', 'fortran_order': False, "
     r"'shape': \((?P<shape>(\d{1,15},|\d{1,15}(, \d{1,15})+)?)\), \} *\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 TICK_MS = 1000
 NOT_CLOSED = "The map could not be saved when it was closed"
@@ -107,7 +110,9 @@ class SessionStore(QObject):
             try:
                 when = datetime.fromtimestamp(path.stat().st_mtime)
                 files.append((path, _recent_told(archive.summary(path), when)))
-            except (OSError, DataError) as error:
+            except DataError as error:
+                logger.info("%s is not listed: %s", path.name, error)
+            except OSError as error:
                 log_error(f"{path.name} cannot be listed among the last maps", error)
         return files
 
