@@ -244,13 +244,15 @@ def _check_timeline(timeline: TimelineState, n: int) -> None:
 
 def _ends(joined: Mapping[int, int]) -> bool:
     """Return whether following clusters to what they were merged into ends."""
+    arrived: set[int] = set()  # so that a long way is not gone again from each of it
     for cluster in joined:
         way: set[int] = set()
-        while cluster in joined:
+        while cluster in joined and cluster not in arrived:
             if cluster in way:
                 return False
             way.add(cluster)
             cluster = joined[cluster]
+        arrived |= way
     return True
 
 

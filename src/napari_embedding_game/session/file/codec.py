@@ -162,11 +162,8 @@ def _merging(item: Any, read: Any) -> Merging:
 
 
 def _columns(table: pd.DataFrame) -> list[dict[str, Any]]:
-    columns = []
-    for place, name in enumerate(table.columns):
-        if name not in table.columns[:place]:
-            columns.append({"name": str(name), **_column(table.iloc[:, place])})
-    return columns
+    once = table.loc[:, ~table.columns.duplicated()]
+    return [{"name": str(name), **_column(column)} for name, column in once.items()]
 
 
 def _column(column: pd.Series) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -29,7 +30,6 @@ from napari_embedding_game.session.file.codec import (
 )
 from napari_embedding_game.session.file.origin import (
     PREPARED,
-    SAMPLES,
     Origin,
     origin_of,
 )
@@ -78,11 +78,12 @@ def encode_map(one: SavedMap, pool: ArrayPool, *, reads_source: bool = True) -> 
     """
     timeline = one.timeline
     if timeline is not None:
+        timeline = thinned(timeline, MOST_BYTES)
         marks = tuple(
             replace(mark, snapshot=_stored(mark.snapshot), quality=None)
-            for mark in thinned(timeline, MOST_BYTES).marks
+            for mark in timeline.marks
         )
-        timeline = replace(thinned(timeline, MOST_BYTES), marks=marks)
+        timeline = replace(timeline, marks=marks)
     return encode_fields(
         one,
         pool,

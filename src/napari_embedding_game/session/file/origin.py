@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
+from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import Dataset, source_sha256
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import read_frame
@@ -24,8 +25,6 @@ from napari_embedding_game.data.readers import can_read, is_table
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
-
-SAMPLES = ("digits", "pbmc", "mnist")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
