@@ -79,8 +79,8 @@ def decode(kind: type[T], text: bytes, arrays: Sequence[NDArray[Any]] = ()) -> T
     """
 
     def read(wanted: Any, item: Any) -> Any:
-        if get_origin(wanted) is np.ndarray:
-            return _array(wanted, item, arrays)
+        if (element := _element_type(wanted)) is not None:
+            return _array(element, item, arrays)
         if wanted is Merging:
             return _merging(item, read)
         if wanted is pd.DataFrame:
@@ -133,11 +133,19 @@ def decode_fields(
 # Arrays
 
 
-def _array(wanted: Any, item: Any, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _element_type(wanted: Any) -> Any:
+    # NDArray is another writing of np.ndarray, and since numpy 2.5 a name of its own.
+    if get_origin(wanted) is NDArray:
+        return get_args(wanted)[0]
+    if get_origin(wanted) is np.ndarray:
+        return get_args(get_args(wanted)[1])[0]
+    return None
+
+
+def _array(element: Any, item: Any, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     number = item.get("array") if isinstance(item, dict) else None
     if type(number) is not int or not 0 <= number < len(arrays):
         raise ValueError("Expected an array of the file")
-    (element,) = get_args(get_args(wanted)[1])
     found = arrays[number]
     if element is not Any and not np.issubdtype(found.dtype, element):
         raise ValueError(f"Expected an array of {element.__name__}, got {found.dtype}")
@@ -204,7 +212,7 @@ def _table(item: Any, arrays: Sequence[NDArray[Any]]) -> pd.DataFrame:
 
 
 def _values(column: _Column, arrays: Sequence[NDArray[Any]]) -> Any:
-    values = _array(NDArray[np.generic], column.values, arrays)
+    values = _array(np.generic, column.values, arrays)
     if column.kind == "number":
         return values
     if column.lacks is not None:
