@@ -217,7 +217,7 @@ def _values(column: _Column, arrays: Sequence[NDArray[Any]]) -> Any:
         return values
     if column.lacks is not None:
         found = pd.array(values, dtype=column.kind)
-        found[_array(NDArray[np.bool_], column.lacks, arrays)] = pd.NA
+        found[_array(np.bool_, column.lacks, arrays)] = pd.NA
         return found
     if column.kind.startswith("datetime64["):
         return values.view(np.dtype(column.kind))
