@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import (

@@ -51,7 +51,7 @@ from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.new_rows import placement_loops
+from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.snapshot import UNLIKE
 from shared import Input, arguments, load, load_all, report
 
@@ -96,7 +96,7 @@ def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarr
         weights = edges.weights(moved, fitted.X, found, distances)
         weights[found == own] = 0  # the point itself is left out
         placed = np.empty_like(fitted.points)
-        placement_loops.place_rows(
+        place_loops.place_rows(
             0,
             len(placed),
             *functions,

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.estimator import EmbeddingGame
-from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
+from napari_embedding_game.core.new_rows.search import FittedSearch
 from shared import Input, arguments, load_all, report
 
 INPUTS = ("mnist", "pbmc", "covid", "ifnb", "digits")

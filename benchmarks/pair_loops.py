@@ -19,7 +19,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from shared import QUICK_ROWS, arguments, report
 
 N_POINTS, N_LANDMARKS, N_ALL_PAIRS = 70_000, 200, 4_000

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 

@@ -363,7 +363,7 @@ def _fit_large(
     """
     from contextlib import ExitStack, nullcontext
 
-    from napari_embedding_game.core.new_rows.fitted_map import check_transform
+    from napari_embedding_game.core.new_rows.transform import check_transform
     from napari_embedding_game.session import large_fit
 
     scheduler, quiet = options.scheduler, options.quiet
@@ -518,7 +518,7 @@ def _result(
     reading: Mapping[str, Any],
     interrupted: bool,
 ) -> EmbeddingResult:
-    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.session.clusters.cluster_book import clusters_of
     from napari_embedding_game.session.run.provenance import result_of
 

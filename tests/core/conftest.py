@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.energy.objective import Landmarks, SampledEdges
 from napari_embedding_game.core.energy.pair_functions import KERNELS
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.papers.sampled_landmarks import SampledLandmarks
 

@@ -6,13 +6,13 @@ import torch
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, directed, edges
-from napari_embedding_game.core.graph.affinity_kernels import (
+from napari_embedding_game.core.graph.bandwidths import (
     conditional_probabilities,
     fuzzy_memberships,
 )
+from napari_embedding_game.core.graph.choices import affinity_names
+from napari_embedding_game.core.graph.edges import Edges, directed, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.settings import n_searched
 
 N, K = 150, 9

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
     leiden_clusters,

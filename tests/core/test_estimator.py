@@ -469,7 +469,7 @@ def test_steering_that_cannot_be_is_refused(cloud, options, told):
 
 
 def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
-    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.session.clusters.merging import Merging
 
     model = small(random_state=7, n_landmarks=30).fit(cloud)

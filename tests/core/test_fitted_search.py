@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows import fitted_search
-from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
+from napari_embedding_game.core.new_rows import search as fitted_search
+from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
 
 
 @pytest.fixture(scope="module")

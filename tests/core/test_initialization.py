@@ -10,14 +10,14 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import start
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.choices import start_names
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import (
     among_neighbors,
     components,
     start_layout,
 )
-from napari_embedding_game.core.graph.starts import start_names
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows.label_transfer import (
+from napari_embedding_game.core.new_rows.likeness import Residuals, Unexplained
+from napari_embedding_game.core.new_rows.transfer import (
     tail_share,
     vote,
     vote_weights,
 )
-from napari_embedding_game.core.new_rows.unexplained import Residuals, Unexplained
 
 
 def test_near_neighbours_count_more_and_all_together_one():

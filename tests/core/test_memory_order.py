@@ -6,7 +6,7 @@ import pytest
 from napari_embedding_game.core.dynamics import memory_order as module
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings

@@ -36,7 +36,7 @@ from napari_embedding_game.core.energy.pair_sums import (
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import (
     NO_BOUND,
     Settings,

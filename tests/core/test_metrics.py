@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.papers.reproductions.metrics import (
     knn_accuracy,
     neighbor_recall,

@@ -324,7 +324,7 @@ def test_rows_of_zeros_and_ones_are_searched_honestly():
 _HASHED = """
 import hashlib
 import numpy as np
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 rows = np.random.default_rng(0).random((3_000, 130), np.float32)

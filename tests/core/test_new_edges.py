@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
-from napari_embedding_game.core.new_rows.new_edges import CLOSE, NewEdges
+from napari_embedding_game.core.new_rows.edges import CLOSE, NewEdges
+from napari_embedding_game.core.new_rows.search import FittedSearch
 
 
 @pytest.fixture(scope="module")

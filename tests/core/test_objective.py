@@ -13,7 +13,7 @@ from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchFor
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]

@@ -12,9 +12,9 @@ from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pair_sums import make_forces
-from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.new_rows import placement_loops
-from napari_embedding_game.core.new_rows.fitted_map import frozen_field
+from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.new_rows import place_loops
+from napari_embedding_game.core.new_rows.transform import frozen_field
 
 N = 2_500
 STEP = 1e-2
@@ -82,7 +82,7 @@ def value(field, method, x):
         np.empty((1, d), np.float32),
         np.zeros((d, field[1].shape[1]), np.float32),
     )
-    return placement_loops._energy(
+    return place_loops._energy(
         ATTRACTIONS[method.attraction], KERNELS[method.kernel], x, np.zeros((0, d)),
         np.zeros(0), field, scratch, np.empty(d),
     )[0]  # fmt: skip
@@ -99,7 +99,7 @@ def test_a_point_ends_in_a_minimum_of_its_energy(points, name):
     found = found.astype(np.int64)
     weights = rng.uniform(0.2, 2, size=found.shape).astype(np.float32)
     placed = np.empty((20, d), np.float32)
-    placement_loops.place_rows(0, len(placed), f, k, found, weights, y, field, placed)
+    place_loops.place_rows(0, len(placed), f, k, found, weights, y, field, placed)
     for q in range(20):
         places, pulls = y[found[q]].astype(float), weights[q].astype(float)
         of = partial(energy, field, f, k, places, pulls)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.stretch import (
     far_neighbors,

@@ -12,7 +12,7 @@ import torch
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.threads import (

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings
 

@@ -9,7 +9,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs, make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.papers.minimizers import (
     PointEnergy,

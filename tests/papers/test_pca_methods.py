@@ -11,9 +11,9 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.choices import affinity_names
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.settings import Settings, affinities, resolve
 from napari_embedding_game.papers.pca import LOW_RANK, SPREAD
 

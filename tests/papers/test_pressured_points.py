@@ -12,7 +12,7 @@ from napari_embedding_game.core.energy.objective import (
 )
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.papers.minimizers import spectral_direction
 from napari_embedding_game.papers.pressured_points import _Task, pressured_points

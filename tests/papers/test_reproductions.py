@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.dynamics import memory_order
 from napari_embedding_game.core.energy.pair_functions import NEAREST, UMAP_A, UMAP_B
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions import (

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.dynamics import play as play_module
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings

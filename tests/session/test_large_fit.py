@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows.reference_sample import reference_rows
+from napari_embedding_game.core.new_rows.sample import reference_rows
 from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows

@@ -6,7 +6,7 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics import play as play_module
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging, has_leiden

@@ -43,8 +43,8 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
-    from napari_embedding_game.core.graph.affinities import Edges
-    from napari_embedding_game.core.new_rows.fitted_map import FittedMap
+    from napari_embedding_game.core.graph.edges import Edges
+    from napari_embedding_game.core.new_rows.transform import FittedMap
     from napari_embedding_game.core.run import Run
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
@@ -348,7 +348,7 @@ class EmbeddingGame(
 
         Each row is placed alone, by its neighbours among the fitted rows and what
         repels a point there, so that the order and the size of batches change nothing.
-        A row that was fitted has its place in ``embedding_``.  See :mod:`fitted_map`.
+        A row that was fitted has its place in ``embedding_``.  See :mod:`transform`.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class EmbeddingGame(
         For what ``X`` is and what is raised see :meth:`transform`.
         """
         with interrupt_waits():
-            from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+            from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
         places = self._fitted_map().place(self._new_rows(X))
         has_rows = self.landmark_clusters_ >= 0
@@ -433,7 +433,7 @@ class EmbeddingGame(
             NaN, infinities, or text where numbers belong.
         """
         with interrupt_waits():
-            from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+            from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
         X = self._as_rows(X, ensure_min_samples=2)
         points = _as_layout(embedding, (X.shape[0], self.n_components))
@@ -642,7 +642,7 @@ class EmbeddingGame(
         """Return the cluster of each landmark, (L,), by the landmark of each row."""
         if self.n_clusters is None:
             return np.arange(n_landmarks, dtype=np.int32)
-        from napari_embedding_game.core.graph.affinities import Edges
+        from napari_embedding_game.core.graph.edges import Edges
         from napari_embedding_game.core.inspect.clusters import (
             landmark_graph,
             merge_tree,

@@ -19,17 +19,20 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.play import play, resolve_device
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.choices import (
+    ROW_AFFINITIES,
+    STARTS,
+    check_fits,
+)
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import check_given
-from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.start import (
     among_neighbors,
     start_layout,
 )
-from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
-from napari_embedding_game.core.new_rows.fitted_map import FittedMap
+from napari_embedding_game.core.new_rows.transform import FittedMap
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     Settings,

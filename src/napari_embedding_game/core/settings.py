@@ -22,11 +22,11 @@ from napari_embedding_game.core.energy.methods import (
     get_method,
 )
 from napari_embedding_game.core.errors import InputError, number, one_of, refused, whole
-from napari_embedding_game.core.graph.row_affinities import (
+from napari_embedding_game.core.graph.choices import (
     ROW_AFFINITIES,
+    STARTS,
     affinity_names,
 )
-from napari_embedding_game.core.graph.starts import STARTS
 
 ScheduleName = Literal["fast", "paper"]
 SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)

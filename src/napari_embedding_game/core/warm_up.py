@@ -9,7 +9,7 @@ from scipy import sparse
 from napari_embedding_game.core.energy.objective import MeshSum
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.density import (

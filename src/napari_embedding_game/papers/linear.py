@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.starts import filled
+from napari_embedding_game.core.graph.start import filled
 
 from .learners import (
     BestResponsePlus,

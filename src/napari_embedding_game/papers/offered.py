@@ -21,11 +21,12 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.row_affinities import (
+from napari_embedding_game.core.graph.choices import (
     ROW_AFFINITIES,
+    STARTS,
     RowAffinity,
+    Start,
 )
-from napari_embedding_game.core.graph.starts import STARTS, Start
 from napari_embedding_game.papers.pair_functions import (
     NegativeCauchy,
     SquaredCauchy,
@@ -34,7 +35,7 @@ from napari_embedding_game.papers.pair_functions import (
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.energy.methods import Approximation
-    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.core.settings import Settings
 
 

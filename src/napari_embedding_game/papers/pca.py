@@ -42,7 +42,7 @@ from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, check_varied
 from napari_embedding_game.core.settings import Settings
 

@@ -23,7 +23,7 @@ from scipy.linalg import get_blas_funcs, lapack
 from scipy.sparse.linalg import cg, splu
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.graph.affinities import Edges, directed
+from napari_embedding_game.core.graph.edges import Edges, directed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 REGULARIZATION = 1e-3

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.starts import pca
+from napari_embedding_game.core.graph.start import pca
 
 from .eigenmaps import by_parts
 
@@ -61,7 +61,7 @@ def _one_part(
     n_points, n_dims = X.shape
     n = min(n_components, n_dims)
     if n_points <= max(n_neighbors, n + 1):
-        return pca(X, n_components, n_neighbors, random_state)
+        return pca(X, n_components, random_state)
     model = LocallyLinearEmbedding(
         n_neighbors=n_neighbors,
         n_components=n,

@@ -1,7 +1,7 @@
 """A map of more rows than fit into memory: fitted on some, all others placed on it.
 
 1. One look at all rows, chunk by chunk, draws a reference that keeps rare groups
-   (:mod:`~.core.new_rows.reference_sample`).
+   (:mod:`~.core.new_rows.sample`).
 2. The reference is fitted.
 3. A second look places all rows on the map (:meth:`EmbeddingGame.transform`) and writes
    them chunk by chunk.  Rows of the reference have their own places.
@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
-from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
-from napari_embedding_game.core.new_rows.fitted_search import k_means, nearest_centre
-from napari_embedding_game.core.new_rows.reference_sample import reference_rows
+from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.new_rows.sample import reference_rows
+from napari_embedding_game.core.new_rows.search import k_means, nearest_centre
+from napari_embedding_game.core.new_rows.transform import nearest_landmark
 from napari_embedding_game.session.clusters.cluster_book import clusters_of
 
 CHUNK = 65_536

@@ -112,7 +112,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     searched = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_points)
 
     def work_out() -> MapQuality | None:
-        from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
+        from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect.cover import (
             grid_error_of,
             repulsion_bound,

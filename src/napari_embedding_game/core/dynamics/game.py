@@ -22,7 +22,7 @@ from napari_embedding_game.core.energy.objective import (
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import (
     Settings,
     check_size,

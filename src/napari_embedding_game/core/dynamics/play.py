@@ -43,7 +43,7 @@ from napari_embedding_game.core.energy.objective import nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import DivergenceError, InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.settings import NO_CHANGE, NO_HAND, Settings, maker
 from napari_embedding_game.core.snapshot import (

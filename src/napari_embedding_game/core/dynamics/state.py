@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import Objective
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.snapshot import WarmStart
 
 ANYWHERE = float(np.finfo(np.float32).max)

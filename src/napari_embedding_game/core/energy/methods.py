@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from napari_embedding_game.core.errors import one_of
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.graph.edges import Edges
 
 Aggregate = Literal["sum", "log"]
 Approximation = Literal[
@@ -51,7 +51,7 @@ Approximation = Literal[
 ]
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
 DEFAULT_AFFINITY = "mixed"
-"""Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
+"""Between uniform and fuzzy: see :mod:`edges` and ``benchmarks/quality.py``."""
 Make = Callable[[Any, Any], Any]
 """(state.Problem, settings) -> state.Layouts: begins to make the layouts of a map."""
 

@@ -49,7 +49,7 @@ from napari_embedding_game.core.energy.pair_sums import (
 )
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
 FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16

@@ -24,7 +24,7 @@ said in :mod:`objective` (the energy) and :mod:`pressure`.
 
 Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks, a row per coordinate;
 ``edges``: the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of
-``y``'s type of the symmetric :class:`affinities.Edges`.  ``f``, ``k``: pair functions.
+``y``'s type of the symmetric :class:`edges.Edges`.  ``f``, ``k``: pair functions.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

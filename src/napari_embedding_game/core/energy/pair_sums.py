@@ -21,7 +21,7 @@ from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh, finest_type
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
 Number = float | Tensor

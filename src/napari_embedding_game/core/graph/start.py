@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.graph.components import directions
+from napari_embedding_game.core.graph.choices import STARTS, check_fits, start_names
+from napari_embedding_game.core.graph.components import directions, principal_components
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.exact import shared
-from napari_embedding_game.core.graph.starts import classical_layout, start_names
+from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import run_blocks
 
 POWER_ITERATIONS = 100
@@ -40,6 +41,7 @@ _NO_WIDTH = 1e-12
 """Width, relative to the largest value, below which there is only rounding."""
 _PLACING_POWERS = 20
 """Of the axes that components are placed along."""
+_PCA_POWERS = 20
 _ROUNDS = 20
 """Steps along edges within which a point without a place finds one."""
 
@@ -65,7 +67,7 @@ def start_layout(
     n_components : int
         d.
     init : str
-        "spectral", "random" or a name of :data:`starts.STARTS`.
+        One of :func:`choices.start_names`.
     random_state : int
         The same seed gives the same layout.
     n_neighbors : int
@@ -87,14 +89,10 @@ def start_layout(
         layout = _spectral(edges, X, n_components, rng, n_jobs)
     elif init == "random":
         layout = _bells(rng, shape)
-    elif init in start_names():
-        layout = classical_layout(
-            init,
-            X,
-            n_components,
-            n_neighbors=min(n_neighbors, X.shape[0] - 1),
-            random_state=random_state,
-        ).astype(np.float64)
+    elif init in STARTS:
+        few = min(n_neighbors, X.shape[0] - 1)
+        found = classical_layout(init, X, n_components, few, random_state)
+        layout = found.astype(np.float64)
     else:
         raise InputError(
             f"The start must be one of {', '.join(start_names())}, not {init!r}."
@@ -102,6 +100,54 @@ def start_layout(
     layout = _unit_variance(layout)
     layout += _JITTER * _bells(rng, shape)
     return _unit_variance(layout).astype(np.float32)
+
+
+def classical_layout(
+    name: str,
+    X: Any,
+    n_components: int = 2,
+    n_neighbors: int = 15,
+    random_state: int = 0,
+) -> NDArray[np.float32]:
+    """Return the map of rows ``X`` (N, D) by a method of ``STARTS``, (N, d) float32.
+
+    Columns beyond what the data allow are 0.
+
+    Raises
+    ------
+    InputError
+        Too many rows, or sparse ones where the method needs dense ones.
+    """
+    check_fits(name, X)
+    layout = STARTS[name].compute(X, n_components, n_neighbors, random_state)
+    return np.ascontiguousarray(layout, dtype=np.float32)
+
+
+def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
+    """Project (N, D) rows on about the directions of largest variance, (N, d).
+
+    Columns beyond the smaller of N and D are 0.
+    """
+
+    def dense(rows: Any) -> NDArray[np.float32]:
+        return np.asarray(X[rows].toarray() / largest, np.float32)
+
+    if sparse.issparse(X):
+        X, largest = X.tocsr(), abs(X).max()
+        take = dense
+    else:
+        take = Rows(X, "euclidean").take
+    n = min(n_components, *X.shape)
+    scores = principal_components(
+        take, X.shape, n, random_state, shared(None), _PCA_POWERS
+    )
+    return filled(scores.astype(np.float64), n_components)
+
+
+def filled(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
+    """Add columns of zeros where the rows have fewer dimensions than were asked."""
+    missing = n_components - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing)))
 
 
 def _bells(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect import cluster_loops as loops
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.affinities import N_NEAREST
+from napari_embedding_game.core.graph.edges import N_NEAREST
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 

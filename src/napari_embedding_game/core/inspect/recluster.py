@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,

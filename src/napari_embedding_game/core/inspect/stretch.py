@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
-from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
+from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import run_blocks
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.new_rows.fitted_search import k_means
+from napari_embedding_game.core.new_rows.search import k_means
 
 _CLUSTERS = 20
 _ROWS_OF_CLUSTER = 15

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.starts import classical_layout
+from napari_embedding_game.core.graph.start import classical_layout
 from napari_embedding_game.papers import eigenmaps
 from napari_embedding_game.papers.learners import (
     BestResponsePlus,

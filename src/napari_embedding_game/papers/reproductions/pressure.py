@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, n_searched
 from napari_embedding_game.papers.minimizers import homotopy, spectral_direction

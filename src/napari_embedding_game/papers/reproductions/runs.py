@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 

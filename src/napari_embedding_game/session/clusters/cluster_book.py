@@ -534,7 +534,7 @@ def clusters_of(edges: Any, labels: IntArray, n_landmarks: int) -> Clustering:
 
     Parameters
     ----------
-    edges : core.affinities.Edges
+    edges : core.edges.Edges
         Of all n points.
     labels : (n,) int32
         Landmark of each point.

@@ -65,7 +65,7 @@ def clusters_of(saved: SavedMap) -> Clusters:
     They are told by the clusters that the landmarks are merged into, or by landmarks
     where a split, or Leiden's method, is not to be had from these.
     """
-    from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+    from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
     snapshot = saved.snapshot
     assert snapshot is not None

@@ -6,7 +6,7 @@
 
 The map and its cells stay as they are, and no new cell changes the place or the labels
 of another.  Only whether it is unlike the reference is judged together with the new
-cells around it, see :mod:`~napari_embedding_game.core.new_rows.unexplained`.
+cells around it, see :mod:`~napari_embedding_game.core.new_rows.likeness`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.new_rows.batch_shift import without_shift
-from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
-from napari_embedding_game.core.new_rows.label_transfer import (
-    tail_share,
-    vote,
-    vote_weights,
-)
-from napari_embedding_game.core.new_rows.unexplained import (
+from napari_embedding_game.core.new_rows.likeness import (
     FEWEST_ROWS,
     MOST_ROWS,
     Residuals,
     Unexplained,
+)
+from napari_embedding_game.core.new_rows.search import FittedSearch
+from napari_embedding_game.core.new_rows.transfer import (
+    tail_share,
+    vote,
+    vote_weights,
 )
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError
@@ -74,7 +74,7 @@ class MappedCells:
     """(n,) predicted texts by the column of the reference; "" where no neighbour has a
     label."""
     confidence: dict[str, NDArray[np.float64]]
-    """(n,) by column, 0 to 1: see :mod:`~.core.new_rows.label_transfer`."""
+    """(n,) by column, 0 to 1: see :mod:`~.core.new_rows.transfer`."""
     likeness: NDArray[np.float64]
     """(n,) share of reference cells that are as unlike the others, above 0 to 1."""
     distance: NDArray[np.float64]

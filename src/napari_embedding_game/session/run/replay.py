@@ -25,7 +25,7 @@ from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
-    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.graph.edges import Edges
 
 
 def replay(X: Any, record: RunRecord) -> Snapshot:

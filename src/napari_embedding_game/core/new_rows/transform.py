@@ -1,6 +1,6 @@
 """New rows on a finished map: the out-of-sample extension of every method.
 
-Each new row gets the edges that it would have to the fitted rows (:mod:`new_edges`),
+Each new row gets the edges that it would have to the fitted rows (:mod:`edges`),
 and lowers the energy of one point against the fitted points and a repulsion that no
 longer changes (:meth:`objective.Objective.field`).  Of many points that is read from a
 grid where one shows the kernel, and else taken over some, drawn at random.  Under PCA a
@@ -29,9 +29,9 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.new_rows import placement_loops
-from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
-from napari_embedding_game.core.new_rows.new_edges import NewEdges
+from napari_embedding_game.core.new_rows import place_loops
+from napari_embedding_game.core.new_rows.edges import NewEdges
+from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import run_blocks
 
@@ -57,7 +57,7 @@ class FittedMap:
     settings : Settings
         Of their graph and start.
     scale : float
-        Of the fitted edges, see :class:`affinities.Edges`.
+        Of the fitted edges, see :class:`edges.Edges`.
     method : str
         A key of ``methods.METHODS``.
     approximation : str
@@ -131,7 +131,7 @@ class FittedMap:
         placed = np.empty((len(found), points.shape[1]), np.float32)
         functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
         run_blocks(
-            placement_loops.place_rows, len(found), _WORK * len(found),
+            place_loops.place_rows, len(found), _WORK * len(found),
             self.settings.n_jobs, *functions, found, weights, points, field, placed,
         )  # fmt: skip
         is_known = distances[:, 0] == 0
@@ -167,7 +167,7 @@ def frozen_field(
     landmarks: NDArray[np.float32],
     random_state: int = 0,
 ) -> tuple[Any, ...]:
-    """Return what pushes a new row, as :func:`placement_loops.place_rows` takes it."""
+    """Return what pushes a new row, as :func:`place_loops.place_rows` takes it."""
     kernel = KERNELS[method.kernel]
     y, z = (
         torch.from_numpy(np.ascontiguousarray(in_the_plane(each), np.float32))

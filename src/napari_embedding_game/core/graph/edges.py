@@ -9,7 +9,7 @@ that are each other's neighbours pull twice, as in the paper and unlike in UMAP'
 union.  ``python benchmarks/quality.py`` compares the three.
 ``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
 as its perplexity asks.  Further ones, which need the rows themselves, register in
-:mod:`row_affinities`.
+:mod:`choices`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinity_kernels import (
+from napari_embedding_game.core.graph.bandwidths import (
     conditional_probabilities,
     fuzzy_memberships,
 )
-from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.row_affinities import (
+from napari_embedding_game.core.graph.choices import (
     AFFINITIES,
     ROW_AFFINITIES,
     affinity_names,
 )
+from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 N_NEAREST = 15
 """Neighbours by which it is told whether a point lies far from points like it."""
@@ -122,7 +122,7 @@ def edges(
     ----------
     graph : NeighborGraph
     affinity : str
-        One of ``row_affinities.affinity_names()``.
+        One of ``choices.affinity_names()``.
     X : (N, D) array or sparse matrix, optional
         The rows themselves, which only ``ROW_AFFINITIES`` ask for.
     perplexity : float, optional

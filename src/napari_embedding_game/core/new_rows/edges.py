@@ -1,6 +1,6 @@
 """The edges that new rows would have to the fitted rows, had they been among them.
 
-In a fit two rows are joined by what either gives to the other, see :mod:`affinities`.
+In a fit two rows are joined by what either gives to the other, see :mod:`edges`.
 A new row gives weights to its nearest fitted rows as a fitted row does to its
 neighbours.  A fitted row gives it what it gives to a neighbour at the same distance
 (interpolated between its neighbours), and nothing where the new row is farther than
@@ -26,9 +26,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.affinities import given_weights, mixed
+from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
+from napari_embedding_game.core.graph.edges import given_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 
 CLOSE = 0.1
 _ROUNDING = 1e-4
@@ -47,9 +47,9 @@ class NewEdges:
     graph : NeighborGraph
         Of the fitted rows.
     affinity : str
-        One of ``row_affinities.affinity_names()`` that new rows can have.
+        One of ``choices.affinity_names()`` that new rows can have.
     scale : float
-        Of the fitted edges, see :class:`affinities.Edges`.
+        Of the fitted edges, see :class:`edges.Edges`.
     perplexity : float
         Of entropic edges.
     """

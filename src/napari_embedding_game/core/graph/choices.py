@@ -1,0 +1,83 @@
+"""Affinities and starts by their names.
+
+Whoever adds one writes an entry into :data:`ROW_AFFINITIES` or :data:`STARTS`, as
+``papers`` does.  The tables are light: a window reads them before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+
+AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
+"""Those that need the neighbours alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowAffinity:
+    """An affinity that needs more of the rows than their neighbours."""
+
+    title: str
+    """What a window calls it."""
+    edges: Callable[[Any, Any], Any]
+    """(NeighborGraph, (N, D) rows) -> edges.Edges."""
+    new_weights: Callable[[Any, Any, Any], Any] | None = None
+    """((Q, D) new rows, fitted rows, (Q, K) neighbours) -> (Q, K) weights.  None: of
+    its methods alone, for which no new edges are needed."""
+
+
+ROW_AFFINITIES: dict[str, RowAffinity] = {}
+
+
+def affinity_names() -> tuple[str, ...]:
+    """Return the names of all affinities."""
+    return (*AFFINITIES, *ROW_AFFINITIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A start that is worked out of the rows."""
+
+    title: str
+    """What a window calls it."""
+    compute: Callable[[Any, int, int, int], NDArray[np.float64]]
+    """(rows, dimensions, neighbours, seed) -> (N, d)."""
+    most_rows: int | None = None
+    """More than these would take hours or fill the memory."""
+    takes_sparse: bool = True
+
+
+def _pca(X: Any, n_components: int, _: int, seed: int) -> NDArray[np.float64]:
+    from napari_embedding_game.core.graph.start import pca  # loads numba
+
+    return pca(X, n_components, seed)
+
+
+STARTS: dict[str, Start] = {"pca": Start("Principal components", _pca)}
+
+
+def start_names() -> tuple[str, ...]:
+    """Return the names of all starts, those that need no rows first."""
+    return ("spectral", "random", *STARTS)
+
+
+def check_fits(name: str, X: Any) -> None:
+    """Raise InputError for rows that the method of :data:`STARTS` does not take."""
+    method = STARTS[name]
+    if method.most_rows is not None and X.shape[0] > method.most_rows:
+        raise InputError(
+            f"The method {method.title!r} is for at most {method.most_rows:,} rows, "
+            f"and these are {X.shape[0]:,}: choose another method, or fewer rows."
+        )
+    if sparse.issparse(X) and not method.takes_sparse:
+        raise InputError(
+            f"The method {method.title!r} cannot read a sparse table: choose another "
+            "method, or reduce the table to principal components first."
+        )
