@@ -20,11 +20,17 @@ from napari_embedding_game.data.export.writers import (
     write_h5ad,
 )
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.label_column import link
+from napari_embedding_game.data.images.label_column import linked, match_rows
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.readers import read
 
 NAMES = {0: "T cells", 2: "B, naïve"}
+
+
+def with_objects(dataset, labels):
+    return linked(dataset, match_rows(dataset.source_obs, labels))
+
+
 COLORS = {0: "#ff0000", 2: "#00ff00"}
 
 
@@ -36,7 +42,7 @@ def dataset(labels):
         "size": [1.0, 3, np.nan, 5],
         "tone": [1.0, 2, 2, 3],
     }
-    return link(from_features(table, "cells", missing="drop"), labels)
+    return with_objects(from_features(table, "cells", missing="drop"), labels)
 
 
 @pytest.fixture
@@ -147,7 +153,7 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
 
 def test_a_row_that_is_no_object_has_no_label_in_a_file(labels, result, tmp_path):
     table = {"label": [2, 99, 11], "size": [1.0, 3, 5], "tone": [1.0, 2, 3]}
-    dataset = link(from_features(table, "cells"), labels)
+    dataset = with_objects(from_features(table, "cells"), labels)
     write(dataset, result, tmp_path / "a.csv")
     found = pd.read_csv(tmp_path / "a.csv", index_col="row")
     np.testing.assert_array_equal(found["label"], [2, np.nan, 11])

@@ -10,7 +10,7 @@ from napari_embedding_game.data.images.crops import Thumbnails
 from napari_embedding_game.data.images.label_column import (
     is_napari_table,
     label_ids,
-    link,
+    linked,
     match_rows,
     possible_id_columns,
     share_shown,
@@ -69,21 +69,24 @@ def test_rows_that_match_are_linked_and_the_others_told(labels):
     assert not match.left_out.any()
     assert match.sentences == (
         "3 of 5 rows match a label of the labels by column 'label'.",
-        "Label 99 is not in the labels: on the map, but in no image.",
+        "Of labels that the labels has not: 1 row (99), on the map, but in no image.",
         "1 row without a label, on the map only.",
-        "1 label of the labels has no row (11): it is on no map.",
+        "Of the labels, 1 label without a row (11), on no map.",
     )
 
 
 def test_two_rows_of_one_label_are_linked_with_none(labels):
     match = match_rows(table(label=[7, 2, 2, 3]), labels)
     assert match.objects.label_ids.tolist() == [7, 0, 0, 3]
-    assert "2 rows share their label with another row (label 2)" in match.sentences[1]
+    assert (
+        "2 rows with the label of another one (2), so they are linked with no object"
+        in match.sentences[1]
+    )
 
 
 def test_a_table_of_several_images_is_refused(labels):
     frame = table(ObjectNumber=ORDER * 2, ImageNumber=[1] * 4 + [2] * 4)
-    with pytest.raises(DataError, match=r"keep the rows of one image .*'ImageNumber'"):
+    with pytest.raises(DataError, match=r"keep one row for each object, of one image"):
         match_rows(frame, labels)
 
 
@@ -157,7 +160,9 @@ def test_in_a_stack_a_label_is_one_object(labels):
 
 
 def test_rows_that_are_no_object_are_in_no_picture(labels):
-    objects = link(from_features(table(label=[7, 99, 11]), "t"), labels).objects
+    frame = table(label=[7, 99, 11])
+    dataset = linked(from_features(frame, "t"), match_rows(frame, labels))
+    objects = dataset.objects
     assert not Thumbnails([], labels, objects)[1].any()
     assert Thumbnails([], labels, objects)[0].any()
     assert share_shown(labels, objects) == 1

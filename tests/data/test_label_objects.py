@@ -4,7 +4,7 @@ from skimage.measure import regionprops
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.label_column import link
+from napari_embedding_game.data.images.label_column import linked, match_rows
 from napari_embedding_game.data.label_objects import Objects, find_objects
 
 
@@ -62,37 +62,13 @@ def test_boxes_fit_labels():
         Objects(np.array([1, 2]), np.zeros((3, 4), int))
 
 
-def table(**columns):
-    rng = np.random.default_rng(0)
-    n = len(next(iter(columns.values()))) if columns else 4
-    return from_features({**columns, "size": rng.random(n), "tone": rng.random(n)}, "t")
-
-
-@pytest.mark.parametrize("name", ["label", "index"])
-def test_rows_find_their_objects_by_name(labels, name):
-    linked = link(table(**{name: [11, 2, 7]}), labels)
-    assert linked.objects.label_ids.tolist() == [11, 2, 7]
-    assert linked.objects.boxes[1].tolist() == [25, 5, 26, 6]
-
-
 def test_left_out_rows_have_no_object_in_the_map(labels):
     frame = {
         "label": [2, 3, 7, 11],
         "size": [1.0, np.nan, 3, 5],
         "tone": [1.0, 2, 2, 3],
     }
-    linked = link(from_features(frame, "t", missing="drop"), labels)
-    assert linked.objects.label_ids.tolist() == [2, 7, 11]
-    assert linked.source_objects.label_ids.tolist() == [2, 3, 7, 11]
-
-
-def test_objects_that_cannot_be_told(labels):
-    with pytest.raises(DataError, match=r"2 rows whose label .* the first 4"):
-        link(table(label=[4, 99]), labels)
-    for names in ("abcde", "abcd"):  # as many rows as objects say nothing of the order
-        with pytest.raises(
-            DataError, match=rf"{len(names)} rows and no column of labels, .* 4 objects"
-        ):
-            link(table(name=list(names)), labels)
-    with pytest.raises(DataError, match='no column "nucleus" of whole numbers'):
-        link(table(label=[2, 3]), labels, column="nucleus")
+    dataset = from_features(frame, "t", missing="drop")
+    dataset = linked(dataset, match_rows(dataset.source_obs, labels))
+    assert dataset.objects.label_ids.tolist() == [2, 7, 11]
+    assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]

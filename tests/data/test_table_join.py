@@ -7,7 +7,6 @@ import pytest
 from napari_embedding_game.data.images.table_join import (
     JoinRequest,
     LabelImage,
-    Picture,
     join,
     pictures_in,
 )
@@ -43,30 +42,20 @@ def test_the_image_whose_labels_are_those_of_the_table_is_taken(nuclei):
     assert found.columns == ["ObjectNumber"]
 
 
-def test_of_several_pictures_the_one_with_the_labels_is_joined(nuclei):
-    frame = table(
-        ImageNumber=[1] * 3 + [2] * 4 + [3] * 3,
-        ObjectNumber=[1, 2, 3, *ORDER, 1, 2, 3],
-    )
-    found = join(frame, guess(nuclei), "Nuclei.csv")
-    assert found.picture == Picture("ImageNumber", "2")
-    assert found.match.objects.label_ids.tolist() == [0] * 3 + ORDER + [0] * 3
-    assert found.match.sentences == (
-        "Joined: the rows of ImageNumber 2.",
-        "4 of 4 rows match a label of 'nuclei' by column 'ObjectNumber'.",
-        "6 rows of other pictures are on the map, but in no image.",
-    )
-    assert [one.told for one in found.pictures] == [f"ImageNumber {i}" for i in "123"]
-
-
 def test_pictures_with_the_same_labels_are_left_to_the_person(nuclei):
     frame = table(ImageNumber=[1] * 4 + [2] * 4, ObjectNumber=ORDER * 2)
     refused = join(frame, guess(nuclei), "Nuclei.csv")
     assert refused.match is None
     assert "rows of 2 pictures (column 'ImageNumber')" in refused.refusal
+    assert [one.told for one in refused.pictures] == ["ImageNumber 1", "ImageNumber 2"]
     chosen = JoinRequest((nuclei,), picture=refused.pictures[1])
     match = join(frame, chosen, "Nuclei.csv").match
     assert match.objects.label_ids.tolist() == [0] * 4 + ORDER
+    assert match.sentences == (
+        "Joined: the rows of ImageNumber 2.",
+        "4 of 4 rows match a label of 'nuclei' by column 'ObjectNumber'.",
+        "4 rows of other pictures are on the map, but in no image.",
+    )
 
 
 def test_pictures_are_no_matter_where_all_labels_differ(nuclei):
@@ -83,19 +72,16 @@ def test_nothing_is_linked_unasked_that_hardly_fits(nuclei):
     assert "only 1 of 5 rows of other.csv" in refused.refusal
     asked = join(frame, JoinRequest((nuclei,)), "other.csv")
     assert asked.match.n_linked == 1
-    assert "3 labels of 'nuclei' have no row (2, 3, 11)" in asked.match.sentences[-1]
+    assert (
+        "Of 'nuclei', 3 labels without a row (2, 3, 11), on no map."
+        in asked.match.sentences[-1]
+    )
 
 
 def test_a_table_without_any_id_says_nothing_unasked(nuclei):
     assert join(table(note=[*"abcd"]), guess(nuclei)).refusal == ""
     asked = join(table(note=[*"abcd"]), JoinRequest((nuclei,)))
     assert "no column of labels" in asked.refusal
-
-
-def test_ids_that_are_names_are_told(nuclei):
-    frame = table(**{"Object ID": ["8f3e", "77aa", "01bc", "d2d4"]})
-    refusal = join(frame, JoinRequest((nuclei,))).refusal
-    assert "'Object ID' holds names, not the numbers of a label image" in refusal
 
 
 def test_one_picture_is_no_choice():

@@ -250,7 +250,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     np.testing.assert_array_equal(dataset.objects.label_ids, expected)
     notes = dock.data.notes.text()
     assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
-    assert "Label 999 is not in 'cells'" in notes
+    assert "Of labels that 'cells' has not: 1 row (999)" in notes
     session = dock.controller.session
     session.settings.max_iter = 30
     QTest.mouseClick(dock.run.run.native, Qt.MouseButton.LeftButton)

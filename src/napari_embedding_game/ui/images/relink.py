@@ -11,7 +11,6 @@ from napari.layers import Image
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.images.changed_objects import changes_of
 from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
 from napari_embedding_game.data.images.label_column import share_shown
 from napari_embedding_game.data.read_options import ReadOptions
@@ -237,14 +236,19 @@ class Relinker(QObject):
             return
         is_measured = "measured" in dataset.provenance
 
-        def tell(changes: Any) -> None:
-            if self._linked.current is not None and changes.told():
+        n = int(objects.present.sum())
+
+        def tell(share: float) -> None:
+            if self._linked.current is not None and share < 1:
                 where = f"The labels '{layers.labels.name}' are others than those that "
-                told = f"were measured: {changes.told()}. The map shows the former."
+                told = (
+                    f"were measured: {round((1 - share) * n):,} of {n:,} objects have "
+                )
+                told += "another shape or place, or are gone. The map shows the former."
                 self.differs.emit(where + told, is_measured)
 
-        def job() -> Any:
-            return changes_of(labels, objects, are_all=is_measured)
+        def job() -> float:
+            return share_shown(labels, objects, n_checked=n)
 
         self._begin(Worker(job), tell)
 
