@@ -211,12 +211,11 @@ def test_which_optimisers_a_method_takes():
     ("settings", "sentence"),
     [
         ({"optimizer": "adam"}, "optimizer must be"),
-        ({"approximation": "landmarks"}, "choose the approximation exact or mesh"),
+        ({"approximation": "landmarks"}, "choose the approximation exact"),
         (
             {"optimizer": "pressured_points", "approximation": "mesh"},
             "does not take mesh: choose the approximation exact, or the optimizer game",
         ),
-        ({"method": "umap_exact", "approximation": "mesh"}, "does not take mesh"),
         ({"method": "tsne", "optimizer": "homotopy"}, "many minima"),
         ({"method": "umap"}, "not defined for all pairs.* Choose game"),
         ({"repulsion": -1.0}, "above 0"),
@@ -254,109 +253,8 @@ def test_too_many_points_are_told_with_the_way_out(ee, monkeypatch):
     for name in ("lbfgs", "pressured_points"):
         few = replace(OPTIMIZERS[name], most_points=N - 1)
         monkeypatch.setitem(OPTIMIZERS, name, few)
-    words = r"200 of them: choose the approximation mesh, .* or the optimizer game"
-    with pytest.raises(InputError, match=words):
-        next(begin(ee, "lbfgs"))
-    assert next(begin(ee, "lbfgs", approximation="mesh")).iteration == 0
-    with pytest.raises(InputError, match=r"200 of them: choose the optimizer game"):
-        next(begin(ee, "pressured_points"))
-
-
-ON_GRID = [
-    (method, optimizer)
-    for method in ("game", "ee", "ssne", "tsne")
-    for optimizer in optimizers(method)[1:]
-    if approximations(method, optimizer) == ("exact", "mesh")
-]
-
-
-@pytest.fixture(scope="module")
-def blobs():
-    """Edges of 400 points without gaps, and a start, by method."""
-    rows = make_blobs(400, 6, centers=5, cluster_std=5, random_state=1)[0]
-    rows = rows.astype(np.float32)
-    found = {}
-    for method in {method for method, _ in ON_GRID}:
-        start = Settings(perplexity=8, init="pca", n_jobs=1)
-        start = resolve(start, method)
-        found[method] = (
-            start,
-            *pipeline.place(pipeline.neighbors(rows, start), rows, start),
-        )
-    return found
-
-
-@pytest.mark.parametrize(("method", "optimizer"), ON_GRID)
-def test_on_a_grid_it_comes_as_low_as_over_all_pairs(blobs, method, optimizer):
-    of = blobs[method]
-    own = objective(of[1], method)
-    # Without a minimum, t-SNE drives few points apart for ever.
-    most = 15 if method == "tsne" else 2_000
-    true, told = {}, {}
-    for approximation in ("exact", "mesh"):
-        settings = {"approximation": approximation, "max_iter": most}
-        *_, last = begin(of, optimizer, method, {"diagnose": False}, **settings)
-        y = torch.tensor(last.embedding)
-        true[approximation] = own.evaluate(y, y[:1])[0]
-        told[approximation] = last.energy
-    # Of what there was to win; another way down ends in another minimum.
-    y = torch.tensor(of[2])
-    won = own.evaluate(y, y[:1])[0] - true["exact"]
-    assert true["mesh"] < true["exact"] + 0.02 * won
-    assert told["mesh"] == pytest.approx(true["mesh"], abs=1e-3 * won)
-
-
-@pytest.mark.parametrize("optimizer", ["spectral_direction", "lbfgs"])
-def test_parts_that_nothing_joins_end_at_the_edge_of_a_grid_and_are_told(
-    optimizer, monkeypatch
-):
-    monkeypatch.setitem(WIDEST, 2, (80.0, 80.0))  # to be quick
-    rows = make_blobs(N, 6, centers=4, random_state=0)[0].astype(np.float32)
-    start = resolve(Settings(perplexity=8, init="pca", n_jobs=1), "tsne")
-    of = start, *pipeline.place(pipeline.neighbors(rows, start), rows, start)
-    warned = []
-    for snapshot in begin(of, optimizer, "tsne", approximation="mesh", max_iter=60):
-        assert np.ptp(snapshot.embedding, axis=0).max() < 81
-        warned.append("as far apart as a grid can show" in snapshot.warning)
-    assert not warned[0]
-    assert warned[-1]
-    wide = of[2] * np.float32(1e4)
-    with pytest.raises(InputError, match="too wide for a grid"):
-        list(begin((*of[:2], wide), optimizer, "tsne", approximation="mesh"))
-
-
-@pytest.mark.parametrize("optimizer", ["spectral_direction", "lbfgs"])
-def test_on_a_grid_the_energy_rises_only_where_the_grid_changes(blobs, optimizer):
-    of = blobs["ssne"]
-    # From a map so narrow that its grid is finer at first.
-    of = (*of[:2], of[2] * np.float32(0.01 / np.abs(of[2]).max()))
-    game = begin(
-        of,
-        optimizer,
-        "ssne",
-        {"frame_iterations": 1},
-        approximation="mesh",
-        max_iter=60,
-    )
-    energies = np.array([snapshot.energy for snapshot in game])
-    rises = np.diff(energies) > 0
-    assert rises.sum() <= 8
-    assert np.diff(energies).max() < 1e-3 * (energies[0] - energies[-1])
-
-
-@pytest.mark.parametrize("optimizer", ["spectral_direction", "lbfgs"])
-def test_on_a_grid_the_bits_are_the_same_for_any_number_of_threads(
-    blobs, optimizer, monkeypatch
-):
-    monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
-    start, edges, layout = blobs["ee"]
-    maps = []
-    for n_jobs in (1, 2):
-        of = replace(start, n_jobs=n_jobs), edges, layout
-        settings = {"approximation": "mesh", "max_iter": 15}
-        *_, last = begin(of, optimizer, **settings)
-        maps.append(last.embedding)
-    np.testing.assert_array_equal(maps[0], maps[1])
+        with pytest.raises(InputError, match="200 of them: choose the optimizer game"):
+            next(begin(ee, name))
 
 
 def test_a_homotopy_does_not_stay_on_a_line():

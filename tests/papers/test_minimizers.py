@@ -133,25 +133,11 @@ def test_the_direction_solves_the_attractions_hessian(n_neighbors):
     assert not direct.of_heights(gradient, np.zeros(60, bool), 0.7).any()
 
 
-def test_directions_by_steps_come_to_that_of_a_factor_and_lead_downhill():
-    found = edges(knn_graph(rows(), 40, n_jobs=1), "entropic")
-    direct, iterated = SpectralDirection(found), SpectralDirection(found, iterate=True)
-    wanted = direct(start())
-    for _ in range(30):  # each goes on from the last
-        close = iterated(start())
-    apart = np.linalg.norm(close - wanted)
-    assert apart < 0.15 * np.linalg.norm(wanted)
-    for gradient in (-start(), start(1), 1e-6 * start(2), np.zeros((60, 2))):
-        direction = iterated(gradient)
-        assert np.vdot(gradient, direction) < 0 or not gradient.any()
-
-
 def test_points_without_edges_are_no_trouble():
     lonely = Edges(
         np.zeros(61, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.float64)
     )
-    for iterate in (False, True):
-        assert np.isfinite(SpectralDirection(lonely, iterate=iterate)(start())).all()
+    assert np.isfinite(SpectralDirection(lonely)(start())).all()
 
 
 def test_homotopy_is_not_above_the_median_of_random_starts():

@@ -146,9 +146,8 @@ class EmbeddingGame(
         approximation : str, optional
             How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
             "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is
-            the method's own, and "exact" under a minimiser, most of which take "mesh"
-            too.  The game's own are landmarks, and from 50,000 rows on a mesh, in the
-            plane.
+            the method's own, and "exact" under a minimiser.  The game's own are
+            landmarks, and from 50,000 rows on a mesh, in the plane.
         optimizer : str, default="game"
             Who moves the points: "game", their own steps, or another of
             :data:`methods.OPTIMIZERS`, such as "lbfgs".  ``max_iter`` is then the most

@@ -142,8 +142,7 @@ class Settings:
         "How the points find their places. The game's own steps are quick and suit all "
         "data; the others go downhill over all pairs of points. Pressured points lets "
         "those under pressure out of the plane for a while, homotopy lets repulsion "
-        "grow from next to nothing. For more than 10,000 rows choose Repelled by: All "
-        "pairs, by a grid, as well.",
+        "grow from next to nothing.",
         choices=lambda: {name: each.title for name, each in OPTIMIZERS.items()},
         steerable=True,
     )
@@ -337,7 +336,7 @@ def choose(
     """Return a method and how its repulsion is found; None is the method's own.
 
     An optimiser other than the game's own steps needs all pairs: under it, None is
-    "exact", and most take a "mesh" too.
+    "exact".
 
     Raises
     ------

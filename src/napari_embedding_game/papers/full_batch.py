@@ -9,8 +9,7 @@ pressured_points    the spectral direction to its end, then a way out for points
 ==================  ==========================================================
 
 All of it is computed by the processor.  A step through all pairs costs N^2, so there
-is a limit to N; on a grid there is none, and the spectral direction is not factored
-there, so that every step can be the last.  Nobody knows how many steps there will be.
+is a limit to N.  Nobody knows how many steps there will be.
 
 ``pressured_points`` goes back to the end of the spectral direction where it has
 found nothing lower, so that it never ends above it.
@@ -30,7 +29,6 @@ from napari_embedding_game.core.dynamics.state import (
     Problem,
     State,
 )
-from napari_embedding_game.core.energy.mesh import is_far_from_edge
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.settings import (
@@ -81,52 +79,44 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
     if settings.optimizer == "homotopy" and settings.max_iter is None:
         most = MAX_ITER * N_STEPS  # each of its minimisations has that limit
     y = start_of(objective, problem.layout)
-    steps = _WAYS[settings.optimizer](objective, y, most, found_by == "mesh", problem)
+    steps = _WAYS[settings.optimizer](objective, y, most, problem)
     return Layouts(
-        _states(steps, most, found_by == "mesh"),
+        _states(steps, most),
         objective,
         way_back="raise the repulsion, or choose another optimizer",
     )
 
 
-def _states(steps: Iterator[Step], most: int, is_on_grid: bool) -> Iterator[State]:
+def _states(steps: Iterator[Step], most: int) -> Iterator[State]:
     for iteration, step in enumerate(islice(steps, most + 1)):
         energy = None if math.isnan(step.energy) else step.energy
-        is_wide = is_on_grid and iteration and not is_far_from_edge(step.y)
-        points, told = torch.from_numpy(step.y), _EDGE if is_wide else ""
-        yield State(iteration, 0, points, energy=energy, warning=told)
+        yield State(iteration, 0, torch.from_numpy(step.y), energy=energy)
 
 
-_EDGE = (
-    "Parts of the map are as far apart as a grid can show, perhaps because no edges "
-    "join them: raise the number of neighbours, or choose the optimizer game in a new "
-    "run."
-)
-
-Way = Callable[[Objective, Points, int, bool, Problem], Iterator[Step]]
-"""(objective, start, most steps, on a grid, problem) -> the steps down."""
+Way = Callable[[Objective, Points, int, Problem], Iterator[Step]]
+"""(objective, start, most steps, problem) -> the steps down."""
 
 
 def _spectral_direction(
-    objective: Objective, y: Points, most: int, is_on_grid: bool, problem: Problem
+    objective: Objective, y: Points, most: int, problem: Problem
 ) -> Iterator[Step]:
-    direct = SpectralDirection(objective.forces.edges, iterate=is_on_grid)
+    direct = SpectralDirection(objective.forces.edges)
     return spectral_direction(objective, y, max_iter=most, direct=direct)
 
 
 def _lbfgs(
-    objective: Objective, y: Points, most: int, is_on_grid: bool, problem: Problem
+    objective: Objective, y: Points, most: int, problem: Problem
 ) -> Iterator[Step]:
     return lbfgs(objective, y, max_iter=most)
 
 
 def _homotopy(
-    objective: Objective, y: Points, most: int, is_on_grid: bool, problem: Problem
+    objective: Objective, y: Points, most: int, problem: Problem
 ) -> Iterator[Step]:
     # Another one, whose lambda grows: the energy that is told is the whole's.
     whole = objective.repulsion
     growing = copy(objective)
-    direct = SpectralDirection(objective.forces.edges, iterate=is_on_grid)
+    direct = SpectralDirection(objective.forces.edges)
     # A map to go on from is not pressed together again.
     is_warm = problem.warm_start is not None
     steps = homotopy(
@@ -144,7 +134,7 @@ def _homotopy(
 
 
 def _pressured_points(
-    objective: Objective, y: Points, most: int, is_on_grid: bool, problem: Problem
+    objective: Objective, y: Points, most: int, problem: Problem
 ) -> Iterator[Step]:
     direct = SpectralDirection(objective.forces.edges)
     stuck = Step(0, y, math.inf)

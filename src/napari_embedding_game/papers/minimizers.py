@@ -14,10 +14,6 @@ lbfgs               limited-memory BFGS with a strong Wolfe line search
 homotopy            spectral directions from a repulsion so weak that there is one
                     minimum to the whole (Carreira-Perpinan, ICML 2010)
 ==================  ==========================================================
-
-Where a grid adds up all pairs it stands still during each line search, see
-:meth:`mesh.Mesh.hold`.  Between two of them a narrow map that has widened gets a
-coarser one: the energy is then taken anew.
 """
 
 from __future__ import annotations
@@ -91,41 +87,15 @@ class PointEnergy:
         if isinstance(objective, Landmarks):
             raise InputError(
                 "A minimiser moves the points alone, and landmarks play against them: "
-                "choose the approximation exact or mesh, or play the game."
+                "choose the approximation exact, or play the game."
             )
         self._objective = objective
-        self._highest = 1.0
-
-    def hold(self, y: Points) -> bool:
-        """Be one smooth function near ``y``; return whether it is another one now.
-
-        Raises
-        ------
-        InputError
-            The points are too far apart for a grid.
-        """
-        points = torch.from_numpy(y)
-        is_another = self._objective.hold(points)
-        if not self._objective.holds(points):
-            raise InputError(
-                "The map is too wide for a grid: choose the approximation exact, or "
-                "the optimizer game."
-            )
-        return is_another
 
     def __call__(self, y: Points) -> tuple[float, Points]:
-        """Return the energy of (N, d) points and its gradient.
-
-        Where points are too far apart for a grid it is ten times what it ever was, so
-        that a line search turns back.
-        """
+        """Return the energy of (N, d) points and its gradient."""
         points = torch.from_numpy(y)
-        if not self._objective.holds(points):
-            return 10 * self._highest, np.zeros_like(y)
         # Of the landmarks, which have no say here, one is the fewest.
         energy, gradient, _ = self._objective.evaluate(points, points[:1])
-        if math.isfinite(energy):
-            self._highest = max(self._highest, abs(energy))
         return energy, gradient.numpy()
 
 
@@ -176,13 +146,10 @@ def _descend(
     longest: float,
     max_iter: int,
 ) -> Iterator[Step]:
-    energy_of.hold(y)
     energy, gradient = energy_of(y)
     yield Step(0, y.copy(), energy)
     length = 1.0
     for iteration in range(1, max_iter + 1):
-        if energy_of.hold(y):
-            energy, gradient = energy_of(y)
         direction = direct(gradient).astype(y.dtype)
         step = line_search(energy_of, y, energy, gradient, direction, length, longest)
         if step is None:
@@ -256,7 +223,6 @@ def lbfgs(
 def _lbfgs(
     energy_of: PointEnergy, start: Points, least: float, max_iter: int
 ) -> Iterator[Step]:
-    energy_of.hold(start)
     y = torch.nn.Parameter(torch.from_numpy(start))
     optimizer = torch.optim.LBFGS(
         [y],
@@ -271,8 +237,6 @@ def _lbfgs(
     energy = closure()
     yield Step(0, y.detach().numpy().copy(), energy)
     for iteration in range(1, max_iter + 1):
-        if energy_of.hold(y.detach().numpy()):
-            energy = closure.anew()
         optimizer.step(closure)  # type: ignore[no-untyped-call]
         fall = energy - (energy := closure())
         if fall > 0:
@@ -289,11 +253,6 @@ class _Closure:
         self._y = y
         self._place = np.empty(0)
         self._found: tuple[float, Points]
-
-    def anew(self) -> float:
-        """Forget what is known of the present place."""
-        self._place = np.empty(0)
-        return self()
 
     def __call__(self) -> float:
         y = self._y.detach().numpy()

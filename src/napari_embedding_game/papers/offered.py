@@ -58,8 +58,6 @@ class Minimizer(Optimizer):
 
     Attributes
     ----------
-    on_grid : bool
-        Whether a grid may add up the pairs.
     needs_pull : bool
         It follows the spectral direction, which edges that push do not have.
     needs_quadratic : bool
@@ -73,16 +71,14 @@ class Minimizer(Optimizer):
         (``benchmarks/descents.py``, b9dd4b2).
     """
 
-    on_grid: bool = True
     needs_pull: bool = True
     needs_quadratic: bool = False
     fewest_components: int = 1
     most_points: int = 10_000
 
     def approximations(self, method: Method) -> tuple[Approximation, ...]:
-        """Return all pairs, and by a grid where the method has one."""
-        by_grid = self.on_grid and "mesh" in method.approximations
-        return ("exact", "mesh") if by_grid else ("exact",)
+        """Return all pairs."""
+        return ("exact",)
 
     def objection(self, method: Method, affinity: str = "") -> str:
         """Return why it cannot lower the energy of a method on such edges, or ""."""
@@ -98,12 +94,10 @@ class Minimizer(Optimizer):
 
     def check_size(self, settings: Settings, n_points: int, n_components: int) -> None:
         """Raise InputError for more points than ``most_points``, or too flat a map."""
-        if n_points > self.most_points and settings.approximation != "mesh":
-            by_grid = "mesh" in self.approximations(METHODS[settings.method])
-            grid = "the approximation mesh, which adds them up on a grid, or " * by_grid
+        if n_points > self.most_points:
             raise InputError(
                 f"The optimizer {settings.optimizer} goes through all pairs of points, "
-                f"which takes too long for {n_points:,} of them: choose {grid}the "
+                f"which takes too long for {n_points:,} of them: choose the "
                 "optimizer game, the game's own steps, or embed at most "
                 f"{self.most_points:,} rows."
             )
@@ -125,10 +119,7 @@ OPTIMIZERS["lbfgs"] = Minimizer(
 OPTIMIZERS["homotopy"] = Minimizer(
     title="Homotopy", layouts=_downhill, needs_quadratic=True, fewest_components=2
 )
-# Its heights make the map one dimension higher: too wide for a grid in space.
-OPTIMIZERS["pressured_points"] = Minimizer(
-    title="Pressured points", layouts=_downhill, on_grid=False
-)
+OPTIMIZERS["pressured_points"] = Minimizer(title="Pressured points", layouts=_downhill)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,6 @@ hold W = 2 w+, so here it is 2 L.  It never changes: it is factored once, and a
 direction costs two triangular solves (Vladymyrov & Carreira-Perpinan, ICML
 2012).  For other attractions it is their Hessian where all points meet, from
 which they only flatten.
-
-A factor for many points takes long and much memory.  For them a direction is found by
-conjugate gradients that begin with the last one: nothing is factored.
 """
 
 from __future__ import annotations
@@ -43,7 +40,6 @@ smaller this is, the further they are thrown.
 """
 _CG_STEPS = 15
 _CG_TOLERANCE = 0.1
-_DIRECTION_STEPS = 30
 
 
 class SpectralDirection:
@@ -57,9 +53,6 @@ class SpectralDirection:
         Find the whole inverse, in the type of the weights, instead of a factor.
         For 5,000 points that takes 5 s instead of 1.5 s, and then 9 ms a direction
         instead of 34 ms: for many runs over the same edges.
-    iterate : bool, default: False
-        Find each direction by conjugate gradients, from the last one on, instead of
-        a factor: for many points.
 
     Attributes
     ----------
@@ -72,9 +65,7 @@ class SpectralDirection:
         Some edges push, so that the curvature is not positive.
     """
 
-    def __init__(
-        self, edges: Edges, invert: bool = False, iterate: bool = False
-    ) -> None:
+    def __init__(self, edges: Edges, invert: bool = False) -> None:
         weights = edges.matrix().astype(np.float64)
         if weights.nnz and weights.data.min() < 0:
             raise InputError(
@@ -88,9 +79,7 @@ class SpectralDirection:
         self._floor = floor
         matrix = self._curvature + floor * sparse.eye(len(self.degrees))
         self._solve: Callable[[Array], Array]
-        if iterate:
-            self._solve = _Iterated(matrix)
-        elif invert:
+        if invert:
             self._solve = _inverted(matrix, edges.weights.dtype)
         else:
             self._solve = _factored(matrix)
@@ -120,53 +109,6 @@ class SpectralDirection:
             )
             direction[chosen] = solution
         return direction
-
-
-class _Iterated:
-    """Solves ``matrix`` x = b roughly, each time from the last x on.
-
-    Conjugate gradients, preconditioned by the diagonal, for each column by itself.
-    They end at a tenth of the residual, or after 30 products.
-    """
-
-    def __init__(self, matrix: sparse.spmatrix) -> None:
-        self._matrix = sparse.csr_matrix(matrix)
-        self._scale: Array = 1 / self._matrix.diagonal()[:, None]
-        self._last: Array | None = None
-
-    def __call__(self, b: Array) -> Array:
-        last = self._last
-        x = np.zeros_like(b) if last is None or last.shape != b.shape else last
-        x = self._improved(x, b)
-        # From a start of another b the way may lead uphill, from 0 never.
-        if float(np.vdot(x, b)) <= 0:
-            x = self._improved(np.zeros_like(b), b)
-        self._last = x
-        return x
-
-    def _improved(self, x: Array, b: Array) -> Array:
-        x = x.copy()
-        left = b - self._matrix @ x
-        enough = _CG_TOLERANCE**2 * np.einsum("ij,ij->j", b, b)
-        scaled = self._scale * left
-        way, fit = scaled.copy(), np.einsum("ij,ij->j", left, scaled)
-        for _ in range(_DIRECTION_STEPS):
-            if (np.einsum("ij,ij->j", left, left) <= enough).all():
-                break
-            bent = self._matrix @ way
-            length = _ratio(fit, np.einsum("ij,ij->j", way, bent))
-            x += length * way
-            left -= length * bent
-            scaled = self._scale * left
-            former, fit = fit, np.einsum("ij,ij->j", left, scaled)
-            way = scaled + _ratio(fit, former) * way
-        return x
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    """Return above / below; 0 where nothing is left to do."""
-    found: Array = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    return found
 
 
 def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:

@@ -41,13 +41,6 @@ The time of a step is then that of the Fourier transforms: half of it is saved.
 """
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
-WIDEST = {2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
-"""Span of points, by dimensions of the map, that fit on a grid that is held: with a
-third of a unit between nodes, and at most."""
-_ROOM = 1.5
-"""What a map in space may grow to before its grid becomes coarser."""
-_NODES_TO_GROW = 512
-"""Nodes along the longest side that a narrow map may reach in one step."""
 _STEPS_OF_A_POINT = 64
 """What a point costs in a loop between it and the grid, in pairs of points."""
 _NEAR = 16.0
@@ -88,6 +81,11 @@ class Grid:
         """Type of the numbers on it."""
         return self.near.dtype
 
+    @property
+    def n_bands(self) -> int:
+        """Of rows that points may stand on, see :mod:`mesh_loops`."""
+        return -(-self.sides[0] // mesh_loops.BAND)
+
 
 def make_grid(
     kernel: PairFunction,
@@ -120,25 +118,11 @@ def make_grid(
     return Grid(spacing, sides, shape, transfer.astype(dtype), near.astype(dtype))
 
 
-def _log2(x: float) -> float:
-    return float(log(x)) / _LOG2
-
-
-def _span(y: NDArray[np.floating]) -> float:
-    return float(np.ptp(y, axis=0).max())
-
-
-def is_far_from_edge(y: NDArray[np.floating]) -> bool:
-    """Return whether points span clearly less than a grid that is held can."""
-    return _span(y) < 0.8 * WIDEST[y.shape[1]][1]
-
-
-def _n_bands(grid: Grid) -> int:
-    return -(-grid.sides[0] // mesh_loops.BAND)
-
-
 class Mesh:
     """The sum of one kernel over all pairs of points, again and again.
+
+    The nodes begin at the lowest of the points and are as far apart as suits their
+    span, so that the sum jumps a little as they move.
 
     Parameters
     ----------
@@ -146,46 +130,12 @@ class Mesh:
         Smooth at 0, and about 1 wide.
     n_jobs : int, optional
         Threads, see :func:`threads.resolve_n_jobs`.
-
-    As a rule the grid follows the points: its nodes begin at the lowest of them and
-    are as far apart as suits their span, so that the sum jumps a little as they move.
-    After :meth:`hold` it is one smooth function of the points.
     """
 
     def __init__(self, kernel: PairFunction, n_jobs: int | None = 1) -> None:
         self._kernel = kernel
         self._n_jobs = n_jobs
         self._grid: Grid | None = None
-        self._held: float | None = None
-
-    def hold(self, y: NDArray[np.floating]) -> bool:
-        """Keep the nodes where they are from now on; return whether they have changed.
-
-        They stand at whole multiples of a spacing that suits the span of ``y``, in
-        float64: a third of a unit, half of that as often as a map narrower than 10
-        units needs it, and up to four times as much for a wide one in space.
-        """
-        span, (fine, widest) = _span(y), WIDEST[y.shape[1]]
-        halvings = math.ceil(_log2(FEWEST * SPACING / max(span, 1e-9)))
-        held = self._held
-        is_narrow = halvings > 1
-        halvings = max(0, halvings)
-        while halvings <= 0 and fine * 2.0**-halvings < min(_ROOM * span, widest):
-            halvings -= 1
-        wanted = SPACING * 2.0**-halvings
-        # Back to a coarser one only later, so that it does not change to and fro.
-        if held == wanted or (is_narrow and held == wanted / 2):
-            return False
-        self._held = wanted
-        return True
-
-    def holds(self, y: NDArray[np.floating]) -> bool:
-        """Return whether the grid that is held is wide enough."""
-        assert self._held is not None
-        most = WIDEST[y.shape[1]][0] / SPACING
-        if self._held < SPACING:  # the map grows, and gets a coarser one
-            most = min(most, _NODES_TO_GROW)
-        return _span(y) <= most * self._held
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient.
@@ -198,12 +148,10 @@ class Mesh:
         grid, points, apart = self._stand(y)
         x = points[0]
         potential = self._potential(grid, points)
-        n_bands, work = _n_bands(grid), _STEPS_OF_A_POINT * len(x)
-        gradient, sums = np.empty_like(x), np.empty(n_bands)
-        run_blocks(
-            mesh_loops.read, n_bands, work, self._n_jobs, *points, potential, grid.near,
-            gradient, sums,
-        )  # fmt: skip
+        gradient, sums = np.empty_like(x), np.empty(grid.n_bands)
+        self._run(
+            mesh_loops.read, grid.n_bands, points, potential, grid.near, gradient, sums
+        )
         by_axis = gradient[:, AXES[: y.shape[1]]] / grid.dtype.type(grid.spacing)
         # But for rounding, which would drive points off a line that they lie on.
         by_axis[:, ~apart] = 0
@@ -222,6 +170,32 @@ class Mesh:
         potential = self._potential(grid, points)[:, :layers, :columns]
         return np.ascontiguousarray(potential, np.float64), grid.spacing
 
+    def grid_for(
+        self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
+    ) -> Grid:
+        """Return a grid for points that span so much; the last one if it is right.
+
+        It is kept as the last one.
+        """
+        span = float(spans.max())
+        most = MOST_IN_SPACE if len(spans) == 3 else MOST
+        usual = min(max(SPACING, span / MANY), WIDER)
+        spacing = max(min(usual, span / FEWEST), span / most, 1e-12)
+        if spacing != SPACING:  # in steps, so that it seldom changes
+            eighths = math.ceil(8 * float(log(spacing / SPACING)) / _LOG2)
+            spacing = SPACING * float(exp(eighths / 8 * _LOG2))
+        if span < _NEAR:
+            dtype = np.dtype(np.float64)
+        sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
+        for axis, one in zip(AXES, spans, strict=False):
+            nodes = int(one / spacing) + mesh_loops.WIDTH + 1
+            sides[axis] = -(-nodes // _STEP) * _STEP
+        wanted = spacing, (sides[0], sides[1], sides[2]), dtype
+        known = self._grid
+        if known is None or (known.spacing, known.sides, known.dtype) != wanted:
+            self._grid = known = make_grid(self._kernel, *wanted)
+        return known
+
     def _stand(
         self, y: NDArray[np.floating], margin: float = 0.0
     ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
@@ -235,13 +209,9 @@ class Mesh:
         apart = high > low
         margins = y.dtype.type(margin) * apart
         low, high = low - margins, high + margins
-        origin = low
-        if self._held is not None:
-            y, low, high = y.astype(np.float64), low.astype(float), high.astype(float)
-            origin = self._held * np.floor(low / self._held)
-        grid = self.grid_for((high - origin).astype(float), y.dtype)
+        grid = self.grid_for((high - low).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
-        x[:, AXES[:d]] = (y - origin) / grid.dtype.type(grid.spacing)
+        x[:, AXES[:d]] = (y - low) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
         return grid, (x, order, starts), apart
@@ -251,40 +221,16 @@ class Mesh:
     ) -> NDArray[np.floating]:
         """Return the sum of k over the points at the nodes, of rows with points."""
         mass = np.zeros(grid.shape, grid.dtype)
-        n_bands, work = _n_bands(grid), _STEPS_OF_A_POINT * len(points[0])
         for parity in (0, 1):
-            run_blocks(
-                mesh_loops.spread, (n_bands - parity + 1) // 2, work, self._n_jobs,
-                parity, *points, mass,
-            )  # fmt: skip
+            n_bands = (grid.n_bands - parity + 1) // 2
+            self._run(mesh_loops.spread, n_bands, points, mass, parity)
         n_threads = resolve_n_jobs(self._n_jobs)
-        product = fourier.forward(mass, n_threads) * grid.transfer
-        return fourier.backward(product, grid.shape[2], n_threads, grid.sides[0])
+        spectrum = fourier.forward(mass, n_threads)
+        spectrum *= grid.transfer
+        return fourier.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
 
-    def grid_for(
-        self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
-    ) -> Grid:
-        """Return a grid for points that span so much; the last one if it is right.
-
-        It is kept as the last one.
-        """
-        span = float(spans.max())
-        most = MOST_IN_SPACE if len(spans) == 3 else MOST
-        usual = min(max(SPACING, span / MANY), WIDER)
-        follows = max(min(usual, span / FEWEST), span / most, 1e-12)
-        spacing = self._held or follows
-        if spacing not in (SPACING, self._held):  # in steps, for the same reason
-            eighths = math.ceil(8 * _log2(spacing / SPACING))
-            spacing = SPACING * float(exp(eighths / 8 * _LOG2))
-        if span < _NEAR:
-            dtype = np.dtype(np.float64)
-        sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
-        for axis, one in zip(AXES[: len(spans)], spans, strict=True):
-            nodes = int(one / spacing) + mesh_loops.WIDTH + 1
-            sides[axis] = -(-nodes // _STEP) * _STEP
-        wanted = spacing, (sides[0], sides[1], sides[2]), dtype
-        known = self._grid
-        if known is not None and (known.spacing, known.sides, known.dtype) == wanted:
-            return known
-        self._grid = make_grid(self._kernel, *wanted)
-        return self._grid
+    def _run(
+        self, loop: Any, n_bands: int, points: tuple[Any, Any, Any], *given: Any
+    ) -> None:
+        work = _STEPS_OF_A_POINT * len(points[0])
+        run_blocks(loop, n_bands, work, self._n_jobs, *points, *given)

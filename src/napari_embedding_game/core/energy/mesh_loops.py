@@ -120,20 +120,20 @@ def _spread_points(first, last, x, order, grid, n_deep):
 
 
 @njit(**OPTIONS)
-def _spread(band, x, order, starts, grid):
-    first = starts[band * BAND]
-    last = starts[min(band * BAND + BAND, starts.shape[0] - 1)]
-    if grid.shape[1] == 1:
-        _spread_points(first, last, x, order, grid, 1)
-    else:
-        _spread_points(first, last, x, order, grid, WIDTH)
+def _points_of(band, starts):
+    """Return where the points of a band begin and end."""
+    return starts[band * BAND], starts[min(band * BAND + BAND, starts.shape[0] - 1)]
 
 
 @njit(**OPTIONS)
-def spread(begin, end, parity, x, order, starts, grid):
+def spread(begin, end, x, order, starts, grid, parity):
     """Add the points of every second band, from ``parity`` on, to the nodes."""
     for half in range(begin, end):
-        _spread(parity + 2 * half, x, order, starts, grid)
+        first, last = _points_of(parity + 2 * half, starts)
+        if grid.shape[1] == 1:
+            _spread_points(first, last, x, order, grid, 1)
+        else:
+            _spread_points(first, last, x, order, grid, WIDTH)
 
 
 # --- Read back ----------------------------------------------------------------------
@@ -232,18 +232,6 @@ def _read_points(first, last, x, order, potential, near, gradient, n_deep):
 
 
 @njit(**OPTIONS)
-def _read(band, x, order, starts, potential, near, gradient, sums):
-    first = starts[band * BAND]
-    last = starts[min(band * BAND + BAND, starts.shape[0] - 1)]
-    if potential.shape[1] == 1:
-        sums[band] = _read_points(first, last, x, order, potential, near, gradient, 1)
-    else:
-        sums[band] = _read_points(
-            first, last, x, order, potential, near, gradient, WIDTH
-        )
-
-
-@njit(**OPTIONS)
 def read(begin, end, x, order, starts, potential, near, gradient, sums):
     """Write the sum over all pairs i != j, and its (N, 3) gradient in ``x``.
 
@@ -253,4 +241,12 @@ def read(begin, end, x, order, starts, potential, near, gradient, sums):
     it and taken off.  ``sums``: one number for each band.
     """
     for band in range(begin, end):
-        _read(band, x, order, starts, potential, near, gradient, sums)
+        first, last = _points_of(band, starts)
+        if potential.shape[1] == 1:
+            sums[band] = _read_points(
+                first, last, x, order, potential, near, gradient, 1
+            )
+        else:
+            sums[band] = _read_points(
+                first, last, x, order, potential, near, gradient, WIDTH
+            )

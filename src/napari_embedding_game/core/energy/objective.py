@@ -164,14 +164,6 @@ class Objective:
         total = self.total(y, z) if self.aggregate == "log" else math.nan
         return self._field(y, 2.0, total, own=1.0)
 
-    def hold(self, y: Tensor) -> bool:
-        """Be one smooth function near ``y``; return whether it is another one now."""
-        return False
-
-    def holds(self, y: Tensor) -> bool:
-        """Return whether the energy can be told where these points are."""
-        return True
-
     def _bring_back(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
         nearest = nearest_landmark(seen, z, self.forces.n_jobs)
@@ -283,12 +275,6 @@ class MeshSum(Objective):
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         return *self.forces.mesh(y), 1.0
-
-    def hold(self, y: Tensor) -> bool:
-        return self.forces.grid.hold(y.detach().numpy())
-
-    def holds(self, y: Tensor) -> bool:
-        return self.forces.grid.holds(y.detach().numpy())
 
 
 class SampledEdges(Objective):
