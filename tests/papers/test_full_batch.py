@@ -11,7 +11,6 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.play import FITTING
-from napari_embedding_game.core.energy.mesh import WIDEST
 from napari_embedding_game.core.energy.methods import METHODS, OPTIMIZERS
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
@@ -19,7 +18,6 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import (
     Settings,
-    approximations,
     choose,
     optimizers,
     resolve,
