@@ -24,7 +24,6 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
-    leiden_clusters,
     merge_tree,
 )
 from napari_embedding_game.core.settings import Settings
@@ -81,7 +80,7 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
         "its weights": edges(graph_of_rows, "fuzzy"),
         "our weights": weighted,
     }
-    trees, graphs, labels = [], [], []
+    trees, labels = [], []
     for seed in range(n_seeds):
         layout = start_layout(weighted, data.X, 2, "spectral", seed)
         last = finish(weighted, layout, Settings(), seed, diagnose=False)
@@ -89,7 +88,6 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
         graph = landmark_graph(weighted, last.labels, n_landmarks)
         sizes = np.bincount(last.labels, minlength=n_landmarks)
         trees.append(merge_tree(graph, sizes))
-        graphs.append(graph)
         labels.append(last.labels)
 
     def score(clusters: np.ndarray) -> float:
@@ -100,15 +98,10 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
         merged = [
             score(tree.cut(n)[own]) for tree, own in zip(trees, labels, strict=True)
         ]
-        on_landmarks = [
-            score(leiden_clusters(graphs[s], n_clusters=n, random_state=s)[labels[s]])
-            for s in range(n_seeds)
-        ]
         row = {
             "data": data.name,
             "clusters": n,
             "merged landmarks": spread(merged),
-            "Leiden on landmarks": spread(on_landmarks),
         }
         for flavor, whose in itertools.product(FLAVORS, weights):
             leiden = Leiden(weights[whose].matrix().astype(np.float64), flavor)

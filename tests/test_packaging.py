@@ -258,14 +258,3 @@ def test_the_base_brings_no_qt_binding(wheel):
     assert any("napari" in requirement for requirement in base)
     assert not [x for x in base if "pyqt" in x.lower() or "pyside" in x.lower()]
     assert not [x for x in base if "napari[" in x]
-
-
-@pytest.mark.parametrize("extra", ["base", "all"])
-def test_leiden_comes_only_with_its_extra(wheel, extra):
-    with ZipFile(wheel) as archive:
-        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
-        lines = archive.read(name).decode().splitlines()
-    brought = [x for x in lines if x.startswith("Requires-Dist:")]
-    chosen = [x for x in brought if "extra ==" not in x or f"'{extra}'" in x]
-    assert len(chosen) > 10
-    assert not [x for x in chosen if "igraph" in x or "leiden" in x]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 
 import numpy as np
@@ -15,7 +14,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
-    leiden_clusters,
     merge_tree,
     split,
 )
@@ -200,23 +198,3 @@ def test_a_split_cuts_inside_the_cluster_and_keeps_nothing_back(case, data):
         assert len(np.unique(pairs[parts >= 0], axis=0)) == n_parts
     with pytest.raises(InputError, match="choose a number of parts"):
         split(tree, members, n_most + 1)
-
-
-def test_leiden_finds_the_number_of_clusters_asked_for():
-    pytest.importorskip("leidenalg")
-    graph, group = blocks([3, 8, 5, 12])
-    empty = sparse.block_diag([graph, sparse.csr_matrix((1, 1))]).tocsr()
-    clusters = leiden_clusters(empty, n_clusters=4)
-    assert clusters[-1] == -1
-    assert len(set(zip(clusters[:-1], group, strict=True))) == 4
-    assert leiden_clusters(graph, resolution=1e-4).max() == 0
-    with pytest.raises(InputError, match="above 0"):
-        leiden_clusters(graph, resolution=0)
-    with pytest.raises(InputError, match="at least 1"):
-        leiden_clusters(graph, n_clusters=0)
-
-
-def test_leiden_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "leidenalg", None)
-    with pytest.raises(InputError, match="pip install"):
-        leiden_clusters(blocks([2, 2])[0], n_clusters=2)

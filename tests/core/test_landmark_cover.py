@@ -1,12 +1,19 @@
+"""What stands for all pairs of points, against sums and derivatives over all pairs."""
+
 import numpy as np
 import pytest
+import torch
 from scipy.spatial.distance import cdist
 
+from napari_embedding_game.core.energy.mesh import Mesh
+from napari_embedding_game.core.energy.pair_functions import KERNELS as PAIRS
 from napari_embedding_game.core.inspect import cover
 from napari_embedding_game.core.inspect.cover import (
     bound_share,
+    grid_error,
     outside_share,
 )
+from napari_embedding_game.core.inspect.quality import COARSE
 
 KERNELS = {
     "cauchy": lambda d: 1 / (1 + d**2),
@@ -40,3 +47,29 @@ def test_landmarks_far_from_all_points_are_outside():
     z = np.concatenate([y[:6], y[:2] + 40])
     assert outside_share(y, z) == 0.25
     assert outside_share(y, z[:0]) == 0
+
+
+def cloud(spread, d=2, n=300):
+    return np.random.default_rng(0).normal(0, spread, (n, d)).astype(np.float32)
+
+
+@pytest.mark.parametrize("kernel", ["cauchy", "gaussian"])
+def test_the_error_is_that_to_the_derivative_of_all_pairs(kernel):
+    points = cloud(6)
+    y = torch.tensor(points, dtype=torch.float64, requires_grad=True)
+    (2 * PAIRS[kernel].value(torch.pdist(y).square()).sum()).backward()
+    exact = y.grad.numpy()
+    _, by_grid = Mesh(PAIRS[kernel], 1)(points)
+    expected = np.sqrt(((by_grid - exact) ** 2).sum() / (exact**2).sum())
+    assert grid_error(points, kernel) == pytest.approx(expected, rel=0.3)  # a sample
+    assert grid_error(points, kernel, len(points)) == pytest.approx(expected, rel=1e-6)
+    assert expected < COARSE
+
+
+def test_a_wide_map_in_space_is_told_to_be_coarse():
+    assert grid_error(cloud(25, d=3), "cauchy") > COARSE
+    assert grid_error(cloud(4, d=3), "cauchy") < COARSE
+
+
+def test_a_single_point_is_pushed_by_nothing():
+    assert np.isnan(grid_error(cloud(1, n=1), "cauchy"))

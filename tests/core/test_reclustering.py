@@ -28,32 +28,23 @@ def is_same(parts, of):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_landmarks_find_blobs_the_largest_first(blobs, metric):
     rows, of = blobs
-    parts = recluster(rows, "landmarks", n_parts=3, metric=metric)
+    parts = recluster(rows, 3, metric=metric)
     assert is_same(parts, of)
     assert np.bincount(parts).tolist() == [70, 55, 40]
-    np.testing.assert_array_equal(
-        parts, recluster(rows, "landmarks", n_parts=3, metric=metric)
-    )
+    np.testing.assert_array_equal(parts, recluster(rows, 3, metric=metric))
 
 
 def test_sparse_rows_and_parts_that_are_nested(blobs):
     rows, of = blobs
-    two = recluster(sparse.csr_matrix(rows), "landmarks", n_parts=2)
+    two = recluster(sparse.csr_matrix(rows), 2)
     assert len(np.unique(two)) == 2
     for blob in range(3):  # each blob lies in one of them
         assert len(np.unique(two[of == blob])) == 1
 
 
-@pytest.mark.parametrize("asked", [{"n_parts": 3}, {"resolution": 0.2}])
-def test_leiden_finds_blobs(blobs, asked):
-    pytest.importorskip("leidenalg")
-    rows, of = blobs
-    assert is_same(recluster(rows, "leiden", **asked), of)
-
-
 def test_what_cannot_be_clustered_is_told(blobs):
     rows, _ = blobs
     with pytest.raises(InputError, match="9 points are too few"):
-        recluster(rows[:9], "landmarks")
+        recluster(rows[:9])
     with pytest.raises(InputError, match="1 parts cannot be made"):
-        recluster(rows, "landmarks", n_parts=1)
+        recluster(rows, 1)

@@ -20,7 +20,7 @@ N, L = 60, 6
 LABELS = np.repeat(np.arange(L), N // L).astype(np.int32)
 
 
-def divide(n_clusters, grouping):
+def divide(n_clusters):
     """Merge the landmarks with the highest numbers."""
     return np.minimum(np.arange(L), n_clusters - 1).astype(np.int32)
 
@@ -58,7 +58,7 @@ def fifty(book, n_landmarks=50):
     """Let a game with many landmarks be played on 200 points."""
     labels = (np.arange(200) % n_landmarks).astype(np.int32)
 
-    def by_number(n_clusters, grouping):
+    def by_number(n_clusters):
         return (np.arange(n_landmarks) % n_clusters).astype(np.int32)
 
     book.begin_run()
@@ -174,7 +174,7 @@ def test_clusters_that_change_places_step_by_step_keep_their_numbers():
     book = ClusterBook(N)
     at_rest = (np.arange(N) // 20).astype(np.int32)
 
-    def three_parts(n_clusters, grouping):
+    def three_parts(n_clusters):
         return np.arange(3, dtype=np.int32)
 
     book.receive(at_rest, 3, three_parts)

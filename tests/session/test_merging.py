@@ -9,7 +9,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.merging import Merging, has_leiden
+from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.run import UNPACED, _Regroup
 from napari_embedding_game.session.session import Session
@@ -27,30 +27,20 @@ def blobs():
     return found, halves.astype(np.int32), truth
 
 
-@pytest.mark.parametrize(
-    "grouping",
-    [
-        "merge",
-        pytest.param(
-            "leiden", marks=pytest.mark.skipif(not has_leiden(), reason="no leidenalg")
-        ),
-    ],
-)
-def test_landmarks_of_a_blob_come_together(blobs, grouping):
+def test_landmarks_of_a_blob_come_together(blobs):
     weighted, labels, truth = blobs
     merging = Merging.of(weighted, labels, 9)
-    clusters = merging(4, grouping)
+    clusters = merging(4)
     assert clusters[8] == -1
     of_points = clusters[labels]
     assert len(set(zip(truth.tolist(), of_points.tolist(), strict=True))) == 4
-    assert merging(4, grouping) is clusters
 
 
 def test_a_moment_later_the_clusters_are_the_same(blobs):
     weighted, labels, _ = blobs
     first = Merging.of(weighted, labels, 9)
     again = Merging.of(weighted, labels, 9, first)
-    np.testing.assert_array_equal(again(4, "merge"), first(4, "merge"))
+    np.testing.assert_array_equal(again(4), first(4))
 
 
 class Paced(CoreEngine):

@@ -7,7 +7,6 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.reclustering import (
-    ReclusterChoice,
     Reclustered,
     reclustering,
     take_parts,
@@ -15,7 +14,7 @@ from napari_embedding_game.session.reclustering import (
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
-TWO = ReclusterChoice(n_parts=2)
+TWO = 2
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QApplication,
     QColorDialog,
-    QDialogButtonBox,
     QInputDialog,
     QLineEdit,
 )
@@ -120,23 +119,16 @@ def test_selected_points_become_a_cluster(played, session):
     assert len(session.clusters.clusters) == 4
 
 
-def test_selected_points_are_clustered_again(qtbot, played, session, from_menu):
+def test_selected_points_are_clustered_again(
+    qtbot, played, session, from_menu, monkeypatch
+):
     edits = played.clusters.edits
     assert not edits.recluster.isEnabled()
     session.selection.select_points(np.arange(5, 25))
     assert edits.recluster.isEnabled()
     n_before = len(session.clusters.clusters)
 
-    def answer():
-        dialog = QApplication.activeModalWidget()
-        dialog.way.setCurrentIndex(dialog.way.findData("landmarks"))
-        assert dialog.n_parts.isVisible()
-        assert not dialog.resolution.isVisible()
-        dialog.n_parts.setValue(2)
-        ok = dialog.buttons.button(QDialogButtonBox.StandardButton.Ok)
-        QTest.mouseClick(ok, LEFT)
-
-    QTimer.singleShot(0, answer)
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (2, True))
     from_menu(edits.more, "Cluster again…")
     assert played.clusters.message.text() == "Clustering 20 points …"
     assert not edits.recluster.isEnabled()

@@ -98,7 +98,7 @@ def test_merged_clusters_keep_their_colours_while_the_slider_moves(
 ):
     book, palette = session.clusters, ClusterColors(session.clusters)
 
-    def nested(n_clusters, grouping):
+    def nested(n_clusters):
         return np.minimum(np.arange(8), n_clusters - 1)
 
     book.receive(make_snapshot(n_landmarks=8).labels, 8, nested)

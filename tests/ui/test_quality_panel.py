@@ -8,7 +8,6 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.core.inspect.cover import RepulsionBound
 from napari_embedding_game.core.inspect.quality import (
     ColumnAgreement,
     GraphParts,
@@ -19,7 +18,6 @@ from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
     WAITING,
     QualityPanel,
-    told_bound,
     told_grid,
     told_parts,
 )
@@ -176,25 +174,13 @@ def test_a_graph_in_parts_is_mended_by_a_button(
     assert panel.link.native.isHidden()  # it would begin anew
 
 
-def test_what_landmarks_stand_for_is_told_with_the_true_energy():
-    assert told_bound(FOUND) == ""
-    bound = RepulsionBound(bound=900.0, total=1_100.0, n_points=100, repulsion=0.5)
-    found = replace(FOUND, bound=bound, energy=2_000.0)
-    assert "82% of the repulsion" in told_bound(found)
-    # 2000 + 0.5 * (1100 - 100 - 900)
-    assert "by all pairs: 2,050." in told_bound(found)
-    unknown = replace(found, bound=replace(bound, repulsion=np.nan))
-    assert told_bound(unknown).endswith("among all pairs.")
-
-
 def test_the_error_of_the_grid_is_told_with_a_way_out_where_it_is_large(panel):
     assert told_grid(np.nan) == ""
     assert told_grid(0.007).endswith("all pairs by 0.7%.")
     assert "too wide for it. Choose landmarks" in told_grid(0.2)
     unfold(panel)
     panel.show_quality(replace(FOUND, grid_error=0.007), None)
-    assert "0.7%" in panel.bound_note.text()
-    assert "grid" in panel.bound_note.toolTip()
+    assert "0.7%" in panel.grid_note.text()
 
 
 def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import Settings, n_searched
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.settings import Settings, is_pushed_by, n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
@@ -113,10 +115,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
-        from napari_embedding_game.core.inspect.cover import (
-            grid_error_of,
-            repulsion_bound,
-        )
+        from napari_embedding_game.core.inspect.cover import grid_error
         from napari_embedding_game.core.inspect.quality import (
             graph_parts,
             map_quality,
@@ -142,9 +141,11 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         return replace(
             found,
             parts=parts,
-            bound=repulsion_bound(snapshot, game),
-            energy=snapshot.energy,
-            grid_error=grid_error_of(snapshot, game),
+            grid_error=(
+                grid_error(embedding, get_method(game.method).kernel)
+                if is_pushed_by(game, "mesh")
+                else math.nan
+            ),
         )
 
     return work_out

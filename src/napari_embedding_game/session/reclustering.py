@@ -9,23 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.recluster import Way, recluster
+from napari_embedding_game.core.inspect.recluster import recluster
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
-
-
-@dataclass(frozen=True)
-class ReclusterChoice:
-    """How a selection is to be clustered."""
-
-    way: Way = "landmarks"
-    n_parts: int = 3
-    resolution: float | None = None
-    """Of Leiden's method, in place of the number of parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +32,8 @@ class Reclustered:
     """The cluster that they are the whole of; None of any other points."""
 
 
-def reclustering(
-    session: Session, choice: ReclusterChoice
-) -> Callable[[], Reclustered]:
-    """Return what clusters the present selection, to be called in any thread.
+def reclustering(session: Session, n_parts: int) -> Callable[[], Reclustered]:
+    """Return what finds so many clusters in the selection, to be called in any thread.
 
     Raises
     ------
@@ -74,9 +62,7 @@ def reclustering(
         with COMPUTING:
             parts = recluster(
                 dataset.X[rows],
-                choice.way,
-                n_parts=choice.n_parts,
-                resolution=choice.resolution,
+                n_parts,
                 n_neighbors=start.n_neighbors,
                 metric=start.metric,
                 random_state=start.random_state,

@@ -156,7 +156,6 @@ class Session:
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
-        self.clusters.announced.connect(self._tell_run)
         for signal in (
             self.state_changed,
             self.progressed,
@@ -444,7 +443,6 @@ class Session:
             self.run.steer(forces=self.hand.forces)
         if warm is None:  # else clusters keep their numbers
             self.clusters.begin_run()
-        self._tell_run()
         self.selection.clear()
         self.say("")
         self._go("preparing")
@@ -854,7 +852,6 @@ class Session:
 
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
-        self._tell_run()
         if self.message in ("", self._of_map):  # else there is something else to say
             self.say(self._told_of_map())
 
@@ -865,10 +862,6 @@ class Session:
         parted = "" if is_moving else self.clusters.told_parted()
         self._of_map = " ".join(filter(None, (warning, parted)))
         return self._of_map
-
-    def _tell_run(self) -> None:
-        if self.run is not None:
-            self.run.wanted = self.clusters.wanted
 
     def _on_setting(self, name: str) -> None:
         if self._is_by_hand:  # who set it tells the run, too

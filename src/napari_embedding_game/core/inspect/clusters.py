@@ -15,7 +15,6 @@ the cuts with Leiden's clusters of the points.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,6 @@ _TRIES_WITH_START = 2
 _MOST_ROUNDS = 10
 _CLEARLY = 1e-3
 """Modularity by which a new partition must beat the one that is shown."""
-_BISECTIONS = 30
 
 Labels = NDArray[np.integer]
 _Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
@@ -295,93 +293,3 @@ def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:
     parts = np.searchsorted(known, clusters).astype(np.int32)
     parts[clusters < 0] = -1
     return parts
-
-
-def leiden_clusters(
-    graph: sparse.csr_matrix,
-    *,
-    n_clusters: int | None = None,
-    resolution: float = 1.0,
-    random_state: int = 0,
-) -> NDArray[np.int32]:
-    """Return Leiden's clusters of the landmarks, -1 where one has no points.
-
-    Parameters
-    ----------
-    graph : (L, L) sparse matrix
-        See :func:`landmark_graph`.
-    n_clusters : int, optional
-        Number of clusters to look for, by bisection of the resolution; where no
-        resolution gives it exactly, the nearest number found is returned.
-    resolution : float
-        Used where ``n_clusters`` is not given.
-    random_state : int
-
-    Raises
-    ------
-    InputError
-        leidenalg is not installed, or the number or resolution is too small.
-    """
-    if n_clusters is not None and n_clusters < 1:
-        raise InputError(
-            f"The number of clusters must be at least 1, not {n_clusters}."
-        )
-    if resolution <= 0:
-        raise InputError(f"The resolution must be above 0, not {resolution}.")
-    used = np.flatnonzero(graph.getnnz(axis=1))
-    partition = _leiden(sparse.csr_matrix(graph)[used][:, used], random_state)
-    clusters = np.full(graph.shape[0], -1, np.int32)
-    if n_clusters is None:
-        clusters[used] = partition(resolution)
-    else:
-        clusters[used] = _bisect(partition, n_clusters)
-    return clusters
-
-
-_Partition = Callable[[float], NDArray[np.int32]]
-
-
-def _leiden(graph: sparse.csr_matrix, random_state: int) -> _Partition:
-    """Return a function from a resolution to Leiden's partition."""
-    try:
-        import igraph
-        import leidenalg
-    except ImportError as error:
-        raise InputError(
-            "Leiden clusters need the packages leidenalg and igraph: "
-            'pip install "napari-embedding-game[leiden]".'
-        ) from error
-    upper = sparse.triu(graph).tocoo()
-    ends = np.column_stack([upper.row, upper.col])
-    network = igraph.Graph(n=graph.shape[0], edges=ends)
-    # A loop counts from both its ends in igraph, as the diagonal does already.
-    weights = np.where(upper.row == upper.col, upper.data / 2, upper.data)
-
-    def partition(resolution: float) -> NDArray[np.int32]:
-        communities = leidenalg.find_partition(
-            network,
-            leidenalg.RBConfigurationVertexPartition,
-            weights=weights.tolist(),
-            n_iterations=-1,
-            resolution_parameter=resolution,
-            seed=random_state,
-        )
-        return np.array(communities.membership, dtype=np.int32)
-
-    return partition
-
-
-def _bisect(partition: _Partition, n_clusters: int) -> NDArray[np.int32]:
-    """Return the partition whose number of clusters comes nearest."""
-    low, high = 1e-4, 1e3
-    nearest, away = np.empty(0, np.int32), np.inf
-    for _ in range(_BISECTIONS):
-        resolution = float(np.sqrt(low * high))
-        labels = partition(resolution)
-        n = int(labels.max()) + 1
-        if abs(n - n_clusters) < away:
-            nearest, away = labels, abs(n - n_clusters)
-        if n == n_clusters:
-            break
-        low, high = (resolution, high) if n < n_clusters else (low, resolution)
-    return nearest

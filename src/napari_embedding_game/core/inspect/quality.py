@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.rows import centred
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.cover import RepulsionBound
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
@@ -94,10 +91,6 @@ class MapQuality:
     """Those that were asked about, the one that agrees best with the map first."""
     clusters: ColumnAgreement | None = None
     """How far the clusters of the map itself agree with it, to compare columns with."""
-    bound: RepulsionBound | None = None
-    """Of the landmarks that the map was played with, where it was."""
-    energy: float = math.nan
-    """That was told with the map, by the bound if there is one."""
     grid_error: float = math.nan
     """Of the forces by a grid, relative to those of all pairs; see ``grid_error``."""
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from napari_embedding_game.session.clusters.clustering import (
     Clustering,
     Edits,
-    Grouping,
     resolve_n_clusters,
     untouched,
 )
@@ -21,8 +20,8 @@ from napari_embedding_game.session.clusters.lasting_ids import (
     Numbers,
 )
 
-Divide = Callable[[int, Grouping], IntArray]
-"""(n_clusters, grouping) -> (L,) cluster of each landmark, in any numbers."""
+Divide = Callable[[int], IntArray]
+"""n_clusters -> (L,) cluster of each landmark, in any numbers."""
 
 Follow = Callable[[LastingIds, IntArray, int], IntArray]
 
@@ -134,7 +133,7 @@ class Automatic:
             self._remember_named_landmarks(edits, shown)
         self._was_merged = is_merged
         if wanted is not None and self.divide is not None:
-            division = self.divide(min(wanted, self.n_landmarks), edits.grouping)
+            division = self.divide(min(wanted, self.n_landmarks))
             self.of_landmarks = self._follow(division, follow)
         else:
             self.of_landmarks = self._landmark_ids(follow)
@@ -206,4 +205,4 @@ def is_untouched(edits: Edits) -> bool:
 def is_of_no_cluster(edits: Edits) -> bool:
     """Return whether all that a person has decided is how many clusters there are."""
     none = untouched(len(edits.by_hand))
-    return edits == replace(none, n_clusters=edits.n_clusters, grouping=edits.grouping)
+    return edits == replace(none, n_clusters=edits.n_clusters)

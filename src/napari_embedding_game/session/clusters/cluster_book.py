@@ -44,7 +44,6 @@ from napari_embedding_game.session.clusters.clustering import (
     Cluster,
     Clustering,
     Edits,
-    Grouping,
     differ_in_what_is_given,
     is_color,
     map_ids,
@@ -55,7 +54,7 @@ from napari_embedding_game.session.clusters.display_numbers import Numbering
 from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import History
 from napari_embedding_game.session.clusters.lasting_ids import ALIKE, IntArray
-from napari_embedding_game.session.clusters.merging import Merging, has_leiden
+from napari_embedding_game.session.clusters.merging import Merging
 
 MOST_TOLD = 3
 """More names than this are counted in a sentence."""
@@ -67,11 +66,10 @@ class ClusterBook:
     """The present clusters, their edits, and the way back and forth through them.
 
     ``changed`` tells that anything to be seen has changed; ``history.changed``
-    that the words for Undo and Redo have; ``announced`` that ``wanted`` has.
+    that the words for Undo and Redo have.
     """
 
     changed = Signal()
-    announced = Signal()
 
     def __init__(self, n_points: int = 0) -> None:
         self.history: History[Edits] = History()
@@ -86,7 +84,6 @@ class ClusterBook:
         self._numbering = Numbering()
         self._is_numbered = False
         self._is_new_run = False
-        self._announced: tuple[int, Grouping] | None = None
         self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
         self.history.clear()
         self.changed.emit()
@@ -183,27 +180,9 @@ class ClusterBook:
         return resolve_n_clusters(self._edits, self.n_landmarks)
 
     @property
-    def grouping(self) -> Grouping:
-        """How they are merged."""
-        return self._edits.grouping
-
-    @property
     def divide(self) -> Divide | None:
         """How landmarks are merged, to be asked in a thread; None: nobody knows."""
         return self._found.divide
-
-    @property
-    def wanted(self) -> tuple[int, Grouping] | None:
-        """What the game had better find out by itself: the number, and the way."""
-        if self._announced is not None:
-            return self._announced
-        n_clusters = self.n_clusters
-        return None if n_clusters is None else (n_clusters, self.grouping)
-
-    def announce(self, n_clusters: int, grouping: Grouping) -> None:
-        """Say what :meth:`set_n_clusters` is going to ask for, as it takes long."""
-        self._announced = (n_clusters, grouping)
-        self.announced.emit()
 
     def told_parted(self) -> str:
         """Return which names are of points that are no longer one automatic cluster."""
@@ -231,9 +210,7 @@ class ClusterBook:
 
     # Edits: each can be undone
 
-    def set_n_clusters(
-        self, n_clusters: int | None, grouping: Grouping | None = None
-    ) -> None:
+    def set_n_clusters(self, n_clusters: int | None) -> None:
         """Merge the landmarks into so many clusters; None leaves each its own.
 
         All stops of a slider on its way are one step for Undo.
@@ -241,22 +218,13 @@ class ClusterBook:
         Raises
         ------
         DataError
-            Fewer than one, or Leiden's packages are not installed.
+            Fewer than one.
         """
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
-        grouping = grouping or self._edits.grouping
-        self._announced = None
-        if (n_clusters, grouping) == (self.n_clusters, self.grouping):
-            return
-        if grouping == "leiden" and not has_leiden():
-            raise DataError(
-                "Leiden clusters need the packages leidenalg and igraph: "
-                'pip install "napari-embedding-game[leiden]".'
-            )
-        chosen = replace(self._edits, n_clusters=n_clusters, grouping=grouping)
-        label = "choice of number of clusters"
-        self._edit(label, chosen, series=f"slider {grouping}")
+        if n_clusters != self.n_clusters:
+            chosen = replace(self._edits, n_clusters=n_clusters)
+            self._edit("choice of number of clusters", chosen, series="slider")
 
     def rename(self, cluster: int, name: str) -> None:
         """Give the points of a cluster a name, which they keep; "" takes it away.

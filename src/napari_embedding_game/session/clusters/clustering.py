@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-Grouping = Literal["merge", "leiden"]
 
 AUTOMATIC = -1
 """In ``by_hand``: this point is where the game and the slider put it."""
@@ -75,7 +73,6 @@ class Edits:
     """(n,) cluster that a point was put into by hand, ``AUTOMATIC`` elsewhere."""
     n_clusters: int | None = UNDECIDED
     """How many clusters the landmarks are merged into; None: each is its own."""
-    grouping: Grouping = "merge"
     given: Mapping[int, ClusterAnnotation] = field(default_factory=dict)
     """By cluster id."""
     joined: Mapping[int, int] = field(default_factory=dict)
@@ -99,7 +96,7 @@ class Edits:
         if not isinstance(other, Edits):
             return NotImplemented
         return (
-            (self.n_clusters, self.grouping) == (other.n_clusters, other.grouping)
+            self.n_clusters == other.n_clusters
             and dict(self.given) == dict(other.given)
             and dict(self.joined) == dict(other.joined)
             and _same(self.by_hand, other.by_hand)
@@ -124,7 +121,7 @@ def differ_in_what_is_given(one: Edits, other: Edits) -> bool:
     """Return whether two edits have all points in the same clusters for certain."""
     return (
         one.by_hand is other.by_hand
-        and (one.n_clusters, one.grouping) == (other.n_clusters, other.grouping)
+        and one.n_clusters == other.n_clusters
         and dict(one.joined) == dict(other.joined)
     )
 

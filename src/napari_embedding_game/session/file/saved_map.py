@@ -14,7 +14,6 @@ from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.automatic import BookState
-from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
@@ -80,16 +79,6 @@ class SavedMap:
         if self.snapshot is None:
             return np.zeros(len(self.dataset.obs), np.int32), 0
         return self.snapshot.labels, len(self.snapshot.landmarks)
-
-    def find_clusters(self) -> None:
-        """Find the clusters that are shown, in whatever thread this is called.
-
-        Leiden's take seconds; found once, they are there for the window.
-        """
-        n_landmarks = self.landmark_labels[1]
-        wanted = resolve_n_clusters(self.book.edits, n_landmarks)
-        if self.merging is not None and wanted is not None:
-            self.merging(min(wanted, n_landmarks), self.book.edits.grouping)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -63,7 +63,7 @@ def clusters_of(saved: SavedMap) -> Clusters:
     """Return the clusters of a saved map that has been played.
 
     They are told by the clusters that the landmarks are merged into, or by landmarks
-    where a split, or Leiden's method, is not to be had from these.
+    where a split is not to be had from these.
     """
     from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
@@ -98,12 +98,11 @@ def clustering_of(saved: SavedMap) -> Clustering:
 def _merged_into(saved: SavedMap) -> int | None:
     """Return how many clusters the landmarks are merged into along the graph.
 
-    None where each is a cluster, they are merged by Leiden's method, or the graph may
-    be of a moment before the last.
+    None where each is a cluster, or the graph may be of a moment before the last.
     """
     edits, snapshot = saved.book.edits, saved.snapshot
     is_known = snapshot is not None and snapshot.finished and saved.merging is not None
-    if edits.grouping != "merge" or not is_known:
+    if not is_known:
         return None
     n_landmarks = saved.landmark_labels[1]
     wanted = resolve_n_clusters(edits, n_landmarks)
@@ -217,9 +216,7 @@ def _told(saved: SavedMap, clusters: Clusters) -> list[str]:
     """Return how the clusters came about, and what was noted on them."""
     shown = clusters.clustering.clusters
     n_landmarks = saved.landmark_labels[1]
-    if saved.book.edits.grouping == "leiden":
-        how = f"The {n_landmarks} landmarks were merged by Leiden's method."
-    elif clusters.n_clusters is not None:
+    if clusters.n_clusters is not None:
         how = (
             f"The {n_landmarks} landmarks were merged into {clusters.n_clusters} "
             "clusters along the graph of neighbours."

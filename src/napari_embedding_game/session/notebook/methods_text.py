@@ -76,11 +76,6 @@ REFERENCES = {
         "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold Approximation and "
         "Projection for dimension reduction. arXiv:1802.03426 (2018).",
     ),
-    "leiden": (
-        "Traag et al. 2019",
-        "Traag VA, Waltman L, van Eck NJ. From Louvain to Leiden: guaranteeing "
-        "well-connected communities. Scientific Reports 9, 5233 (2019).",
-    ),
 }
 """How each work is cited in the text, and its entry in the list."""
 _OF_METHODS = {
@@ -327,10 +322,7 @@ def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
     clusters = clusters_of(saved)
     shown = clusters.clustering.clusters
     n_landmarks = saved.landmark_labels[1]
-    if saved.book.edits.grouping == "leiden":
-        how = f"merged by Leiden's method {paper.cite('leiden')}"
-    else:
-        how = "merged along the graph of neighbours"
+    how = "merged along the graph of neighbours"
     record = saved.record
     if record is not None and get_method(record.game.method).moved_by:
         how = f"fitted to the finished map and {how}"

@@ -156,7 +156,7 @@ def replayed_result(
     clusters = None
     if n_clusters is not None:
         merging = Merging.of(edges, last.labels, len(last.landmarks))
-        clusters = merging(n_clusters, "merge")[last.labels]
+        clusters = merging(n_clusters)[last.labels]
     return EmbeddingResult(
         embedding=last.embedding,
         landmarks=last.landmarks,

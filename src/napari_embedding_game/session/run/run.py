@@ -18,7 +18,6 @@ from napari_embedding_game.core import run as core_run
 from napari_embedding_game.core.settings import Settings, is_played
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.session.clusters.clustering import Grouping
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.engine import CoreEngine, Engine, Game
 
@@ -88,8 +87,6 @@ class Run:
         self._paused = False
         self._steps = 0
         self._stopped = False
-        self.wanted: tuple[int, Grouping] | None = None
-        """Number of clusters that is shown, to be found in this thread."""
 
     # Controls: from any thread, answered within one piece of work.
 
@@ -267,13 +264,10 @@ class _Regroup:
 
     def _look(self, labels: Any, n_landmarks: int) -> None:
         self._labels, self._n_landmarks = labels, n_landmarks
-        wanted = self._run.wanted
         with COMPUTING:
             self._merging = self._run.engine.merging(
                 self._edges, labels, n_landmarks, self._merging
             )
-            if self._merging is not None and wanted is not None:
-                self._merging(*wanted)
 
 
 class _Clock:

@@ -111,30 +111,10 @@ def told_parts(parts: GraphParts | None) -> list[str]:
     ]
 
 
-BOUND_TIP = (
-    "The points do not push one another one by one: a few landmarks stand for them. "
-    "The more of the push of all points they reach, the nearer the map is to one for "
-    "which every pair was worked out; more landmarks reach more. The cost, under Map, "
-    "is that of the landmarks' push, in which each point pushes itself as well."
-)
-
-
 GRID_TIP = (
     "All points push one another, by way of a grid. Its forces are compared with those "
     "added up one by one at some of the points: 0 % is exact."
 )
-
-
-def told_bound(found: MapQuality) -> str:
-    """Return how much of the repulsion the landmarks stand for; "" without any."""
-    bound = found.bound
-    if bound is None:
-        return ""
-    told = f"The landmarks stand for {bound.share:.0%} of the repulsion among all pairs"
-    energy = bound.true_energy(found.energy)
-    if math.isnan(energy):
-        return f"{told}."
-    return f"{told}. True energy, by all pairs: {energy:,.0f}."
 
 
 def told_grid(error: float) -> str:
@@ -211,7 +191,8 @@ class QualityPanel(Fold):
         self._is_outdated = False
         self.note = text_label(WAITING)
         self.columns_note = text_label()
-        self.bound_note = text_label()
+        self.grid_note = text_label()
+        self.grid_note.setToolTip(GRID_TIP)
         self.samples_note = text_label("", "warning")
         self.stability = StabilityPanel(session)
         self.parts_note = text_label("", "warning")
@@ -290,9 +271,7 @@ class QualityPanel(Fold):
         self._show_parts()
         self._show_samples()
         show_text(self.columns_note, told_columns(found.columns) if found else "")
-        repelled = (told_bound(found) or told_grid(found.grid_error)) if found else ""
-        show_text(self.bound_note, repelled)
-        self.bound_note.setToolTip(BOUND_TIP if found and found.bound else GRID_TIP)
+        show_text(self.grid_note, told_grid(found.grid_error) if found else "")
         if found is not None:
             show_text(
                 self.note, f"Measured on {found.n_sampled:,} points drawn at random."
@@ -324,7 +303,7 @@ class QualityPanel(Fold):
             self.samples_note,
             self.mix.native,
             self.columns_note,
-            self.bound_note,
+            self.grid_note,
             self.note,
         )
         for row, widget in enumerate(notes, start=len(FIGURES)):

@@ -27,7 +27,6 @@ from napari_embedding_game.session.reclustering import (
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
-from napari_embedding_game.ui.inspector.recluster_dialog import ReclusterDialog
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.worker import Worker
@@ -35,6 +34,11 @@ from napari_embedding_game.ui.tasks.worker import Worker
 UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
 ARROW = 26
 """Pixels of a button with an arrow on it."""
+MOST_PARTS = 60
+AGAIN = (
+    "Clusters to be found among the {} selected points alone, along their nearest\n"
+    "neighbours in the data. No point moves; Undo brings the former clusters back."
+)
 
 
 class ClusterEdits(QWidget):
@@ -241,15 +245,15 @@ class ClusterEdits(QWidget):
             self._table.edit_name(made)
 
     def _recluster(self) -> None:
-        """Ask how, and cluster the selected points in the background."""
+        """Ask for how many, and cluster the selected points in the background."""
         n_points = len(self._session.selection.rows)
-        dialog = ReclusterDialog(n_points, self)
-        is_chosen = dialog.exec()
-        choice = dialog.choice
-        dialog.deleteLater()
+        n_parts, is_chosen = QInputDialog.getInt(
+            *(self, "Cluster again", AGAIN.format(f"{n_points:,}")),
+            *(3, 2, max(2, min(MOST_PARTS, n_points))),
+        )
         if not is_chosen:
             return
-        find = self._do(reclustering, self._session, choice)
+        find = self._do(reclustering, self._session, n_parts)
         if find is None:
             return
         self._tell(f"Clustering {n_points:,} points …")

@@ -1,16 +1,13 @@
-"""How many clusters the landmarks are merged into, and how."""
+"""How many clusters the landmarks are merged into."""
 
 from __future__ import annotations
 
 import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt, QTimer
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QSpinBox, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QSlider, QSpinBox, QWidget
 
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
-from napari_embedding_game.session.clusters.clustering import Grouping
-from napari_embedding_game.session.clusters.merging import Merging, has_leiden
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.worker import Worker
 
 FEWEST = 2
 REST_MS = 40
@@ -34,24 +31,20 @@ class ClusterSlider(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
         self.shown = QLabel()
-        self.grouping = QComboBox()
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
-        self._worker: Worker | None = None
         self._build()
         self._rest.timeout.connect(self._apply)
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
-        self.grouping.currentIndexChanged.connect(self._apply)
         self._connections = Connections()
         self._connections.connect(book.changed, self.follow)
-        self._connections.call(self._call_off)
         self._connections.call(self._rest.stop)
         self.follow()
 
     def close(self) -> None:
-        """Undo the connections to the book, and group nothing any more."""
+        """Undo the connections to the book."""
         self._connections.close()
 
     def follow(self) -> None:
@@ -59,7 +52,7 @@ class ClusterSlider(QWidget):
         n_landmarks = self._book.n_landmarks
         self._tell_shown()
         self.setEnabled(n_landmarks > FEWEST)
-        if not self.isEnabled() or self._rest.isActive() or self._worker is not None:
+        if not self.isEnabled() or self._rest.isActive():
             return
         shown = min(self._book.n_clusters or n_landmarks, n_landmarks)
         with QSignalBlocker(self.slider), QSignalBlocker(self.number):
@@ -70,8 +63,6 @@ class ClusterSlider(QWidget):
             if self.number.value() != shown:  # a number may be being typed
                 self.number.setValue(shown)
             self._move_slider(shown)
-        with QSignalBlocker(self.grouping):
-            self.grouping.setCurrentIndex(self.grouping.findData(self._book.grouping))
 
     def _tell_shown(self) -> None:
         """Say how many the table has, where that is another number."""
@@ -95,21 +86,12 @@ class ClusterSlider(QWidget):
             "So many clusters are in the table: those made by hand come on top, and "
             "those without points are left out."
         )
-        self.grouping.addItem("Nested", "merge")
-        if has_leiden():
-            self.grouping.addItem("Leiden", "leiden")
-        self.grouping.setVisible(self.grouping.count() > 1)
-        self.grouping.setToolTip(
-            "Nested: moving the slider joins or divides clusters and leaves the rest. "
-            "Leiden: the communities that the method of that name finds."
-        )
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(QLabel("Clusters"))
         row.addWidget(self.slider, 1)
         row.addWidget(self.number)
         row.addWidget(self.shown)
-        row.addWidget(self.grouping)
 
     def _on_slider(self, stop: int) -> None:
         with QSignalBlocker(self.number):
@@ -126,45 +108,8 @@ class ClusterSlider(QWidget):
 
     def _apply(self) -> None:
         wanted = self.number.value()
-        grouping = self.grouping.currentData()
-        self._call_off()
-        if wanted >= self._book.n_landmarks:
-            self._book.set_n_clusters(None, grouping)
-        elif (wanted, grouping) != (self._book.n_clusters, self._book.grouping):
-            self._find(wanted, grouping)
-
-    def _find(self, wanted: int, grouping: Grouping) -> None:
-        """Find so many clusters, and show them: Leiden's take a second or two."""
-        divide = self._book.divide
-        if not isinstance(divide, Merging) or divide.knows(wanted, grouping):
-            self._book.set_n_clusters(wanted, grouping)
-            return
-        self._book.announce(wanted, grouping)
-        self._worker = Worker(lambda: divide(wanted, grouping))
-        self._worker.returned.connect(lambda _: self._on_found(wanted, grouping))
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
-        self.setCursor(Qt.CursorShape.BusyCursor)
-
-    def _on_found(self, wanted: int, grouping: Grouping) -> None:
-        """Show what was found; of a game that has gone on, it is looked for anew."""
-        self._end()
-        self._find(wanted, grouping)
-
-    def _on_failed(self, error: object) -> None:
-        """Go back to what is shown."""
-        self._end()
-        self._book.set_n_clusters(self._book.n_clusters, self._book.grouping)
-        self.follow()
-
-    def _call_off(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._end()
-
-    def _end(self) -> None:
-        self._worker = None
-        self.unsetCursor()
+        is_each = wanted >= self._book.n_landmarks
+        self._book.set_n_clusters(None if is_each else wanted)
 
 
 def slider_stops(n_landmarks: int) -> np.ndarray:

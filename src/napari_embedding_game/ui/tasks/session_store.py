@@ -53,7 +53,6 @@ def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
     troubles: list[str] = []
     for number, one in enumerate(saved.maps):
         yield Stage("Reading the data again", number / len(saved.maps))
-        one.find_clusters()
         try:
             maps.append((yield from archive.with_data(one, path.parent, saved.maps)))
         except DataError as error:
