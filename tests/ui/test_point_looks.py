@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.density import (
-    PointPart,
-    paint_parts,
-    points_near,
-)
 from napari_embedding_game.ui.canvas import painting
 from napari_embedding_game.ui.canvas.painting import FlatPainting
+from napari_embedding_game.ui.canvas.pixels import Part, paint_density, points_near
 from napari_embedding_game.ui.point_looks import DrawingOrder, Muting, PointLooks
 from napari_embedding_game.ui.style.colors import CodedColors
 
@@ -91,14 +87,15 @@ def test_a_picture_is_the_same_as_of_an_array_of_all_colours(
 
 def test_parts_of_a_density_add_up():
     positions = RNG.uniform(-2, 12, (N, 2)).astype(np.float32)
-    lines = (1.0, 0.0), (1.0, 0.0), (9, 8)
-    whole = paint_parts([PointPart(positions, TABLE[CODES])], (), *lines)
-    halves = [PointPart(positions, TABLE, CODES, shown=s) for s in (CHOSEN, ~CHOSEN)]
-    np.testing.assert_array_equal(paint_parts(halves, (), *lines), whole)
-    none = PointPart(positions, TABLE, CODES, order=np.empty(0, int))
-    assert not paint_parts([none], [none], *lines).any()
+    lines = ((1.0, 0.0), (1.0, 0.0)), (9, 8)
+    whole = paint_density([Part(positions, TABLE[CODES])], (), *lines)
+    coded, some = CodedColors(TABLE, CODES), (CHOSEN, ~CHOSEN)
+    halves = [Part(positions, coded, np.flatnonzero(rows)) for rows in some]
+    np.testing.assert_array_equal(paint_density(halves, (), *lines), whole)
+    none = Part(positions, coded, np.empty(0, int))
+    assert not paint_density([none], [none], *lines).any()
     near = points_near(positions, *lines, 1.0)
     inside = (positions > -1) & (positions < np.array([10, 9]))
     np.testing.assert_array_equal(near, np.flatnonzero(inside.all(axis=1)))
-    some = points_near(positions, *lines, 1.0, order=near[::-3])
+    some = points_near(positions, *lines, 1.0, near[::-3])
     np.testing.assert_array_equal(some, near[::-3])

@@ -12,28 +12,17 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
-from napari_embedding_game.core.inspect.density import (
-    PointPart,
-    paint_parts,
-    points_near,
-)
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.core.inspect.picture import paint_points
 
 
 def compile_inspection() -> None:
-    """Compile what is needed once there is a map: clusters, markers and pictures."""
+    """Compile what is needed once there is a map: clusters and markers."""
     edges = Edges.from_matrix(np.ones((2, 2), np.float32))
     labels = np.array([0, 1], np.int32)
     merge_tree(landmark_graph(edges, labels, 2), np.ones(2, np.int64))
     values = np.ones((4, 1), np.float32)
     for X in (values, sparse.csr_matrix(values)):
         markers(X, np.arange(4) < 2, n_jobs=1)
-    rows = np.zeros((1, 4), np.float32)
-    where = (1, 0), (1, 0), (1, 1)
-    paint_points(rows[:, :2], rows[:, 0], rows, *where)
-    paint_parts([PointPart(rows[:, :2], rows)], (), *where)
-    points_near(rows[:, :2], *where, 1.0)
 
 
 def compile_for_many_rows() -> None:

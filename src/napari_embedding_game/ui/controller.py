@@ -31,6 +31,7 @@ from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
+from napari_embedding_game.ui.canvas.pixels import compile_loops
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
@@ -129,7 +130,7 @@ class Controller(QObject):
         # napari sets up its physical units with the first layer of a process.  That
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
-        worker = Worker(engine.warm_up)
+        worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
         worker.failed.connect(lambda error: self.warming_changed.emit(False))
         worker.returned.connect(self._on_warm)
@@ -371,6 +372,11 @@ class Controller(QObject):
         if self.session.state in ("running", "paused", "finished", "stopped"):
             self.session.stop()
             self.session.say(LOST)
+
+
+def _warm_up() -> None:
+    engine.warm_up()
+    compile_loops()
 
 
 def _tell_developers(error: BaseException) -> None:

@@ -2,7 +2,7 @@
 
 napari prepares every point of a layer for each frame, and OpenGL without a graphics
 card draws each as a picture of its own: half a second for 70,000 points.  The picture
-here is painted by :func:`~napari_embedding_game.core.inspect.picture.paint_points` and
+here is painted by :func:`~napari_embedding_game.ui.canvas.pixels.paint_discs` and
 is drawn in the place of the points, with the same colours, sizes and order; points in
 space are painted as they are seen, the farthest first.  Of more points than pixels
 are seen it tells how many lie where.  Once everything has come to rest the layer draws

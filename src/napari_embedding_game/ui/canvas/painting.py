@@ -2,7 +2,7 @@
 
 Points in a plane are painted as they are, those in space as they are seen, the farthest
 first.  Where more are seen than the picture has pixels, it tells how many lie where
-(:mod:`~napari_embedding_game.core.inspect.density`).
+(:mod:`~napari_embedding_game.ui.canvas.pixels`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.density import (
-    PointPart,
-    paint_parts,
+from napari_embedding_game.ui.canvas.pixels import (
+    Lines,
+    Part,
+    paint_density,
+    paint_discs,
     points_near,
 )
-from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.point_looks import AT_ONCE, DrawingOrder, PointLooks
-from napari_embedding_game.ui.style.colors import CodedColors
 
 MOST_COARSE = 3
 """Pixels along one side of those that a sample is counted in."""
@@ -141,18 +141,16 @@ class FlatPainting:
             return False
         shape, rows = self.looks.shape, sample.rows
         # Without a sample hidden points count as well: they lie where others do.
-        inside = points_near(self.positions, *self._lines, shape, 0.0, order=rows)
+        inside = points_near(self.positions, self._lines, shape, 0.0, rows)
         n_counted = len(self.positions if rows is None else rows)
         return _is_dense(self.looks, len(inside), n_counted)
 
     def _density(self, sample: Sample) -> tuple[NDArray[np.uint8], int]:
-        order = self.looks.order
-        if sample.rows is not None:
-            below = self._parts(sample.below, None, is_above=False)
-        else:
-            is_below = None if order is None else order.is_below
-            below = self._parts(None, is_below, is_above=False)
-        above = self._parts(sample.above, None, is_above=True)
+        order, rows = self.looks.order, sample.below
+        if rows is None and order is not None:
+            rows = order.parts[0]
+        below = self._parts(rows, is_above=False)
+        above = self._parts(sample.above, is_above=True)
         picture, coarse = _density(self.looks, sample, below, above, self._lines)
         if 0 < len(sample.above) <= FEW_ABOVE:
             seen = self._seen(sample.above)
@@ -162,28 +160,22 @@ class FlatPainting:
     def _parts(
         self,
         rows: NDArray[np.intp] | None,
-        shown: NDArray[np.bool_] | None,
         *,
         is_above: bool,
-    ) -> Iterator[PointPart]:
-        """Yield some points, or those of all that are shown, and their colours."""
+    ) -> Iterator[Part]:
+        """Yield some points, None for all, and their colours."""
         looks, positions = self.looks.colors, self.positions
         held = (
             looks.held(is_chosen=is_above) if isinstance(looks, PointLooks) else looks
         )
-        if isinstance(held, CodedColors):
-            coded = held.table, held.codes, held.first
-            yield PointPart(positions, *coded, order=rows, shown=shown)
-        elif held is not None:
-            yield PointPart(positions, held, order=rows, shown=shown)
+        if held is not None:
+            yield Part(positions, held, rows)
         else:  # colours for each point, which are muted: a few at a time
             n_points = len(positions) if rows is None else len(rows)
             for begin in range(0, n_points, AT_ONCE):
                 part = slice(begin, begin + AT_ONCE)
                 some = np.arange(n_points)[part] if rows is None else rows[part]
-                if shown is not None:
-                    some = some[shown[some]]
-                yield PointPart(positions[some], self.looks.colors_of(some))
+                yield Part(positions[some], self.looks.colors_of(some))
 
     def _discs(self, sample: Sample) -> NDArray[np.uint8]:
         looks, rows = self.looks, sample.rows
@@ -197,7 +189,7 @@ class FlatPainting:
         margin = max(1.0, looks.colors.largest * unit) / 2 + 1.0
         all_ = [rows] if rows is not None or looks.order is None else looks.order.parts
         near = [
-            points_near(self.positions, *self._lines, looks.shape, margin, order=part)
+            points_near(self.positions, self._lines, looks.shape, margin, part)
             for part in all_
         ]
         return _paint_discs(looks, self._seen(np.concatenate(near)), looks.shape)
@@ -250,10 +242,10 @@ class SpacePainting:
     ) -> tuple[NDArray[np.uint8], int]:
         looks, n_seen = self.looks, len(depths)
         if looks.n_drawn > looks.n_pixels:
-            n_inside = len(points_near(seen.positions, *seen.lines, looks.shape, 0.0))
+            n_inside = len(points_near(seen.positions, seen.lines, looks.shape, 0.0))
             if _is_dense(looks, n_inside, n_seen):
                 split = np.split(np.arange(n_seen), [n_seen - sample.n_above])
-                parts = [[PointPart(*seen[:2], order=rows)] for rows in split]
+                parts = [[Part(seen.positions, seen.colors, rows)] for rows in split]
                 picture, coarse = _density(looks, sample, *parts, seen.lines)
                 if 0 < sample.n_above <= FEW_ABOVE:
                     chosen = seen.last(sample.n_above)
@@ -330,10 +322,6 @@ def _one_in(n_points: int, stride: int) -> NDArray[np.intp]:
     return first
 
 
-Lines = tuple[tuple[float, float], tuple[float, float]]
-"""(slope, offset) from rows, and from columns, to the pixels of a picture."""
-
-
 class _Seen(NamedTuple):
     """Points on a picture."""
 
@@ -376,22 +364,15 @@ def _paint_discs(
     order: NDArray[np.intp] | None = None,
 ) -> NDArray[np.uint8]:
     """Return a picture of points, one over another."""
-    return paint_points(
-        seen.positions,
-        seen.sizes,
-        seen.colors,
-        *seen.lines,
-        shape,
-        order=order,
-        opacity=looks.opacity,
-    )
+    points = seen.positions, seen.sizes, seen.colors
+    return paint_discs(*points, seen.lines, shape, order, looks.opacity)
 
 
 def _density(
     looks: Looks,
     sample: Sample,
-    below: Iterable[PointPart],
-    above: Iterable[PointPart],
+    below: Iterable[Part],
+    above: Iterable[Part],
     lines: Lines,
 ) -> tuple[NDArray[np.uint8], int]:
     """Return a picture of how many points lie where, and the pixels along its own."""
@@ -400,15 +381,9 @@ def _density(
     coarse = int(np.clip(math.sqrt(stride / 2), 1, MOST_COARSE))
     height, width = (math.ceil(n / coarse) for n in looks.shape)
     weights = sample.weights[0] / coarse**2, sample.weights[1] / coarse**2
-    picture = paint_parts(
-        below,
-        above if sample.n_above else (),
-        *_coarser(lines, coarse),
-        (height, width),
-        weights=weights,
-        opacity=looks.opacity,
-    )
-    return picture, coarse
+    above = above if sample.n_above else ()
+    where = _coarser(lines, coarse), (height, width)
+    return paint_density(below, above, *where, weights, looks.opacity), coarse
 
 
 def _coarser(lines: Lines, coarse: int) -> Lines:

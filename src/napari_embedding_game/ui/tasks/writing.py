@@ -172,7 +172,7 @@ class WritingTask(QObject):
             rgba[~colors.shown, 3] = 0  # not to be seen
 
         def write() -> None:
-            from napari_embedding_game.session.film import write_film
+            from napari_embedding_game.ui.tasks.film import write_film
 
             write_film(dataset.X, played, rgba, path)
 

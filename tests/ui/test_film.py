@@ -5,16 +5,16 @@ import pytest
 from PIL import Image
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.session.film import (
+from napari_embedding_game.session.run.replay import replay, replay_frames, same
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.tasks.film import (
     FRAME_MS,
     FROM_ABOVE,
     LAST_MS,
     paint,
     write_film,
 )
-from napari_embedding_game.session.run.replay import replay, replay_frames, same
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 
 
 @pytest.fixture

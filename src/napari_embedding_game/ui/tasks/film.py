@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
+from napari_embedding_game.ui.canvas.pixels import paint_discs
 
 SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
 """Pixels of a side, about how many frames, and how long they and the last one are
@@ -73,14 +73,16 @@ def paint(
         half += ease * (wanted - half)
         zoom = side * (0.5 - EDGE) / half
         sizes = np.full(len(flat), max(1.5, min(6.0, 400 / np.sqrt(len(flat)))) / zoom)
-        pixels = paint_points(
+        pixels = paint_discs(
             np.column_stack([-flat[:, 1], flat[:, 0]]),
             sizes,
             colors,
-            (zoom, side / 2 + zoom * middle[1]),
-            (zoom, side / 2 - zoom * middle[0]),
+            (
+                (zoom, side / 2 + zoom * middle[1]),
+                (zoom, side / 2 - zoom * middle[0]),
+            ),
             (side, side),
-            order=order,
+            order,
         )
         opaque = pixels[..., :3] + (255 - pixels[..., 3:])
         yield opaque.astype(np.uint8)

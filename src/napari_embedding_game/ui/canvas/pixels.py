@@ -1,0 +1,305 @@
+"""Points into pixels: as discs, or as how many lie where.
+
+A window without a graphics card takes seconds for a million points, most of it for
+preparing them one by one.  Here each costs the few pixels that it covers.
+
+Discs of more points than pixels lie on one another, and whichever comes last hides the
+rest.  In a density a pixel has the mean colour of the points in it, and is the stronger
+the more they are: its opacity grows with the logarithm of their number, as an eye tells
+ratios apart rather than differences.  datashader's ``shade(how="log")`` does the same.
+"""
+
+# The compiler finds the types of the loops; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.ui.style.colors import CodedColors, Colors
+
+FAINTEST = 0.35
+"""Opacity of a pixel with one point."""
+FAINTEST_ABOVE = 0.8
+"""The same of points above the others: what was chosen is seen, be it one point."""
+BRIGHTEST_SHARE = 0.995
+"""Share of the pixels with points that are below the full opacity.
+
+A few spots with thousands of points on each other would leave all else faint.
+"""
+LEAST_RANGE = 4.0
+"""Least number of points of the full opacity: few points are not made to look many."""
+SAMPLED = 200_000
+"""Pixels of which that number is found."""
+_MOST_MIXED = 1 << 24
+"""Points of one pixel that its colour is the mean of: sums of more would overflow."""
+_F, _U = np.float32, np.uint32
+_NO_ROWS, _NO_CODES = np.empty(0, np.intp), np.empty(0, np.int32)
+
+Lines = tuple[tuple[float, float], tuple[float, float]]
+"""From rows, and from columns, to pixels: slope * position + offset, counted from the
+picture's upper left corner."""
+
+
+class Part(NamedTuple):
+    """Points that are counted together."""
+
+    positions: NDArray[np.floating]
+    """(N, 2) row and column in any unit.  Those that are not finite are left out."""
+    colors: Colors | CodedColors
+    """(N, 4) from 0 to 1."""
+    rows: NDArray[np.intp] | None = None
+    """(m,) the points of the part; None: all."""
+
+
+def points_near(
+    positions: NDArray[np.floating],
+    lines: Lines,
+    shape: tuple[int, int],
+    margin: float,
+    rows: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
+    """Return the points with their middle at most ``margin`` pixels beside a picture.
+
+    Parameters are those of :func:`paint_discs`.
+    """
+    if rows is not None and not len(rows):
+        return rows
+    found = np.empty(1 + len(positions if rows is None else rows), np.intp)
+    n_found = _find_near(found, *_placed(positions, rows, lines), *shape, float(margin))
+    return found[:n_found]
+
+
+def paint_discs(
+    positions: NDArray[np.floating],
+    sizes: NDArray[np.floating],
+    colors: Colors,
+    lines: Lines,
+    shape: tuple[int, int],
+    rows: NDArray[np.intp] | None = None,
+    opacity: float = 1.0,
+) -> NDArray[np.uint8]:
+    """Return a picture of points as discs with smooth edges, one over another.
+
+    Parameters
+    ----------
+    positions : (N, 2) float
+        Row and column in any unit.  Points that are not finite are left out.
+    sizes : (N,) float
+        Diameters in the same unit; on the picture at least 1 pixel.
+    colors : (N, 4) float, 0 to 1
+        Red, green, blue and opacity.
+    lines : Lines
+    shape : (height, width)
+        Of the picture in pixels.
+    rows : (m,) int, optional
+        Points in the order in which they are painted; by default all as they come.
+    opacity : float
+        Of all points, 0 to 1; times that of each.
+
+    Returns
+    -------
+    (height, width, 4) uint8
+        Red, green, blue, each already multiplied by the opacity, and the opacity.
+    """
+    if rows is not None and not len(rows):
+        positions = positions[:0]
+    pixels = np.zeros(shape, np.uint32)
+    looks = _given(sizes, np.float32), _given(colors, np.float32)
+    _add_discs(pixels, *_placed(positions, rows, lines), *looks, _F(opacity))
+    if sys.byteorder == "big":
+        pixels.byteswap(inplace=True)
+    return pixels.view(np.uint8).reshape(*shape, 4)
+
+
+def paint_density(
+    below: Iterable[Part],
+    above: Iterable[Part],
+    lines: Lines,
+    shape: tuple[int, int],
+    weights: tuple[float, float] = (1.0, 1.0),
+    opacity: float = 1.0,
+) -> NDArray[np.uint8]:
+    """Return a picture, as of :func:`paint_discs`, of how many points lie where.
+
+    Parameters
+    ----------
+    below, above : iterables of Part
+        A pixel with some of the points above shows no others.
+    lines, shape, opacity
+        See :func:`paint_discs`.
+    weights : (float, float)
+        How many each of the points below, and each of those above, stands for, where
+        they are a sample.
+    """
+    pixels = np.zeros((*shape, 4), np.uint8)
+    brightest = LEAST_RANGE
+    levels = (below, weights[0], FAINTEST), (above, weights[1], FAINTEST_ABOVE)
+    for parts, weight, faintest in levels:
+        cells = np.zeros((*shape, 5), np.uint32)
+        for positions, colors, rows in parts:
+            if rows is not None and not len(rows):
+                continue
+            coded = colors if isinstance(colors, CodedColors) else None
+            table = colors if coded is None else coded.table
+            codes = _NO_CODES if coded is None else coded.codes
+            first = 0 if coded is None else coded.first
+            looks = _given(table, np.float32), _given(codes, np.int32), first
+            _count(cells, *_placed(positions, rows, lines), *looks)
+        held = cells[..., 4][cells[..., 4] > 0]
+        if not len(held):
+            continue
+        some = held[:: max(1, len(held) // SAMPLED)]
+        place = int(BRIGHTEST_SHARE * (len(some) - 1))
+        brightest = max(brightest, float(np.partition(some, place)[place]) * weight)
+        _shade(pixels, cells, _F(weight), _F(brightest), _F(faintest), _F(opacity))
+    return pixels
+
+
+def compile_loops() -> None:
+    """Compile the loops, or read them from numba's cache."""
+    rows, lines = np.zeros((1, 4), np.float32), ((1.0, 0.0), (1.0, 0.0))
+    paint_discs(rows[:, :2], rows[:, 0], rows, lines, (1, 1))
+    paint_density([Part(rows[:, :2], rows)], (), lines, (1, 1))
+    points_near(rows[:, :2], lines, (1, 1), 1.0)
+
+
+def _placed(
+    positions: NDArray[np.floating], rows: NDArray[np.intp] | None, lines: Lines
+) -> tuple[NDArray[Any], ...]:
+    """Return positions, order and lines as loops are given them; no order: all."""
+    order = _NO_ROWS if rows is None else rows
+    return (
+        _given(positions, np.float32),
+        _given(order, np.intp),
+        np.array(lines, np.float32),
+    )
+
+
+def _given(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Return an array in order and not to be written: loops are compiled for one."""
+    given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
+    given.flags.writeable = False
+    return given
+
+
+# Loops
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _find_near(found, positions, order, lines, height, width, margin):
+    """Write the points that :func:`points_near` finds; return how many they are."""
+    n_ordered, n_found = len(order), 0
+    low, high, right = _F(-margin), _F(height + margin), _F(width + margin)
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
+        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
+        found[n_found] = i
+        n_found += (y >= low) & (y < high) & (x >= low) & (x < right)
+    return n_found
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _count(cells, positions, order, lines, colors, codes, first):
+    """Add each point to the pixel that its middle lies in.
+
+    ``cells`` (height, width, 5) uint32: red, green and blue times the opacity, the
+    opacity, each 0 to 255, and the points, all summed.  Without codes a point has the
+    colour in its row.
+    """
+    zero, height, width = _F(0), _F(cells.shape[0]), _F(cells.shape[1])
+    n_ordered, is_coded = len(order), len(codes) > 0
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
+        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
+        # Written so that NaN is outside.
+        if not (y >= zero and y < height and x >= zero and x < width):
+            continue
+        cell = cells[int(y), int(x)]
+        cell[4] += _U(1)
+        if cell[4] >= _MOST_MIXED:
+            continue
+        c = i
+        if is_coded:
+            c = codes[i] - first
+            if c < 0:
+                c = len(colors) - 1
+        strength = _F(255) * colors[c, 3]
+        for channel in range(3):
+            cell[channel] += _U(strength * colors[c, channel] + _F(0.5))
+        cell[3] += _U(strength + _F(0.5))
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _shade(pixels, cells, weight, brightest, faintest, opacity):
+    """Write the mean colours of cells that hold points, the stronger the more.
+
+    ``brightest``: points from which a pixel has the full opacity; above 1.
+    """
+    steepness = (_F(1) - faintest) / np.log(brightest)
+    for row in range(cells.shape[0]):
+        for column in range(cells.shape[1]):
+            n_points = cells[row, column, 4]
+            if not n_points:
+                continue
+            level = faintest + steepness * np.log(max(_F(1), _F(n_points) * weight))
+            mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
+            share = min(_F(1), level) * opacity / mixed
+            for channel in range(4):
+                value = share * _F(cells[row, column, channel]) + _F(0.5)
+                pixels[row, column, channel] = np.uint8(min(_F(255), value))
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _add_discs(pixels, positions, order, lines, sizes, colors, opacity):
+    """Paint discs into pixels, which hold red, green, blue and opacity in their bytes.
+
+    The lowest byte is the first; two of them are mixed with one multiplication.
+    """
+    even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
+    height, width = pixels.shape
+    scale = _F(0.5) * np.sqrt(abs(lines[0, 0] * lines[1, 0]))
+    n_ordered = len(order)
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
+        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
+        radius = max(_F(0.5), scale * sizes[i])
+        reach = radius + _F(0.5)
+        # Written so that NaN is outside.
+        inside_x = -reach < x and x < _F(width) + reach
+        inside_y = -reach < y and y < _F(height) + reach
+        if not (inside_x and inside_y):
+            continue
+        strength = _F(256) * colors[i, 3] * opacity
+        red_blue = _U(colors[i, 0] * _F(255) + _F(0.5))
+        red_blue |= _U(colors[i, 2] * _F(255) + _F(0.5)) << _U(16)
+        green_opacity = _U(colors[i, 1] * _F(255) + _F(0.5)) | _U(255 << 16)
+        top = max(0, int(np.floor(y - reach + _F(0.5))))
+        bottom = min(height, int(np.floor(y + reach + _F(0.5))))
+        left = max(0, int(np.floor(x - reach + _F(0.5))))
+        right = min(width, int(np.floor(x + reach + _F(0.5))))
+        whole, none = max(radius - _F(0.5), _F(0)) ** 2, reach * reach
+        for row in range(top, bottom):
+            dy = _F(row) + _F(0.5) - y
+            for column in range(left, right):
+                dx = _F(column) + _F(0.5) - x
+                squared = dx * dx + dy * dy
+                if squared >= none:
+                    continue
+                if squared <= whole:
+                    share = _U(strength)
+                else:
+                    share = _U(strength * min(_F(1), reach - np.sqrt(squared)))
+                rest, under = _U(256) - share, pixels[row, column]
+                low = ((under & even) * rest + red_blue * share) >> eight & even
+                high = (under >> eight & even) * rest + green_opacity * share & odd
+                pixels[row, column] = low | high

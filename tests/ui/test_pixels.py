@@ -1,0 +1,162 @@
+"""Points into pixels: the same as discs, and as counts, that are worked out plainly."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.ui.canvas.pixels import (
+    FAINTEST,
+    FAINTEST_ABOVE,
+    Part,
+    paint_density,
+    paint_discs,
+    points_near,
+)
+
+SHAPE, FEW = (30, 40), (4, 6)
+RED, GREEN, BLUE = (1.0, 0, 0, 1), (0, 1.0, 0, 1), (0, 0, 1.0, 1)
+SAME = (1.0, 0.0), (1.0, 0.0)
+
+
+def paint(positions, sizes, colors, lines=SAME, **options):
+    positions = np.atleast_2d(np.asarray(positions, float))
+    sizes = np.broadcast_to(np.asarray(sizes, float), len(positions))
+    colors = np.broadcast_to(np.asarray(colors, float), (len(positions), 4))
+    return paint_discs(positions, sizes, colors, lines, SHAPE, **options)
+
+
+def by_numpy(positions, sizes, colors, opacity):
+    """Paint discs one after another over the whole picture."""
+    row, column = np.indices(SHAPE) + 0.5
+    picture = np.zeros((*SHAPE, 4))
+    for (y, x), size, color in zip(positions, sizes, colors, strict=True):
+        distance = np.hypot(row - y, column - x)
+        radius = max(size / 2, 0.5)
+        share = np.clip(radius + 0.5 - distance, 0, 1) * color[3] * opacity
+        top = np.append(color[:3], 1.0) * 255
+        picture = picture * (1 - share[..., None]) + share[..., None] * top
+    return picture
+
+
+@pytest.mark.parametrize("opacity", [1.0, 0.6])
+def test_discs_lie_over_one_another_with_smooth_edges(opacity):
+    rng = np.random.default_rng(0)
+    positions = rng.uniform(-5, 45, (60, 2))
+    sizes, colors = rng.uniform(0, 9, 60), rng.random((60, 4))
+    drawn = paint(positions, sizes, colors, opacity=opacity)
+    expected = by_numpy(positions, sizes, colors, opacity)
+    # Each disc rounds down once: after some over one another a few of 255.
+    assert np.abs(drawn - expected).max() < 6
+    assert np.abs(drawn - expected).mean() < 1.5
+
+
+def test_the_last_is_above_or_the_last_in_order():
+    both = [[10, 10], [10, 10]]
+    assert tuple(paint(both, 5, [RED, GREEN])[10, 10]) == (0, 255, 0, 255)
+    drawn = paint(both, 5, [RED, GREEN], rows=np.array([1, 0]))
+    assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
+    # Of some points only.
+    drawn = paint(both, 5, [RED, GREEN], rows=np.array([0]))
+    assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
+    assert not paint(both, 5, [RED, GREEN], rows=np.array([], int)).any()
+
+
+def test_positions_are_taken_to_pixels():
+    drawn = paint([[2, 3]], 2, RED, ((-5, 25), (8, 4)))
+    rows, columns = np.nonzero(drawn[..., 3])
+    np.testing.assert_allclose([rows.mean() + 0.5, columns.mean() + 0.5], [15, 28])
+    # A diameter of 2 units, of which one is 5 x 8 pixels.
+    assert abs(len(rows) - np.pi * 40) < 30
+
+
+def test_a_small_point_is_still_seen_and_one_outside_is_not():
+    assert paint([[10.5, 10.5]], 0.0, RED)[10, 10, 3] == 255
+    outside = [[-9, 5], [5, 99], [np.nan, 3], [3, np.inf]]
+    assert not paint(outside, 4, RED).any()
+
+
+def test_a_disc_across_the_border_is_cut():
+    drawn = paint([[0, 0]], 20, RED)
+    assert drawn[0, 0, 3] == 255
+    assert drawn[8, 0, 3] == 255
+    assert not drawn[12:, 12:].any()
+
+
+def test_arrays_of_any_type_and_layout_are_taken():
+    positions = np.asfortranarray(np.array([[4, 7], [20, 30]], np.int64))
+    drawn = paint_discs(positions, np.array([4, 4]), np.ones((2, 4)), SAME, SHAPE)
+    assert drawn.dtype == np.uint8
+    assert drawn[4, 7, 3] == drawn[20, 30, 3] == 255
+
+
+def counted(positions, colors, order=None, n_above=0, **options):
+    """Return the picture of points, the last of an order above the others."""
+    if order is None:
+        order = np.arange(len(positions))
+    split = np.split(order, [len(order) - n_above])
+    below, above = ([Part(positions, colors, part)] for part in split)
+    return paint_density(below, above if n_above else (), SAME, FEW, **options)
+
+
+def repeated(*counts_and_colors):
+    """Return points in one pixel of the first row after another, and their colours."""
+    counts = [n for n, _ in counts_and_colors]
+    columns = np.repeat(np.arange(len(counts)), counts)
+    positions = np.column_stack([np.full(len(columns), 0.5), columns + 0.5])
+    colors = np.repeat([color for _, color in counts_and_colors], counts, axis=0)
+    return positions.astype(np.float32), colors.astype(np.float32)
+
+
+def test_a_pixel_is_the_stronger_the_more_points_it_has():
+    positions, colors = repeated((1, RED), (10, RED), (100, RED), (0, RED))
+    drawn = counted(positions, colors)
+    opacity = drawn[0, :, 3] / 255
+    assert opacity[3] == 0
+    assert (drawn[1:] == 0).all()
+    # 0 to 1 in equal steps of the logarithm; the fullest pixels have the same.
+    steps = np.log([1, 10, 10]) / np.log(10)
+    np.testing.assert_allclose(
+        opacity[:3], FAINTEST + (1 - FAINTEST) * steps, atol=5e-3
+    )
+    assert (drawn[..., 0] == drawn[..., 3]).all()  # multiplied by it already
+
+
+def test_a_colour_is_the_mean_and_opacity_counts():
+    half = (0, 1.0, 0, 0.5)
+    positions, colors = repeated((6, RED), (9, half))
+    positions[:] = positions[0]
+    mixed = counted(positions, colors, opacity=0.5)[0, 0].astype(float)
+    np.testing.assert_allclose(mixed[3], 0.5 * 255 * (6 + 9 / 2) / 15, atol=1)
+    np.testing.assert_allclose(mixed[:2] / mixed[3], [6 / 10.5, 4.5 / 10.5], atol=0.01)
+
+
+def test_chosen_points_are_not_lost_among_others():
+    positions, colors = repeated((500, RED), (500, RED))
+    colors[3] = BLUE
+    order = np.append(np.delete(np.arange(1000), 3), 3)
+    drawn = counted(positions, colors, order=order, n_above=1)
+    assert drawn[0, 0, 0] == 0
+    assert drawn[0, 0, 2] >= FAINTEST_ABOVE * 255 - 1
+    assert drawn[0, 1, 0] == 255
+    only = counted(positions, colors, order=order[-1:], n_above=1)
+    assert only[0, 0, 2] == drawn[0, 0, 2]
+    assert not counted(positions, colors, order=order[:0]).any()
+
+
+def test_a_sample_is_as_strong_as_all():
+    positions, colors = repeated((1000, RED), (64, RED))
+    all_ = counted(positions, colors)
+    order = np.arange(0, len(positions), 8)
+    some = counted(positions, colors, order=order, weights=(8.0, 1.0))
+    np.testing.assert_allclose(some.astype(int), all_, atol=3)
+
+
+@pytest.mark.parametrize("order", [None, np.array([1, 4, 0], int)])
+def test_points_beside_the_picture_are_left_out(order):
+    places = [[0, 0], [3.9, 5.9], [-0.1, 2], [4, 2], [2, np.nan], [np.inf, 1]]
+    positions, colors = np.array(places), np.ones((6, 4))
+    drawn = counted(positions, colors, order=order)
+    assert (drawn[..., 3] > 0).sum() == 2
+    assert drawn[0, 0, 3] > 0
+    assert drawn[3, 5, 3] > 0
+    assert len(points_near(positions, SAME, FEW, 0.0, order)) == 2
+    assert len(points_near(positions, ((0.5, 0), (1, 0)), FEW, 0.0)) == 3
