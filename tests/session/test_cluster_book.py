@@ -222,7 +222,7 @@ def test_a_name_stays_on_its_points_through_the_game(three):
     moved[rows[:4]] = 5
     moved[LABELS == 5] = LABELS[rows[0]]
     order = np.array([3, 4, 5, 0, 1, 2], np.int32)  # other landmarks, same places
-    three.receive(order[moved], L, lambda k, _: divide(k, _)[np.argsort(order)])
+    three.receive(order[moved], L, lambda k: divide(k)[np.argsort(order)])
     assert sizes(three) == {"1": 30, "B cells": 10, "3": 10, "4": 10}
     np.testing.assert_array_equal(three.clustering.rows(named(three, "B cells")), rows)
     three.undo()  # the name alone held them
