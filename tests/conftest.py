@@ -189,15 +189,15 @@ class FakeEngine:
         self.games = []
         self.closed = 0
 
-    def check(self, X, start, game):
+    def check(self, X, settings):
         pass
 
-    def neighbors(self, X, start):
+    def neighbors(self, X, settings):
         self.gate.wait(10)
         return "graph"
 
-    def layout(self, graph, X, start, warm_start=None):
-        layout = np.zeros((X.shape[0], start.n_components), np.float32)
+    def layout(self, graph, X, settings, warm_start=None):
+        layout = np.zeros((X.shape[0], settings.n_components), np.float32)
         return "edges", layout if warm_start is None else warm_start.embedding
 
     def merging(self, edges, labels, n_landmarks, previous):
@@ -208,9 +208,9 @@ class FakeEngine:
         graph, sizes = graph[:n_landmarks, :n_landmarks], sizes[:n_landmarks]
         return Merging(graph, merge_tree(graph, sizes))
 
-    def play(self, edges, layout, start, game, warm_start=None):
+    def play(self, edges, layout, settings, warm_start=None):
         iteration, n_iter, n_points = 0, 50, len(layout)
-        self.games.append(game)
+        self.games.append(settings)
         try:
             while True:
                 self.gate.wait(10)
@@ -229,8 +229,8 @@ class FakeEngine:
                     **({"embedding": layout} if is_warm else {}),
                 )
                 if sent is not None:
-                    game = sent.game if isinstance(sent, Steer) else sent
-                    self.games.append(game or self.games[-1])
+                    told = sent.settings if isinstance(sent, Steer) else sent
+                    self.games.append(told or self.games[-1])
                     n_iter = max(n_iter, iteration + 20)
                 elif iteration >= n_iter:
                     return

@@ -290,10 +290,9 @@ def _fit(options: Options) -> int:
     from napari_embedding_game.core.graph.neighbors import check_rows
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
-    edges = resolve(settings, settings.method).affinity
     check_rows(
         n_rows,
-        n_searched(edges, settings.n_neighbors, settings.perplexity, n_rows),
+        n_searched(resolve(settings), n_rows),
     )
     game = EmbeddingGame(**as_parameters(chosen))
     if options.reference is not None:

@@ -13,7 +13,7 @@ from napari_embedding_game.core.graph.bandwidths import (
 from napari_embedding_game.core.graph.choices import affinity_names
 from napari_embedding_game.core.graph.edges import Edges, directed, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import n_searched
+from napari_embedding_game.core.settings import Settings, n_searched
 
 N, K = 150, 9
 
@@ -169,9 +169,9 @@ def test_entropic_chances_of_odd_rows_are_finite(distances):
 
 
 def test_entropic_edges_look_at_three_perplexities_of_neighbours():
-    assert n_searched("entropic", 15, 30.0, 1000) == 90
-    assert n_searched("entropic", 15, 30.0, 50) == 49
-    assert n_searched("fuzzy", 15, 30.0, 1000) == 15
+    assert n_searched(Settings(affinity="entropic"), 1000) == 90
+    assert n_searched(Settings(affinity="entropic"), 50) == 49
+    assert n_searched(Settings(affinity="fuzzy"), 1000) == 15
 
 
 @pytest.mark.parametrize("affinity", ["lle", "inner_products"])

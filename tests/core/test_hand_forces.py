@@ -102,11 +102,10 @@ GROUP = np.repeat(np.arange(4), 60)
 
 
 def played(n_components=2, frame=50, **changes):
-    game = Settings(**changes)
-    start = Settings(n_components=n_components, n_neighbors=20)
-    start = resolve(start, game.method)
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    playing = pipeline.begin(edges, layout, start, game, frame_iterations=frame)
+    settings = Settings(n_components=n_components, n_neighbors=20, **changes)
+    settings = resolve(settings)
+    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    playing = pipeline.begin(edges, layout, settings, frame_iterations=frame)
     for snapshot in playing:
         if snapshot.finished:
             return playing, snapshot
@@ -151,7 +150,7 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     hold = Hold(rows=rows, places=before.embedding[rows])
     forces = HandForces(holds=(hold,))
     stronger = Settings(repulsion=2000.0)
-    after = to_the_end(playing, Steer(game=stronger, forces=forces))
+    after = to_the_end(playing, Steer(settings=stronger, forces=forces))
     assert np.array_equal(after.embedding[rows], before.embedding[rows])
     others = np.setdiff1d(np.arange(240), rows)
     moved = np.abs(after.embedding - before.embedding).max(axis=1)
@@ -183,7 +182,7 @@ def test_dragged_landmarks_stay_and_points_give_way():
 
     assert room(after) > 1.3 * room(alone)
     fewer = Settings(n_landmarks=3)
-    assert np.isfinite(to_the_end(playing, Steer(game=fewer)).landmarks).all()
+    assert np.isfinite(to_the_end(playing, Steer(settings=fewer)).landmarks).all()
     playing.close()
     other.close()
 
@@ -201,7 +200,7 @@ def test_after_an_edit_of_landmarks_nothing_jumps(edit, n):
     for forces in (NO_FORCES, HandForces(edits=(edit,))):
         playing, before = played(frame=1, n_landmarks=30)
         game = Settings(n_landmarks=n if forces else 30)
-        after = playing.send(Steer(game=game, forces=forces))
+        after = playing.send(Steer(settings=game, forces=forces))
         steps.append(np.abs(after.embedding - before.embedding).max())
         playing.close()
     assert steps[1] < 2 * steps[0]
@@ -220,10 +219,10 @@ def test_the_last_landmark_cannot_be_taken_away():
 
 @pytest.mark.parametrize("changes", [{"method": "pca"}, {"optimizer": "lbfgs"}])
 def test_what_is_no_game_refuses_a_hand(changes):
-    settings = Settings(**({"method": "ee"} | changes), max_iter=3)
-    start = resolve(Settings(n_neighbors=5), settings.method)
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    playing = pipeline.begin(edges, layout, start, settings)
+    changes = {"method": "ee"} | changes
+    settings = resolve(Settings(n_neighbors=5, max_iter=3, **changes))
+    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    playing = pipeline.begin(edges, layout, settings)
     next(playing)
     with pytest.raises(InputError, match="Only a game"):
         playing.send(Steer(forces=NO_FORCES))

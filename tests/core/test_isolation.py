@@ -66,10 +66,11 @@ def test_a_fit_keeps_it():
 def test_a_run_works_it_out_once_and_every_snapshot_has_it():
     X = np.random.default_rng(2).normal(size=(80, 5)).astype(np.float32)
     X[0] += 30.0
-    start = Settings(n_neighbors=40, init="pca", affinity="uniform")
-    settings = Settings(n_landmarks=10, max_iter=4)
-    graph = pipeline.neighbors(X, start)
-    game = pipeline.begin(*pipeline.place(graph, X, start), start, settings)
+    settings = Settings(
+        n_neighbors=40, init="pca", affinity="uniform", n_landmarks=10, max_iter=4
+    )
+    graph = pipeline.neighbors(X, settings)
+    game = pipeline.begin(*pipeline.place(graph, X, settings), settings)
     shots = list(game)
     expected = isolation(graph.indices[:, :15], graph.distances[:, :15])
     np.testing.assert_array_equal(shots[0].isolation, expected)

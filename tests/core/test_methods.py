@@ -411,8 +411,8 @@ def test_what_is_not_there_is_named(method, approximation, words):
 def test_settings_left_open_are_the_methods_own():
     assert repulsion_of(Settings(method="umap")) == 5.0
     assert repulsion_of(Settings(method="umap", repulsion=2.0)) == 2.0
-    assert resolve(Settings(), "tsne").affinity == "entropic"
-    assert resolve(Settings(affinity="fuzzy"), "tsne").affinity == "fuzzy"
+    assert resolve(Settings(method="tsne")).affinity == "entropic"
+    assert resolve(Settings(method="tsne", affinity="fuzzy")).affinity == "fuzzy"
 
 
 def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
@@ -449,13 +449,14 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
 ):
     monkeypatch.setattr(choices, "MANY_POINTS", 200)
     left = Settings()
-    assert settled(left, 200, 2) == replace(left, approximation="mesh")
-    assert settled(left, 199, 2) is left
-    assert settled(left, 200, 3) is left
+    assert settled(left, 200) == replace(left, approximation="mesh")
+    assert settled(left, 199) is left
+    deep = replace(left, n_components=3)
+    assert settled(deep, 200) is deep
     chosen = replace(left, approximation="landmarks")
-    assert settled(chosen, 200, 2) is chosen
+    assert settled(chosen, 200) is chosen
     for other in (replace(left, method="ee"), replace(left, optimizer="lbfgs")):
-        assert settled(other, 200, 2) is other
+        assert settled(other, 200) is other
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {

@@ -17,11 +17,10 @@ def cloud():
 
 
 def game_of(X, method, **settings):
-    start = resolve(Settings(perplexity=10.0, n_components=2), method)
-    game = Settings(method=method, **settings)
-    pipeline.check(X, start, game)
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    return pipeline.begin(edges, layout, start, game)
+    chosen = resolve(Settings(method=method, perplexity=10.0, **settings))
+    pipeline.check(X, chosen)
+    edges, layout = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
+    return pipeline.begin(edges, layout, chosen)
 
 
 MOVED = [name for name, member in METHODS.items() if member.moved_by]

@@ -31,8 +31,10 @@ X = make_blobs(N, 6, centers=5, cluster_std=5, random_state=0)[0].astype(np.floa
 
 
 def started(method, d=2, **changes):
-    start = Settings(perplexity=8, n_components=d, init="pca", n_jobs=1, **changes)
-    start = resolve(start, method)
+    start = Settings(
+        method=method, perplexity=8, n_components=d, init="pca", n_jobs=1, **changes
+    )
+    start = resolve(start)
     return start, *pipeline.place(pipeline.neighbors(X, start), X, start)
 
 
@@ -43,10 +45,9 @@ def ee():
 
 def begin(of, optimizer, method="ee", driving=None, **settings):
     start, edges, layout = of
-    settings = Settings(
-        method=method, optimizer=optimizer, **{"n_landmarks": 12, **settings}
-    )
-    return pipeline.begin(edges, layout, start, settings, **(driving or {}))
+    settings = {"method": method, "n_landmarks": 12, **settings}
+    settings = replace(start, optimizer=optimizer, **settings)
+    return pipeline.begin(edges, layout, settings, **(driving or {}))
 
 
 def objective(edges, method="ee", repulsion=None):

@@ -42,12 +42,17 @@ def apart(found, wanted):
 def game_of(
     X, method="pca", affinity="auto", n_components=2, n_neighbors=15, **settings
 ):
-    start = Settings(
-        affinity=affinity, n_components=n_components, n_neighbors=n_neighbors
+    chosen = resolve(
+        Settings(
+            method=method,
+            affinity=affinity,
+            n_components=n_components,
+            n_neighbors=n_neighbors,
+            **settings,
+        )
     )
-    start = resolve(start, method)
-    placed = pipeline.place(pipeline.neighbors(X, start), X, start)
-    return pipeline.begin(*placed, start, Settings(method=method, **settings))
+    placed = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
+    return pipeline.begin(*placed, chosen)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

@@ -72,7 +72,7 @@ def folder(tmp_path_factory):
 
 
 def assert_same_map(found, expected):
-    for name in ("key", "title", "parent", "start", "game", "record", "energies"):
+    for name in ("key", "title", "parent", "settings", "record", "energies"):
         assert getattr(found, name) == getattr(expected, name), name
     assert found.look == expected.look
     assert found.view == expected.view
@@ -360,16 +360,16 @@ MAP = "maps/0.json"
         (MAP, text(snapshot__embedding={"array": 999}), "array of the file"),
         (MAP, text(snapshot__embedding={"array": -1}), "array of the file"),
         (MAP, text(snapshot__labels=None), "array of the file"),
-        (MAP, text(game__method="zzz"), "updated: .*'zzz'"),
-        (MAP, text(start__init="zzz"), "updated: .*'zzz'"),
-        (MAP, text(game__approximation="zzz"), "Invalid enum value 'zzz'"),
-        (MAP, text(game__method="pca", game__optimizer="lbfgs"), "updated: .*lbfgs"),
-        (MAP, text(start__n_components=-5), "n_components .* not -5"),
-        (MAP, text(start__n_neighbors=0), "n_neighbors .* not 0"),
-        (MAP, text(start__random_state=-1), "random_state .* not -1"),
-        (MAP, text(game__repulsion=-3.0), "repulsion .* not -3.0"),
-        (MAP, text(game__max_iter=0), "max_iter .* not 0"),
-        (MAP, text(record__steered__0__game__method="zzz"), "updated: .*'zzz'"),
+        (MAP, text(settings__method="zzz"), "updated: .*'zzz'"),
+        (MAP, text(settings__init="zzz"), "updated: .*'zzz'"),
+        (MAP, text(settings__approximation="zzz"), "Invalid enum value 'zzz'"),
+        (MAP, text(settings__method="pca", settings__optimizer="lbfgs"), "updated: .*lbfgs"),
+        (MAP, text(settings__n_components=-5), "n_components .* not -5"),
+        (MAP, text(settings__n_neighbors=0), "n_neighbors .* not 0"),
+        (MAP, text(settings__random_state=-1), "random_state .* not -1"),
+        (MAP, text(settings__repulsion=-3.0), "repulsion .* not -3.0"),
+        (MAP, text(settings__max_iter=0), "max_iter .* not 0"),
+        (MAP, text(record__steered__0__settings__method="zzz"), "updated: .*'zzz'"),
         (MAP, text(look__limits=[2.0, 1.0]), "its colours"),
         (MAP, text(look__color_by=3), r"look: Expected `str`, got `int` .*color_by"),
         (MAP, text(snapshot__remedy={"sauce": 3}), "its remedy"),

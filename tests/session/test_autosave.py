@@ -94,7 +94,7 @@ def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):
     save = autosave.tick()
     session.settings.repulsion = 222.0
     save()
-    assert archive.load(autosave.path).maps[0].game.repulsion == 111.0
+    assert archive.load(autosave.path).maps[0].settings.repulsion == 111.0
 
 
 def test_the_session_of_a_living_program_is_no_orphan(start, tmp_path):

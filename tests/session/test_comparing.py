@@ -145,8 +145,7 @@ def test_another_map_joins_those_side_by_side_and_replaces_itself(session):
         "Other",
         "hand",
         session.snapshot,
-        session.settings.chosen_start(),
-        session.settings.game(),
+        session.settings.value,
     )
     for _ in range(2):
         session.comparing.take(session.comparing.job(other.number)())
@@ -220,10 +219,8 @@ def test_a_map_of_more_dimensions_than_are_seen_lies_alone(session):
 def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
     flat = session.snapshot
     in_space(session)
-    deep, game = session.snapshot, session.settings.game()
-    mark = session.timeline.add(
-        "Deep", "hand", deep, session.settings.chosen_start(), game
-    )
+    deep = session.snapshot
+    mark = session.timeline.add("Deep", "hand", deep, session.settings.value)
     session.snapshot = flat
     session.comparing.take(session.comparing.job(mark.number)())
     session.comparing.show(1.0)
@@ -234,11 +231,11 @@ def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
 def test_maps_that_are_called_alike_are_told_apart(session):
     compared, mark = begin(session), session.timeline.marks[0]
     for number, seed in enumerate((3, 4), 100):
-        start = replace(mark.start, random_state=seed)
-        other = replace(mark, number=number, start=start)
+        settings = replace(mark.settings, random_state=seed)
+        other = replace(mark, number=number, settings=settings)
         session.comparing.lay_side_by_side(True)
         session.comparing.take(replace(compared, mark=other))
     names = [panel.name for panel in session.panels.panels]
     title = mark.title
-    seeds = [f"seed {seed}" for seed in (mark.start.random_state, 3, 4)]
+    seeds = [f"seed {seed}" for seed in (mark.settings.random_state, 3, 4)]
     assert names == ["This map", *(f"{title}, {seed}" for seed in seeds)]

@@ -127,7 +127,7 @@ def test_there_and_back_the_map_stands_as_it_stood():
 def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     flat = played.snapshot.embedding
     run = played.change_dimensions(3)
-    assert run.start.n_components == 3
+    assert run.settings.n_components == 3
     assert np.array_equal(run.warm_start.embedding[:, :2], flat)
     assert run.edges == "edges"  # those of the run before: nothing is searched again
     play(played, run)
@@ -146,7 +146,7 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
 def test_back_to_the_plane(played):
     play(played, played.change_dimensions(3))
     run = played.change_dimensions(2)
-    assert run.start.n_components == 2
+    assert run.settings.n_components == 2
     play(played, run)
     assert played.snapshot.embedding.shape == (40, 2)
 
@@ -164,7 +164,7 @@ def test_while_the_first_run_is_prepared_it_begins_anew(session):
     run = session.change_dimensions(3)
     assert first.stopped
     assert run.warm_start is None
-    assert run.start.n_components == 3
+    assert run.settings.n_components == 3
 
 
 def test_twice_before_the_first_frame(played):
@@ -230,7 +230,7 @@ def test_a_map_in_space_is_saved_opened_and_replayed(tmp_path):
     path = tmp_path / "space.zip"
     archive.save(SavedSession(maps=(saved,), current="map"), path)
     found = archive.load(path).maps[0]
-    assert found.start.n_components == 3
+    assert found.settings.n_components == 3
     assert np.array_equal(found.snapshot.embedding, session.snapshot.embedding)
     assert found.record.as_json() == saved.record.as_json()
     assert same(replay(X.astype(np.float32), found.record), session.snapshot)

@@ -4,9 +4,9 @@ import gc
 
 import pytest
 
+from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.run import engine
-from napari_embedding_game.session.settings import ChosenSettings
 
 
 def test_warming_up_does_all_that_a_run_does(monkeypatch):
@@ -22,8 +22,7 @@ def test_warming_up_does_all_that_a_run_does(monkeypatch):
         monkeypatch.setattr(engine.CoreEngine, step, noted)
     engine.warm_up()
     assert [step for step, _ in done] == ["neighbors", "layout", "play"]
-    start = done[0][1][-1]
-    assert start == ChosenSettings().start()
+    assert done[0][1][-1].affinity == resolve(Settings()).affinity
 
 
 def test_a_failing_warm_up_leaves_no_lock_and_no_sleeping_collector(monkeypatch):

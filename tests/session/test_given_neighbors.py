@@ -63,7 +63,7 @@ def play(session):
 
 def test_the_map_is_that_of_the_same_distances_given_to_the_estimator(session, path):
     found = play(session)
-    assert session.run.start.metric == "precomputed"
+    assert session.run.settings.metric == "precomputed"
     assert not session.stale
     distances = read_h5ad(path).obsp["distances"].astype(np.float32)
     model = EmbeddingGame(metric="precomputed", random_state=0, n_jobs=1, **SHORT)
@@ -82,7 +82,7 @@ def test_other_data_are_searched_as_ever(session, path):
     play(session)
     session.load(read(path))
     play(session)
-    assert session.run.start.metric == "euclidean"
+    assert session.run.settings.metric == "euclidean"
 
 
 def test_too_many_neighbours_asked_for_are_told_with_the_way_out(session):

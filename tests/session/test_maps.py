@@ -107,14 +107,14 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
 
     @session.restored.connect
     def refuse(saved):
-        if saved.start.n_neighbors == 77:
+        if saved.settings.n_neighbors == 77:
             raise ValueError("no place for 77")
 
     with pytest.raises(EmitLoopError, match="no place for 77"):
         tree.restore(elsewhere)
     assert (tree.places, tree.path) == (places, path)
     after = session.capture()
-    for name in ("dataset", "start", "game", "record", "snapshot", "look", "selected"):
+    for name in ("dataset", "settings", "record", "snapshot", "look", "selected"):
         assert getattr(after, name) == getattr(before, name), name
     assert after.energies == before.energies
     assert names(session) == {"CD4": 5}

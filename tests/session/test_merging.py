@@ -49,8 +49,8 @@ class Paced(CoreEngine):
     def __init__(self, frame):
         self.frame = frame
 
-    def play(self, edges, layout, start, game):
-        return pipeline.begin(edges, layout, start, game, frame_iterations=self.frame)
+    def play(self, edges, layout, settings):
+        return pipeline.begin(edges, layout, settings, frame_iterations=self.frame)
 
 
 def shown_at_the_end(session):

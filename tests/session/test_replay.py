@@ -15,13 +15,14 @@ from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
-START = Settings(n_neighbors=8, init="pca", affinity="mixed")
-GAME = Settings(n_landmarks=20, max_iter=120)
+CHOSEN = Settings(
+    n_neighbors=8, init="pca", affinity="mixed", n_landmarks=20, max_iter=120
+)
 
 
-def played(acts, game=GAME):
+def played(acts):
     """Play in this thread; ``acts`` tells what to do once an iteration is reached."""
-    run = Run(X, START, game, pace=UNPACED)
+    run = Run(X, CHOSEN, pace=UNPACED)
     acts, last = dict(acts), None
     for frame in run.frames():
         if frame.snapshot is None:
@@ -36,7 +37,7 @@ def played(acts, game=GAME):
 
 
 def steer(**changes):
-    return lambda run: run.steer(replace(GAME, **changes))
+    return lambda run: run.steer(replace(CHOSEN, **changes))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,14 @@ def test_steered_and_played_on(acts):
 @pytest.mark.parametrize("until", [0, 15, 30, 60, 130])
 @pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
 def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
-    start = replace(START, affinity="inner_products")
-    run = Run(X, start, Settings(method=method, max_iter=30), pace=UNPACED)
+    settings = Settings(
+        n_neighbors=8,
+        init="pca",
+        affinity="inner_products",
+        method=method,
+        max_iter=30,
+    )
+    run = Run(X, settings, pace=UNPACED)
     for frame in run.frames():
         if frame.snapshot is not None:
             last = frame.snapshot
@@ -79,8 +86,8 @@ def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
 @pytest.mark.parametrize("until", [7, 400])
 @pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
 def test_minimisers(optimizer, until):
-    game = replace(GAME, optimizer=optimizer, max_iter=25)
-    run, last = Run(X, START, game, pace=UNPACED), None
+    settings = replace(CHOSEN, optimizer=optimizer, max_iter=25)
+    run, last = Run(X, settings, pace=UNPACED), None
     for frame in run.frames():
         last = frame.snapshot
         if last is not None and (last.finished or last.iteration >= until):
@@ -92,7 +99,7 @@ def test_minimisers(optimizer, until):
 
 @pytest.mark.usefixtures("torch")
 def test_paused_stepped_and_stopped_in_the_middle():
-    run = Run(X, START, GAME, pace=UNPACED)
+    run = Run(X, CHOSEN, pace=UNPACED)
     shown, is_held = [], threading.Event()
 
     def iterate():
@@ -111,7 +118,7 @@ def test_paused_stepped_and_stopped_in_the_middle():
             assert time.monotonic() < end
             is_held.wait(0.01)
         if n_shown == 3:
-            run.steer(replace(GAME, repulsion=800.0))
+            run.steer(replace(CHOSEN, repulsion=800.0))
         if n_shown < 5:
             run.step()
     run.stop()
@@ -125,14 +132,14 @@ def test_paused_stepped_and_stopped_in_the_middle():
 def test_settings_not_yet_played_with_are_not_recorded():
     run, _ = played({120: steer(repulsion=50.0)})
     taken_up = run.played.steered[0][0]
-    before = replay(X, RunRecord(start=START, game=GAME, steered=(), n_iter=taken_up))
+    before = replay(X, RunRecord(settings=CHOSEN, steered=(), n_iter=taken_up))
     assert record(run, before).steered == ()
     assert same(replay(X, record(run, before)), before)
 
 
 def test_another_seed_is_another_game():
     run, last = played({})
-    other = replace(record(run, last), start=replace(START, random_state=1))
+    other = replace(record(run, last), settings=replace(CHOSEN, random_state=1))
     assert not same(replay(X, other), last)
 
 
@@ -140,11 +147,11 @@ def test_another_seed_is_another_game():
     ("iterations", "n_iter"), [((5, 5), 10), ((7, 3), 10), ((10,), 10), ((-1,), 10)]
 )
 def test_a_record_that_cannot_be_true(iterations, n_iter):
-    steered = tuple(Steering(iteration=i, game=GAME) for i in iterations)
+    steered = tuple(Steering(iteration=i, settings=CHOSEN) for i in iterations)
     with pytest.raises(DataError, match="out of order"):
-        replay(X, RunRecord(start=START, game=GAME, steered=steered, n_iter=n_iter))
+        replay(X, RunRecord(settings=CHOSEN, steered=steered, n_iter=n_iter))
 
 
 def test_a_record_longer_than_its_game():
     with pytest.raises(DataError, match=r"121 iterations.*ended before"):
-        replay(X, RunRecord(start=START, game=GAME, n_iter=121))
+        replay(X, RunRecord(settings=CHOSEN, n_iter=121))

@@ -29,9 +29,8 @@ X = np.zeros((40, 5), np.float32)
 class Driven:
     """A run that is iterated in a thread."""
 
-    def __init__(self, engine, pace=UNPACED, game=None):
-        game = game or Settings()
-        self.run = Run(X, Settings(), game, engine=engine, pace=pace)
+    def __init__(self, engine, pace=UNPACED, settings=None):
+        self.run = Run(X, settings or Settings(), engine=engine, pace=pace)
         self.frames = []
         self.thread = threading.Thread(target=self._iterate, daemon=True)
         self.thread.start()
@@ -90,10 +89,10 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
 
 
 @pytest.mark.parametrize(
-    "game", [Settings(method="pca"), Settings(method="ee", optimizer="lbfgs")]
+    "settings", [Settings(method="pca"), Settings(method="ee", optimizer="lbfgs")]
 )
-def test_without_a_game_the_stage_does_not_speak_of_one(drive, game):
-    one = drive(game=game)
+def test_without_a_game_the_stage_does_not_speak_of_one(drive, settings):
+    one = drive(settings=settings)
     one.wait_for(50)
     assert one.frames[-1].stage == MOVING
 
@@ -215,7 +214,7 @@ def test_what_has_no_known_end_is_slowed_for_a_while_and_nothing_is_foretold(
 
 def test_an_error_reaches_whoever_iterates(engine):
     engine.fail_at = 20
-    run = Run(X, Settings(), Settings(), engine=engine, pace=UNPACED)
+    run = Run(X, Settings(), engine=engine, pace=UNPACED)
     seen = []
     with pytest.raises(RuntimeError, match="out of numbers"):
         seen.extend(run.frames())
@@ -226,8 +225,8 @@ def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     engine = CoreEngine()
     monkeypatch.setattr(engine, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
-    game = Settings(optimizer="spectral_direction")
-    run = Run(many, resolve(Settings(), game.method), game, engine=engine)
+    settings = resolve(Settings(optimizer="spectral_direction"))
+    run = Run(many, settings, engine=engine)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())
 

@@ -175,8 +175,10 @@ def test_the_result_tells_how_it_was_made(session):
     assert parameters["n_neighbors"] == 15
     assert json.loads(parameters["steering"]) == [[20, {"repulsion": 800.0}]]
     recorded = msgspec.json.decode(parameters["record"], type=RunRecord)
-    assert recorded.game.repulsion is None
-    assert [(s.iteration, s.game.repulsion) for s in recorded.steered] == [(20, 800.0)]
+    assert recorded.settings.repulsion is None
+    assert [(s.iteration, s.settings.repulsion) for s in recorded.steered] == [
+        (20, 800.0)
+    ]
     assert recorded.n_iter == 50
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.session.settings import (
     ChosenSettings,
     paper_lambda,
@@ -14,7 +14,7 @@ def test_a_change_is_told_once_by_its_name():
     settings.repulsion = 70.0
     settings.repulsion = 70.0
     assert heard == ["repulsion"]
-    assert settings.game().repulsion == 70.0
+    assert settings.value.repulsion == 70.0
 
 
 def test_the_paper_s_lambda_for_mnist():
@@ -30,7 +30,7 @@ def test_a_method_brings_its_own_edges_repulsion_and_approximation():
     settings.repulsion = 1_000.0
     settings.approximation = "landmarks"
     settings.choose_method("umap")
-    assert settings.start().affinity == "fuzzy"
+    assert resolve(settings.value).affinity == "fuzzy"
     assert (settings.repulsion, settings.approximation) == (None, None)
 
 
@@ -41,19 +41,19 @@ def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
     assert settings.affinity == "uniform"
     settings.choose_method("pca")
     assert settings.affinity == "auto"
-    assert settings.start().affinity == "inner_products"
+    assert resolve(settings.value).affinity == "inner_products"
     settings.affinity = "inner_products"
     settings.choose_method("pca_low_rank")
     assert settings.affinity == "inner_products"
     settings.choose_method("game")
-    assert settings.start().affinity == "mixed"
+    assert resolve(settings.value).affinity == "mixed"
 
 
 def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     settings, heard = ChosenSettings(), []
     settings.approximation = "sampled_edges"
     settings.choose_optimizer("lbfgs")
-    assert settings.game() == Settings(optimizer="lbfgs")
+    assert settings.value == Settings(optimizer="lbfgs")
     settings.changed.connect(heard.append)
     settings.choose_method("tsne")
     assert settings.optimizer == "lbfgs"
@@ -66,7 +66,7 @@ def test_a_grid_that_is_chosen_stays_under_a_minimiser_that_takes_it():
     settings = ChosenSettings()
     settings.approximation = "mesh"
     settings.choose_optimizer("lbfgs")
-    assert settings.game() == Settings(optimizer="lbfgs", approximation="mesh")
+    assert settings.value == Settings(optimizer="lbfgs", approximation="mesh")
     settings.choose_optimizer("pressured_points")
     assert settings.approximation is None
 

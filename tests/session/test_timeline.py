@@ -23,7 +23,8 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.steering import moved
 from napari_embedding_game.session.timeline import Timeline, told_change, warm_start
 
-START, GAME = Settings(), Settings()
+CHOSEN = Settings()
+SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
 
 
@@ -57,7 +58,7 @@ def labels(timeline):
 
 def add(timeline, make_snapshot, *names, **values):
     return [
-        timeline.add(name, "hand", make_snapshot(i, **values), START, GAME)
+        timeline.add(name, "hand", make_snapshot(i, **values), CHOSEN)
         for i, name in enumerate(names)
     ]
 
@@ -98,7 +99,7 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
 
 
 def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
-    (one := Timeline()).add("one", "hand", s := make_snapshot(), START, GAME)
+    (one := Timeline()).add("one", "hand", s := make_snapshot(), CHOSEN)
     each = one.n_bytes - s.neighbors.nbytes
     shared = s.neighbors
     timeline = Timeline(most_bytes=3 * each + shared.nbytes)
@@ -122,7 +123,7 @@ def test_twenty_marks_of_a_million_points_fit(make_snapshot):
     for i in range(20):
         own = {name: np.empty_like(array) for name, array in arrays.items()}
         moved = replace(snapshot, iteration=i, neighbors=neighbors, **own)
-        timeline.add("moved", "hand", moved, START, GAME)
+        timeline.add("moved", "hand", moved, CHOSEN)
     assert len(timeline.marks) == 20
     assert timeline.n_bytes > 400e6
 
@@ -137,15 +138,15 @@ def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, en
     merging = engine.merging(None, make_snapshot().labels, 4, None)
     timeline = Timeline()
     shot = make_snapshot()
-    timeline.add("plain", "hand", shot, START, GAME)
+    timeline.add("plain", "hand", shot, CHOSEN)
     plain = timeline.n_bytes
-    record = RunRecord(start=START, game=GAME, n_iter=9, forced=forced)
-    timeline.add("held", "hand", shot, START, GAME, record=record, merging=merging)
+    record = RunRecord(settings=CHOSEN, n_iter=9, forced=forced)
+    timeline.add("held", "hand", shot, CHOSEN, record=record, merging=merging)
     held = rows.nbytes + places.nbytes  # shared rows count once
     merged = sum(array.nbytes for array in merging.arrays)
     assert merged > 0
     assert timeline.n_bytes == plain + held + merged
-    timeline.add("held still", "hand", shot, START, GAME, record=record)
+    timeline.add("held still", "hand", shot, CHOSEN, record=record)
     assert timeline.n_bytes == plain + held + merged
 
 
@@ -163,9 +164,9 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
 
 
 def test_changes_are_told_in_words():
-    strong = replace(GAME, repulsion=1200.0, n_landmarks=50)
-    assert told_change(GAME, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
-    assert told_change(GAME, replace(GAME, method="tsne")) == "Method t-SNE"
+    strong = replace(CHOSEN, repulsion=1200.0, n_landmarks=50)
+    assert told_change(CHOSEN, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
+    assert told_change(CHOSEN, replace(CHOSEN, method="tsne")) == "Method t-SNE"
 
 
 # The timeline of a session
@@ -193,7 +194,7 @@ def test_changes_pauses_and_ends_are_marks(session):
     ]
     iterations = [mark.snapshot.iteration for mark in session.timeline.marks]
     assert iterations[:3] == [10, 20, 30]
-    assert session.timeline.marks[0].game.repulsion is None
+    assert session.timeline.marks[0].settings.repulsion is None
     assert session.timeline.marks[2].record.n_iter == 30
 
 
@@ -258,11 +259,11 @@ def test_other_neighbours_are_used_from_the_map_on_show_on(session, engine, stat
     frames = frames_to(session, branch, 0)
     assert np.array_equal(session.snapshot.embedding, before.embedding)
     frames_to(session, branch, 50, frames)
-    assert session.played.start.n_neighbors == 30
+    assert session.played.settings.n_neighbors == 30
     end = session.timeline.newest
     mark = session.timeline.find(end.parent)
     assert mark.label == "Neighbours 15 to 30"
-    assert mark.start.n_neighbors == 15  # stepping back undoes it
+    assert mark.settings.n_neighbors == 15  # stepping back undoes it
     assert mark.snapshot.embedding is before.embedding
     session.look_back(mark.number)
     assert session.settings.n_neighbors == 15
@@ -288,7 +289,7 @@ def test_a_change_of_an_earlier_map_is_a_mark_of_its_own(session):
     session.settings.n_neighbors = 7
     frames_to(session, session.play_on(), 50)
     mark = session.timeline.find(session.timeline.newest.parent)
-    assert (mark.label, mark.start.n_neighbors) == ("Neighbours 15 to 7", 15)
+    assert (mark.label, mark.settings.n_neighbors) == ("Neighbours 15 to 7", 15)
     assert mark.parent == session.timeline.marks[0].number
 
 
@@ -365,11 +366,10 @@ def to_end(run):
     ],
 )
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
-    game = Settings(**{"n_landmarks": 20, "max_iter": 60, **changes})
-    chosen = Settings(n_neighbors=8, init="pca", n_components=n_components)
-    start = resolve(chosen, game.method)
-    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
-    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    chosen = {**SHORT, "n_components": n_components, **changes}
+    settings = resolve(Settings(**chosen))
+    end = to_end(Run(X, settings, pace=UNPACED))[-1]
+    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
     shots = to_end(branch)
     assert np.array_equal(shots[0].embedding, end.embedding)
     # Not pressed together again: at each moment about as wide as it was.
@@ -383,14 +383,9 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     "changes", [{"n_neighbors": 30}, {"metric": "cosine"}, {"method": "tsne"}]
 )
 def test_a_map_of_other_neighbours_lies_as_the_former_one_did(changes):
-    game = Settings(n_landmarks=20, max_iter=60)
-    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
-    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
-    method = changes.get("method", "game")
-    changed = {name: value for name, value in changes.items() if name != "method"}
-    start = resolve(Settings(**{"n_neighbors": 8, "init": "pca", **changed}), method)
-    game = replace(game, method=method)
-    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    end = to_end(Run(X, resolve(Settings(**SHORT)), pace=UNPACED))[-1]
+    settings = resolve(Settings(**{**SHORT, **changes}))
+    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
     last = to_end(branch)[-1]
     turn, _ = orthogonal_procrustes(*(_centred(shot.embedding) for shot in (last, end)))
     # No reflection, and turned by less than two degrees.
@@ -404,21 +399,19 @@ def _centred(places):
 
 
 def test_landmarks_begin_where_they_were():
-    game = Settings(n_landmarks=20, max_iter=60)
-    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
-    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
-    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    settings = resolve(Settings(**SHORT))
+    end = to_end(Run(X, settings, pace=UNPACED))[-1]
+    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
     first = to_end(branch)[0]
     assert np.array_equal(first.landmarks, end.landmarks)
     assert first.energy == pytest.approx(end.energy, rel=1e-6)
-    assert branch.start == start
+    assert branch.settings == settings
 
 
 def test_a_branch_is_replayed_with_its_map_or_refused():
-    game = Settings(n_landmarks=20, max_iter=40)
-    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
-    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
-    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    settings = resolve(Settings(**SHORT))
+    end = to_end(Run(X, settings, pace=UNPACED))[-1]
+    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
     last = to_end(branch)[-1]
     with pytest.raises(DataError, match="went on from another map"):
         replay(X, replace(record(branch, last), warm_start=None))
@@ -438,12 +431,11 @@ def test_a_branch_in_a_session_file_is_replayed(tmp_path, dataset):
 
 
 def test_a_library_refuses_to_go_on(make_snapshot):
-    game = Settings(method="pca")
-    start = resolve(Settings(), game.method)
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    settings = resolve(Settings(method="pca"))
+    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
     former = warm_start(make_snapshot(n_points=len(X)))
     with pytest.raises(InputError, match="always begins anew"):
-        next(pipeline.begin(edges, layout, start, game, warm_start=former))
+        next(pipeline.begin(edges, layout, settings, warm_start=former))
 
 
 # Moved by hand

@@ -100,7 +100,7 @@ def test_what_was_looked_back_at_is_on_show_again(session, path):
     found.look_back(found.timeline.marks[-1].number)
     last = session.timeline.marks[-1]
     assert same(found.snapshot, last.snapshot)
-    assert found.settings.game() == last.game
+    assert found.settings.value == last.settings
     assert found.settings.random_state == 5
 
 
@@ -173,7 +173,7 @@ def set_mark(place, /, **values):
         lambda text: text["timeline"]["marks"][1]["snapshot"].update(
             embedding={"array": 10**6}
         ),
-        lambda text: text["timeline"]["marks"][1]["game"].update(repulsion=-1.0),
+        lambda text: text["timeline"]["marks"][1]["settings"].update(repulsion=-1.0),
     ],
 )
 def test_a_damaged_timeline_is_told(path, tmp_path, change):

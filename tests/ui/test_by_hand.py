@@ -194,14 +194,12 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
         game.game.controls["n_neighbors"].native,
         game.look.color_by.native,
     ):
-        settings = docks.session.settings.game(), docks.session.settings.start()
+        settings = docks.session.settings.value
         bar.setValue(0)
         docks.focus(docks.canvas)
         docks.turn_wheel(over)
         assert bar.value() > 0, over
-        assert (docks.session.settings.game(), docks.session.settings.start()) == (
-            settings
-        )
+        assert docks.session.settings.value == settings
     docks.session.look.color_by = "counts"  # its legend has handles
     handles = game.look.legend._body._slider
     limits = handles.value()

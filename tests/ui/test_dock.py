@@ -248,7 +248,7 @@ def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours
     game.controls["method"].value = "tsne"
     assert shown() == ["perplexity"]
     game.controls["perplexity"].value = 12
-    assert session.settings.start().perplexity == 12
+    assert session.settings.value.perplexity == 12
     game.controls["affinity"].value = "uniform"
     assert shown() == ["neighbours"]
     game.controls["affinity"].value = "auto"
@@ -322,7 +322,7 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
     assert (settings.momentum, settings.max_iter) == (0.0, 900)
     assert isinstance(settings.max_iter, int)
-    start = settings.start()
+    start = settings.value
     assert (start.n_neighbors, start.metric, start.init) == (30, "cosine", "pca")
     assert (start.affinity, start.random_state, start.device) == ("uniform", 5, "cpu")
     game.controls["max_iter"].value = 0
@@ -364,7 +364,7 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     docked.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     before = session.snapshot
-    assert session.played.game.optimizer == "pressured_points"
+    assert session.played.settings.optimizer == "pressured_points"
     game.controls["optimizer"].value = "homotopy"
     assert session.snapshot is before
     assert not game.stale.isHidden()
@@ -408,7 +408,7 @@ def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session)
     dock.game.controls["n_neighbors"].value = 30
     QTest.mouseClick(dock.game.continue_stale.native, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: session.run is not run and session.state == "finished")
-    assert session.played.start.n_neighbors == 30
+    assert session.played.settings.n_neighbors == 30
     assert session.played.is_branch
     assert dock.controller.layers.points is drawn
     assert dock.game.stale.isHidden()
@@ -850,8 +850,8 @@ def test_a_dock_opens_with_settings_that_contradict_each_other(
     settings = session.settings
     settings.method, settings.optimizer = method, optimizer
     settings.approximation = approximation
-    before = settings.game()
+    before = settings.value
     part = MethodControls(session)
     qtbot.addWidget(part)
-    assert settings.game() == before
+    assert settings.value == before
     part.controls["method"].value = "tsne"  # the way out of any contradiction

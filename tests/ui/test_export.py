@@ -386,8 +386,8 @@ def test_a_damaged_session_says_so(qtbot, dock, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [({"game": {"method": "zzz"}}, "'zzz'"),
-     ({"start": {"n_components": -5}}, "not -5")],
+    [({"settings": {"method": "zzz"}}, "'zzz'"),
+     ({"settings": {"n_components": -5}}, "not -5")],
 )  # fmt: skip
 def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_opens(
     qtbot, dock, named, answer, again, tmp_path, change, sentence
@@ -505,7 +505,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet(
     change(dock, named)
     save()
     saved, present = archive.load(session_store._autosave.path), session_store.capture()
-    for name in ("look", "selected", "start", "view"):
+    for name in ("look", "selected", "settings", "view"):
         found, expected = (getattr(one.maps[0], name) for one in (saved, present))
         assert found == expected
     assert session_store._autosave.path.stat().st_mtime_ns != was_saved

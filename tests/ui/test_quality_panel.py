@@ -166,7 +166,7 @@ def test_a_graph_in_parts_is_mended_by_a_button(
     panel.link.native.click()
     assert dock.game.controls["n_neighbors"].value == 30
     qtbot.waitUntil(lambda: session.run is not former and session.state == "finished")
-    assert session.played.start.n_neighbors == 30
+    assert session.played.settings.n_neighbors == 30
     assert session.played.is_branch
     qtbot.waitUntil(lambda: panel.link.text == "Continue with Neighbours 39")
     session.settings.choose_method("pca")

@@ -495,8 +495,9 @@ def test_maps_in_space_lie_side_by_side_and_turn_together(spatial, qtbot):
     session, layers, native = spatial.session, spatial.layers, spatial.native
     here, n, bar = session.snapshot, 40, spatial.dock.run.timeline.comparison
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
-    start, game = session.settings.chosen_start(), session.settings.game()
-    bar.begin(session.timeline.add("Other", "hand", other, start, game).number)
+    bar.begin(
+        session.timeline.add("Other", "hand", other, session.settings.value).number
+    )
     qtbot.waitUntil(lambda: session.comparing.current is not None)
     bar.slider.setValue(100)  # the way there
     laid = session.comparing.current.maps.second

@@ -106,8 +106,7 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     bar, look, here = steps.comparison, session.look, session.snapshot
     mixed = np.random.default_rng(0).permutation(here.embedding)
     other = replace(here, embedding=mixed)
-    start, game = session.settings.chosen_start(), session.settings.game()
-    added = session.timeline.add("Other", "hand", other, start, game)
+    added = session.timeline.add("Other", "hand", other, session.settings.value)
     assert not bar.isVisibleTo(steps)
     gallery = steps.gallery
     gallery.popup(steps.compare.mapToGlobal(steps.compare.rect().center()))
@@ -159,8 +158,7 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     here = session.snapshot
     rng = np.random.default_rng(0)
     other = replace(here, embedding=rng.permutation(here.embedding))
-    start, game = session.settings.chosen_start(), session.settings.game()
-    added = session.timeline.add("Other", "hand", other, start, game)
+    added = session.timeline.add("Other", "hand", other, session.settings.value)
     finished.run.timeline.comparison.begin(added.number)
     qtbot.waitUntil(lambda: session.comparing.current is not None)
     n_layers = len(viewer.layers)

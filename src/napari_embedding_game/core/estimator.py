@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from numbers import Integral
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,6 @@ from napari_embedding_game.core.errors import (
 )
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.settings import (
-    STARTING,
     STEERABLE,
     Settings,
     n_searched,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
+_NAMES = tuple(each.name for each in fields(Settings))
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
 _FARTHEST = 1e6
@@ -67,9 +67,7 @@ def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     more = {
         name: value
         for name, value in settings.items()
-        if name in (*STARTING, *STEERABLE)
-        and name not in own
-        and value != getattr(default, name)
+        if name in _NAMES and name not in own and value != getattr(default, name)
     }
     return {**given, "method_params": more} if more else given
 
@@ -437,7 +435,8 @@ class EmbeddingGame(
         X = self._as_rows(X, ensure_min_samples=2)
         points = _as_layout(embedding, (X.shape[0], self.n_components))
         held = _as_landmarks(landmarks, self.n_components)
-        self._prepare(X, self._start(), self._settings(X.shape[0]), points)
+        settings = settled(self._chosen(), X.shape[0])
+        self._prepare(X, settings, points)
         nearest = nearest_landmark(points, held, np.ones(len(held), bool))
         self._take(points, held, nearest)
         return self
@@ -459,7 +458,8 @@ class EmbeddingGame(
         X = self._as_rows(X, ensure_min_samples=2)
         optional(whole, "n_clusters", self.n_clusters, 1)
         optional(whole, "stop_at", stop_at, 1)
-        start, first = self._start(), self._settings(X.shape[0])
+        chosen = self._chosen()
+        first = settled(chosen, X.shape[0])
         told: dict[str, Any] = {}
 
         def changed(parameters: Mapping[str, Any]) -> Settings:
@@ -469,20 +469,20 @@ class EmbeddingGame(
                     f"{unknown[0]} cannot be changed on the way: steering takes "
                     f"{', '.join(STEERABLE)}."
                 )
-            new = self._settings(X.shape[0], **(told | dict(parameters)))
-            pipeline.check_change(X, start, first, new)
+            new = replace(chosen, **(told | dict(parameters)))
+            new = settled(new.validate(), X.shape[0])
+            pipeline.check_change(X, first, new)
             told.update(parameters)
             return new
 
         script = _as_script(steering or (), changed, stop_at)
         layout = self._given_layout(X.shape[0])
-        start, edges, layout = self._prepare(X, start, first, layout)
+        first, edges, layout = self._prepare(X, first, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             return pipeline.begin(
                 edges,
                 layout,
-                start,
                 settings,
                 diagnose=steering is None,
                 frame_iterations=frames,
@@ -493,14 +493,13 @@ class EmbeddingGame(
             first,
             changed=changed,
             keep=self._keep,
-            script={iteration: Steer(game=game) for iteration, game in script.items()},
+            script={iteration: Steer(settings=to) for iteration, to in script.items()},
             stop_at=stop_at,
         )
 
     def _prepare(
         self,
         X: Any,
-        start: Settings,
         settings: Settings,
         layout: NDArray[np.float32] | None,
     ) -> tuple[Settings, Edges, NDArray[np.float32]]:
@@ -508,47 +507,40 @@ class EmbeddingGame(
         from napari_embedding_game.core import pipeline
 
         if layout is not None:
-            start = replace(start, init="random")
-        pipeline.check(X, start, settings)
-        start = replace(start, n_neighbors=self._n_neighbors(start, X.shape[0]))
-        graph = pipeline.neighbors(X, start)
-        edges, placed = pipeline.place(graph, X, start, layout)
-        self.random_state_ = start.random_state
+            settings = replace(settings, init="random")
+        pipeline.check(X, settings)
+        settings = replace(
+            settings, n_neighbors=self._n_neighbors(settings, X.shape[0])
+        )
+        graph = pipeline.neighbors(X, settings)
+        edges, placed = pipeline.place(graph, X, settings, layout)
+        self.random_state_ = settings.random_state
         self.repulsion_ = repulsion_of(settings)
-        self.affinity_ = start.affinity
+        self.affinity_ = settings.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.isolation_ = edges.isolation
         self.affinity_matrix_ = edges.matrix()
-        self._fitted = pipeline.fitted(X, graph, edges, start, settings)
-        return start, edges, placed
+        self._fitted = pipeline.fitted(X, graph, edges, settings)
+        return settings, edges, placed
 
-    def _start(self) -> Settings:
-        """Return what a run is built from, in the types that the engine takes."""
-        seed = self._seed()
-        return replace(resolve(self._chosen(), self.method), random_state=seed)
-
-    def _settings(self, n_rows: int, **changed: Any) -> Settings:
-        """Return how the game is played, with some settings changed on the way."""
-        return settled(self._chosen(**changed), n_rows, self.n_components)
-
-    def _chosen(self, **changed: Any) -> Settings:
-        """Return all settings, the seed left out."""
+    def _chosen(self) -> Settings:
+        """Return all settings, in the types that the engine takes."""
         given = self.get_params(deep=False)
         more = given.pop("method_params") or {}
-        given = {n: v for n, v in given.items() if n in (*STARTING, *STEERABLE)}
+        given = {n: v for n, v in given.items() if n in _NAMES}
         twice = sorted(set(more) & set(given))
         if twice:
             raise InputError(f"{twice[0]} is no method_params: give {twice[0]} itself.")
-        unknown = sorted(map(str, set(more) - {*STARTING, *STEERABLE}))
+        unknown = sorted(map(str, set(more) - set(_NAMES)))
         if unknown:
-            others = [n for n in (*STARTING, *STEERABLE) if n not in given]
+            others = [n for n in _NAMES if n not in given]
             raise InputError(
                 f"method_params takes {', '.join(others)}, not {unknown[0]}."
             )
-        given |= {"random_state": 0, **more, **changed}
+        given |= {**more, "random_state": self._seed()}
         if not _is_name(self.init):
             given["init"] = "random"
-        return Settings(**given).validate()
+        return resolve(Settings(**given).validate())
 
     def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
         """Return where the points start, (N, d), where an array or a map says so."""
@@ -567,10 +559,10 @@ class EmbeddingGame(
             else _as_layout(self.init, (n_rows, self.n_components))
         )
 
-    def _n_neighbors(self, start: Settings, n_rows: int) -> int:
-        wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_rows)
+    def _n_neighbors(self, settings: Settings, n_rows: int) -> int:
+        wanted = n_searched(settings, n_rows)
         if wanted < n_rows:
-            return start.n_neighbors
+            return settings.n_neighbors
         _warn(
             f"n_neighbors={wanted} needs at least {wanted + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",

@@ -1,11 +1,11 @@
 """The three steps of every run, each from the result of the one before.
 
-check(X, start, settings)          # what would be refused later, at once
-graph = neighbors(X, start)
-edges, layout = place(graph, X, start)
-game = begin(edges, layout, start, settings)
+check(X, settings)                 # what would be refused later, at once
+graph = neighbors(X, settings)
+edges, layout = place(graph, X, settings)
+playing = begin(edges, layout, settings)
 
-The affinity of ``start`` is that of the method: see :func:`methods.resolve`.
+The affinity is no "auto": see :func:`settings.resolve`.
 """
 
 from __future__ import annotations
@@ -43,56 +43,54 @@ from napari_embedding_game.core.settings import (
     maker,
     n_searched,
     repulsion_of,
-    starting,
 )
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 
 
-def check(X: Any, start: Settings, settings: Settings) -> None:
+def check(X: Any, settings: Settings) -> None:
     """Raise InputError for what can be refused before the neighbours are searched.
 
     Whether the rows are enough, and not all the same, is asked by the search.
     """
-    replace(settings, **starting(start)).validate()
-    if start.metric == "precomputed":
-        _check_without_rows(X, start)
-    resolve_device(start.device)
-    if start.init in STARTS:
-        check_fits(start.init, X)
-    check_size(settings, X.shape[0], start.n_components)
+    settings.validate()
+    if settings.metric == "precomputed":
+        _check_without_rows(X, settings)
+    resolve_device(settings.device)
+    if settings.init in STARTS:
+        check_fits(settings.init, X)
+    check_size(settings, X.shape[0], settings.n_components)
 
 
-def check_change(X: Any, start: Settings, before: Settings, after: Settings) -> None:
+def check_change(X: Any, before: Settings, after: Settings) -> None:
     """Raise InputError where a run that began with ``before`` cannot go on so."""
-    check(X, start, after)
+    check(X, after)
     if maker(after) is not maker(before):
         raise InputError(NO_CHANGE)
 
 
-def _check_without_rows(distances: Any, start: Settings) -> None:
+def _check_without_rows(distances: Any, settings: Settings) -> None:
     check_given(distances)
-    if start.affinity in ROW_AFFINITIES:
+    if settings.affinity in ROW_AFFINITIES:
         raise InputError(
-            f'The affinity "{start.affinity}" needs the rows of the data, which '
+            f'The affinity "{settings.affinity}" needs the rows of the data, which '
             'metric="precomputed" does not have: choose another affinity or method.'
         )
-    if start.init in STARTS:
+    if settings.init in STARTS:
         raise InputError(
-            f'The start "{start.init}" needs the rows of the data, which '
+            f'The start "{settings.init}" needs the rows of the data, which '
             'metric="precomputed" does not have: choose "spectral" or "random".'
         )
 
 
-def neighbors(X: Any, start: Settings) -> NeighborGraph:
+def neighbors(X: Any, settings: Settings) -> NeighborGraph:
     """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
-    wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, X.shape[0])
     return knn_graph(
         _row_by_row(X),
-        wanted,
-        metric=start.metric,
-        random_state=start.random_state,
-        n_jobs=start.n_jobs,
-        device=str(resolve_device(start.device, X.shape[0])),
+        n_searched(settings, X.shape[0]),
+        metric=settings.metric,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+        device=str(resolve_device(settings.device, X.shape[0])),
     )
 
 
@@ -107,7 +105,7 @@ def _row_by_row(X: Any) -> Any:
 def place(
     graph: NeighborGraph,
     X: Any,
-    start: Settings,
+    settings: Settings,
     layout: NDArray[np.float32] | None = None,
     unplaced: NDArray[np.integer] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
@@ -116,9 +114,9 @@ def place(
     The ``unplaced`` points of a layout, (m,), are put among their neighbours.
     """
     X = _row_by_row(X)
-    perplexity = min(start.perplexity, graph.n_neighbors / 3)
+    perplexity = min(settings.perplexity, graph.n_neighbors / 3)
     weighted = edges(
-        graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
+        graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=settings.n_jobs
     )
     weighted = replace(weighted, isolation=isolation_of(graph))
     if layout is not None and unplaced is not None:
@@ -128,18 +126,17 @@ def place(
     return weighted, start_layout(
         weighted,
         X,
-        start.n_components,
-        start.init,
-        start.random_state,
+        settings.n_components,
+        settings.init,
+        settings.random_state,
         graph.n_neighbors,
-        start.n_jobs,
+        settings.n_jobs,
     )
 
 
 def begin(
     edges: Edges,
     layout: NDArray[np.floating],
-    start: Settings,
     settings: Settings,
     *,
     diagnose: bool = True,
@@ -156,14 +153,14 @@ def begin(
     """
     if warm_start is not None:
         check_goes_on(settings)
-    check_affinity(settings.method, start.affinity, settings.optimizer)
+    check_affinity(settings.method, settings.affinity, settings.optimizer)
     return play(
         edges,
         layout,
         settings,
-        random_state=start.random_state,
-        device=start.device,
-        n_jobs=start.n_jobs,
+        random_state=settings.random_state,
+        device=settings.device,
+        n_jobs=settings.n_jobs,
         diagnose=diagnose,
         frame_iterations=frame_iterations,
         warm_start=warm_start,
@@ -174,18 +171,17 @@ def fitted(
     X: Any,
     graph: NeighborGraph,
     edges: Edges,
-    start: Settings,
     settings: Settings,
 ) -> FittedMap:
     """Return a map that new rows can be placed on once it has points and landmarks."""
     method, approximation = choose(
         settings.method, settings.approximation, settings.optimizer
     )
-    none = np.empty((0, start.n_components), np.float32)
+    none = np.empty((0, settings.n_components), np.float32)
     return FittedMap(
         X=X,
         graph=graph,
-        settings=start,
+        settings=settings,
         scale=edges.scale,
         method=settings.method,
         approximation=approximation,

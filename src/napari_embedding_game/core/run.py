@@ -11,7 +11,7 @@ import numpy as np
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.settings import Settings, steered
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
@@ -37,7 +37,7 @@ class Run:
     ----------
     snapshot : Snapshot or None
         The newest.
-    game : Settings
+    settings : Settings
         Those it began with.
     script : dict
         What is still to be told, by the iteration.
@@ -48,14 +48,14 @@ class Run:
     def __init__(
         self,
         begin: Callable[[Settings, Callable[[int], int]], Playing],
-        game: Settings,
+        settings: Settings,
         *,
         changed: Callable[[dict[str, Any]], Settings] | None = None,
         keep: Callable[[Snapshot], None] | None = None,
         script: Mapping[int, Steer] | None = None,
         stop_at: int | None = None,
     ) -> None:
-        self.game = game
+        self.settings = settings
         self.snapshot: Snapshot | None = None
         self.steered: list[tuple[int, Settings]] = []
         self.forced: list[tuple[int, HandForces]] = []
@@ -139,20 +139,25 @@ class Run:
         self.steer(forces=forces)
 
     def steer(
-        self, game: Settings | None = None, forces: HandForces | None = None
+        self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
-        """Play on with these settings or forces; edits of landmarks add up."""
+        """Play on with these settings or forces; edits of landmarks add up.
+
+        What only a new run can be built from stays as it is.
+        """
         with self._wishing:
+            if settings is not None:
+                settings = steered(self.settings, settings)
             wish = self._wish
             if forces is not None and wish.forces is not None:
                 forces = replace(forces, edits=wish.forces.edits + forces.edits)
             forces = wish.forces if forces is None else forces
-            self._wish = Steer(game=game or wish.game, forces=forces)
+            self._wish = Steer(settings=settings or wish.settings, forces=forces)
 
     @property
     def is_told(self) -> bool:
         """Whether a wish waits to be taken up."""
-        return self._wish.game is not None or self._wish.forces is not None
+        return self._wish.settings is not None or self._wish.forces is not None
 
     # --- Playing
 
@@ -179,24 +184,24 @@ class Run:
             if former is None or self._playing is None:
                 return self._first()
             planned = self.script.pop(former.iteration, Steer())
-            self.steer(planned.game, planned.forces)
+            self.steer(planned.settings, planned.forces)
             is_over = former.finished and not self.is_told
             if is_over or former.iteration == self._stop_at:
                 return None
             with self._wishing:
                 wish, self._wish = self._wish, Steer()
-            if wish.game is not None:
-                self.steered.append((former.iteration, wish.game))
+            if wish.settings is not None:
+                self.steered.append((former.iteration, wish.settings))
             if wish.forces is not None:
                 self.forced.append((former.iteration, wish.forces))
-            is_told = wish.game is not None or wish.forces is not None
+            is_told = wish.settings is not None or wish.forces is not None
             return self._send(wish if is_told else None)
 
     def _first(self) -> Snapshot:
         with self._wishing:  # what was told until now holds from the beginning
-            self.game = self._wish.game or self.game
-            self._wish = replace(self._wish, game=None)
-        self._playing = self._begin(self.game, self._until_next)
+            self.settings = self._wish.settings or self.settings
+            self._wish = replace(self._wish, settings=None)
+        self._playing = self._begin(self.settings, self._until_next)
         return self._send(None)
 
     def _until_next(self, done: int) -> int:

@@ -276,14 +276,14 @@ STEERABLE = tuple(f.name for f in _FIELDS if f.metadata["steerable"])
 STARTING = tuple(f.name for f in _FIELDS if not f.metadata["steerable"])
 
 
-def starting(settings: Settings) -> dict[str, Any]:
-    """Return what a run is built from; see ``STEERABLE``."""
-    return {name: getattr(settings, name) for name in STARTING}
+def needs_start(before: Settings, after: Settings) -> bool:
+    """Return whether only a new run can be made with the settings that come after."""
+    return any(getattr(before, name) != getattr(after, name) for name in STARTING)
 
 
-def steering(settings: Settings) -> dict[str, Any]:
-    """Return what may change while the game is played."""
-    return {name: getattr(settings, name) for name in STEERABLE}
+def steered(settings: Settings, to: Settings) -> Settings:
+    """Return the settings of a run that was told others on the way."""
+    return replace(settings, **{name: getattr(to, name) for name in STEERABLE})
 
 
 def _plain(each: Field[Any], value: Any) -> Any:
@@ -391,31 +391,31 @@ def repulsion_of(settings: Settings) -> float:
     return default if settings.repulsion is None else settings.repulsion
 
 
-def resolve(settings: Settings, method: str) -> Settings:
+def resolve(settings: Settings) -> Settings:
     """Return settings with the method's own edges where they are left open."""
     if settings.affinity != "auto":
         return settings
-    return replace(settings, affinity=get_method(method).affinity)
+    return replace(settings, affinity=get_method(settings.method).affinity)
 
 
-def settled(settings: Settings, n_points: int, n_components: int) -> Settings:
+def settled(settings: Settings, n_points: int) -> Settings:
     """Return settings in which the approximation suits the number of points.
 
     One that is chosen stays.  For the game of ``MANY_POINTS`` or more in the plane it
     is "mesh" otherwise; in space grids are coarse, and there the landmarks stay.
     """
     is_left = settings.approximation is None and settings.optimizer == "game"
-    is_many = n_points >= MANY_POINTS and n_components == 2
+    is_many = n_points >= MANY_POINTS and settings.n_components == 2
     if settings.method == "game" and is_left and is_many:
         return replace(settings, approximation="mesh")
     return settings
 
 
-def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+def n_searched(settings: Settings, n_rows: int) -> int:
     """Return how many neighbours to search for: the entropic take 3 perplexities."""
-    if affinity != "entropic":
-        return n_neighbors
-    return max(1, min(round(3 * perplexity), n_rows - 1))
+    if settings.affinity != "entropic":
+        return settings.n_neighbors
+    return max(1, min(round(3 * settings.perplexity), n_rows - 1))
 
 
 def maker(settings: Settings) -> Make | None:

@@ -126,7 +126,7 @@ NO_FORCES = HandForces()
 class Steer:
     """What a game is told on its way; None: as before."""
 
-    game: Settings | None = None
+    settings: Settings | None = None
     forces: HandForces | None = None
     look: bool = False
     """Whether nothing moves and the next snapshot has all of this moment."""

@@ -25,9 +25,8 @@ class CarriedLayout:
     snapshot: Snapshot
     """The former map for the rows of the new one; nothing that was said of its
     neighbours in the data."""
-    start: Settings
-    game: Settings
-    """Settings of the former map."""
+    settings: Settings
+    """Of the former map."""
     unplaced: IntArray
     """(m,) rows that are not on it: for the time being they lie in the middle."""
 
@@ -42,8 +41,7 @@ class CarriedLayout:
 def carried_layout(
     former: Dataset,
     snapshot: Snapshot,
-    start: Settings,
-    game: Settings,
+    settings: Settings,
     dataset: Dataset,
 ) -> CarriedLayout | None:
     """Return a map of some data for other rows or numbers of the same source.
@@ -56,8 +54,8 @@ def carried_layout(
         What the map is of.
     snapshot : Snapshot
         The map.
-    start, game : Settings, Settings
-        Its settings.
+    settings : Settings
+        Its own.
     dataset : Dataset
         The same source, read in another way.
 
@@ -84,4 +82,4 @@ def carried_layout(
         remedy={},
     )
     space = former.space.removeprefix("obsm['").removesuffix("']")
-    return CarriedLayout(space, carried, start, game, np.flatnonzero(~is_known))
+    return CarriedLayout(space, carried, settings, np.flatnonzero(~is_known))

@@ -155,7 +155,7 @@ class Comparing:
         dataset, played = session.dataset, session.played
         X, metric = None, ""
         if dataset is not None and played is not None and is_comparable(session):
-            X, metric = dataset.X, played.start.metric
+            X, metric = dataset.X, played.settings.metric
 
         def work_out() -> Compared:
             from napari_embedding_game.core.inspect.compare import compare_maps

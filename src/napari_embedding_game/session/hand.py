@@ -245,8 +245,8 @@ class Hand:
     ) -> None:
         self._session.mark(label)
         self._set(replace(self.forces, landmarks=holds))
-        game = self._session.set_n_landmarks(n_landmarks)
-        run.steer(game, replace(self.forces, edits=(edit,)))
+        settings = self._session.set_n_landmarks(n_landmarks)
+        run.steer(settings, replace(self.forces, edits=(edit,)))
 
     def _with_landmarks(self, number: int, *holds: LandmarkHold) -> HandForces:
         others = (h for h in self.forces.landmarks if h.number != number)
@@ -435,7 +435,7 @@ class Hand:
             session.mark(label)
             self._tell(run, forces)
             return None
-        check_hand(session.settings.game())
+        check_hand(session.settings.value)
         run = session.play_on(label)
         self._tell(run, forces)
         return run

@@ -191,7 +191,9 @@ class MapTree:
             of_session,
             parent=parent,
             dataset=child,
-            start=replace(of_session.start, n_components=cells.on.placed.shape[1]),
+            settings=replace(
+                of_session.settings, n_components=cells.on.placed.shape[1]
+            ),
             record=cells.record,
             snapshot=cells.snapshot,
             energies=(),
@@ -286,8 +288,7 @@ class MapTree:
             layout = carried_layout(
                 other.dataset,
                 other.snapshot,
-                other.start,
-                other.game,
+                other.settings,
                 session.dataset,
             )
             session.carry(layout)

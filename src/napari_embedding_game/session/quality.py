@@ -74,17 +74,17 @@ MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
 """That are offered to mend a graph in parts, as the window offers them at all."""
 
 
-def more_neighbors(start: Settings, n_points: int) -> dict[str, Any]:
+def more_neighbors(settings: Settings, n_points: int) -> dict[str, Any]:
     """Return the settings by which twice as many neighbours link the points.
 
     Empty where that is more than there are, or than is offered at all.
     """
-    if start.affinity == "entropic":
-        perplexity = min(2 * start.perplexity, MOST_PERPLEXITY)
-        is_more = start.perplexity < perplexity <= (n_points - 1) / 3
+    if settings.affinity == "entropic":
+        perplexity = min(2 * settings.perplexity, MOST_PERPLEXITY)
+        is_more = settings.perplexity < perplexity <= (n_points - 1) / 3
         return {"perplexity": perplexity} if is_more else {}
-    n_neighbors = min(2 * start.n_neighbors, MOST_NEIGHBORS, n_points - 1)
-    return {"n_neighbors": n_neighbors} if n_neighbors > start.n_neighbors else {}
+    n_neighbors = min(2 * settings.n_neighbors, MOST_NEIGHBORS, n_points - 1)
+    return {"n_neighbors": n_neighbors} if n_neighbors > settings.n_neighbors else {}
 
 
 def is_comparable(session: Session) -> bool:
@@ -92,7 +92,7 @@ def is_comparable(session: Session) -> bool:
     dataset, played = session.dataset, session.played
     if dataset is None or played is None:
         return False
-    return bool(dataset.X.shape[1]) and played.start.metric != GIVEN
+    return bool(dataset.X.shape[1]) and played.settings.metric != GIVEN
 
 
 def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
@@ -105,13 +105,12 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         return None
     if not is_comparable(session):
         return None
-    X, embedding, metric = dataset.X, snapshot.embedding, played.start.metric
+    X, embedding, metric = dataset.X, snapshot.embedding, played.settings.metric
     column = label_column(session)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
-    columns, game = group_columns(dataset.obs), played.game
+    columns, settings = group_columns(dataset.obs), played.settings
     edges, clusters = session.edges, session.clusters.labels
-    start, n_points = played.start, len(snapshot.embedding)
-    searched = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_points)
+    searched = n_searched(settings, len(snapshot.embedding))
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
@@ -142,8 +141,8 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             found,
             parts=parts,
             grid_error=(
-                grid_error(embedding, get_method(game.method).kernel)
-                if is_pushed_by(game, "mesh")
+                grid_error(embedding, get_method(settings.method).kernel)
+                if is_pushed_by(settings, "mesh")
                 else math.nan
             ),
         )

@@ -56,17 +56,17 @@ def reclustering(session: Session, n_parts: int) -> Callable[[], Reclustered]:
     clusters = selection.clusters
     cluster = clusters[0] if len(clusters) == 1 else None
     played = session.played
-    start = session.settings.chosen_start() if played is None else played.start
+    settings = session.settings.value if played is None else played.settings
 
     def find() -> Reclustered:
         with COMPUTING:
             parts = recluster(
                 dataset.X[rows],
                 n_parts,
-                n_neighbors=start.n_neighbors,
-                metric=start.metric,
-                random_state=start.random_state,
-                n_jobs=start.n_jobs,
+                n_neighbors=settings.n_neighbors,
+                metric=settings.metric,
+                random_state=settings.random_state,
+                n_jobs=settings.n_jobs,
             )
         return Reclustered(dataset, rows, parts, cluster)
 

@@ -8,7 +8,7 @@ are called from one thread, the driver's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,9 +24,10 @@ from napari_embedding_game.core.settings import (
     check_hand,
     fits_exactly,
     is_played,
+    needs_start,
+    resolve,
     settled,
-    starting,
-    steering,
+    steered,
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.dataset import Dataset, Examples
@@ -60,7 +61,6 @@ from napari_embedding_game.session.timeline import (
     Mark,
     Timeline,
     told_change,
-    told_start,
     warm_start,
 )
 
@@ -259,7 +259,7 @@ class Session:
         carried = self.carried
         if carried is None:
             raise DataError("There is no map to begin from: press Run.")
-        check_goes_on(self.settings.game())
+        check_goes_on(self.settings.value)
         layout, n_components = carried.warm_start, self.settings.n_components
         if layout.embedding.shape[1] != n_components:
             seed = self.settings.random_state
@@ -268,8 +268,7 @@ class Session:
             f"Map of {carried.space}",
             "end",
             carried.snapshot,
-            carried.start,
-            carried.game,
+            carried.settings,
         )
         return self._branch(layout)
 
@@ -282,15 +281,13 @@ class Session:
     def _told_staleness(self) -> str:
         """Return in words what makes the map stale; "" where it is not."""
         played = self.played
-        is_steered = self._is_stopped and self.chosen_game() != self._steered
+        chosen = self.chosen()
+        is_steered = (
+            self._is_stopped and steered(self._steered, chosen) != self._steered
+        )
         if played is None or not (self.stale or is_steered):
             return ""
-        steered = played.steered[-1].game if played.steered else played.game
-        begun, game = played.start, self.chosen_game()
-        if steered.method != game.method:  # which comes with edges of its own
-            begun = replace(begun, affinity=self._start_settings().affinity)
-        told = told_change(steered, game), told_start(begun, self._start_settings())
-        return ", ".join(filter(None, told))
+        return told_change(played.last, chosen)
 
     def _mark_as_played(self, label: str) -> None:
         """Mark the map on show, with the settings that it was played with.
@@ -299,12 +296,12 @@ class Session:
         one, from which the branch goes on.
         """
         if self._shown is not None:
-            begun, game = self._shown.start, self._shown.game
+            settings = self._shown.settings
         elif self._restored is not None and self._played_by is None:
-            begun, game = self._restored.start, self._restored.game
+            settings = self._restored.settings
         else:
-            begun, game = self._begun_with, self._steered
-        self._add_mark(label, "hand", begun, game)
+            settings = steered(self._begun_with, self._steered)
+        self._add_mark(label, "hand", settings)
 
     def move_cluster(
         self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
@@ -334,7 +331,7 @@ class Session:
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         if is_pinned:
-            check_hand(self.settings.game())
+            check_hand(self.settings.value)
         self.mark(f"{self.cluster_name(cluster)} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
         self.hand.move(rows, by)
@@ -404,7 +401,7 @@ class Session:
                 f"{self.settings.n_components} are chosen: choose {n_dimensions} to "
                 "continue from it, or press Restart."
             )
-        check_goes_on(self.settings.game())
+        check_goes_on(self.settings.value)
         return snapshot
 
     def _branch(self, warm: WarmStart) -> Run:
@@ -422,22 +419,20 @@ class Session:
 
     def _begin(self, warm: WarmStart | None) -> Run:
         assert self.dataset is not None
-        former, start = self.run, self._start_settings()
+        former, settings = self.run, self.chosen()
         is_known = (
-            warm is not None and former is not None and _same_edges(former, start)
+            warm is not None and former is not None and _same_edges(former, settings)
         )
         self.run = Run(
             self.dataset.X,
-            start,
-            self.chosen_game(),
+            settings,
             engine=self._engine,
             pace=self._pace,
             warm_start=warm,
             edges=former.edges if is_known and former is not None else None,
         )
-        self._steered = self.run.game
-        self._begun_with = self.settings.chosen_start()
-        if not is_played(self.run.game):
+        self._steered, self._begun_with = settings, self.settings.value
+        if not is_played(settings):
             self.hand.clear()
         elif warm is not None and self.hand.forces:
             self.run.steer(forces=self.hand.forces)
@@ -492,19 +487,18 @@ class Session:
         """
         if self.snapshot is None or self.dataset is None or self._shown is not None:
             return None
-        game = self._steered if kind == "change" else self.settings.game()
-        return self._add_mark(label, kind, self.settings.chosen_start(), game)
+        settings = self.settings.value
+        if kind == "change":
+            settings = steered(settings, self._steered)
+        return self._add_mark(label, kind, settings)
 
-    def _add_mark(
-        self, label: str, kind: Kind, start: Settings, game: Settings
-    ) -> Mark:
+    def _add_mark(self, label: str, kind: Kind, settings: Settings) -> Mark:
         assert self.snapshot is not None
         return self.timeline.add(
             label,
             kind,
             self.snapshot,
-            start,
-            game,
+            settings,
             record=self.played,
             energies=tuple(self.energies),
             merging=self.merging,
@@ -531,7 +525,7 @@ class Session:
         mark = self.timeline.show(number)
         self._shown, self._played_by = mark, None
         self.snapshot, self.merging = mark.snapshot, mark.merging
-        self._choose({**starting(mark.start), **steering(mark.game)}, self.look)
+        self._choose(mark.settings, self.look)
         self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
@@ -607,7 +601,7 @@ class Session:
     def edges(self) -> Any:
         """Edges that the map on show was made of; None where they are not at hand."""
         run, played = self.run, self.played
-        if run is None or played is None or not _same_edges(run, played.start):
+        if run is None or played is None or not _same_edges(run, played.settings):
             return None
         return run.edges
 
@@ -740,8 +734,7 @@ class Session:
             key=key,
             title=title or self.dataset.name,
             dataset=self.dataset,
-            start=self.settings.chosen_start(),
-            game=self.settings.game(),
+            settings=self.settings.value,
             record=self.played,
             snapshot=self.snapshot,
             energies=tuple(self.energies),
@@ -774,7 +767,7 @@ class Session:
             looked at and its clusters edited.
         """
         before, trail = self.capture(), self.clusters.history.trail
-        chosen = asdict(self.settings.value), replace(self.look)
+        chosen = self.settings.value, replace(self.look)
         try:
             self._take_up(saved, dataset or saved.dataset)
         except Exception:
@@ -797,7 +790,7 @@ class Session:
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
         self.boxes = saved.boxes
         self.load(dataset)
-        self._choose({**starting(saved.start), **steering(saved.game)}, saved.look)
+        self._choose(saved.settings, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
         self.placed_on = saved.placed_on
         self.merging = saved.merging
@@ -825,9 +818,9 @@ class Session:
                 self._shown = shown
         self.mark_present("As it was opened")
 
-    def _choose(self, settings: Mapping[str, Any], look: DisplaySettings) -> None:
-        for name, value in settings.items():
-            setattr(self.settings, name, value)
+    def _choose(self, settings: Settings, look: DisplaySettings) -> None:
+        for field in fields(settings):
+            setattr(self.settings, field.name, getattr(settings, field.name))
         for field in fields(look):
             setattr(self.look, field.name, getattr(look, field.name))
 
@@ -870,7 +863,7 @@ class Session:
             self.hand.forget_landmarks()
         steers = name in STEERABLE
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
-            self._steer(self.run, self.chosen_game())
+            self._steer(self.run, self.chosen())
         self._check_staleness()
         if self._is_stopped and steers and not self.stale:
             self.play_on_wanted.emit()
@@ -885,16 +878,17 @@ class Session:
             self.settings.n_landmarks = n_landmarks
         finally:
             self._is_by_hand = False
-        self._steered = self.chosen_game()
+        self._steered = steered(self._steered, self.chosen())
         return self._steered
 
-    def _steer(self, run: Run, game: Settings) -> None:
+    def _steer(self, run: Run, chosen: Settings) -> None:
+        settings = steered(run.settings, chosen)
         if self._played_by is run and self.snapshot is not None:
-            is_told = self.timeline.widen_change(self.snapshot, game)
-            if not is_told and game != self._steered:
-                self.mark(told_change(self._steered, game), "change")
-        self._steered = game
-        run.steer(game)
+            is_told = self.timeline.widen_change(self.snapshot, settings)
+            if not is_told and settings != self._steered:
+                self.mark(told_change(self._steered, settings), "change")
+        self._steered = settings
+        run.steer(settings)
 
     @property
     def _is_stopped(self) -> bool:
@@ -911,26 +905,21 @@ class Session:
         """
         if self.run is None:
             return False
-        chosen = self.chosen_game()
-        if not (is_played(self.run.game) and is_played(chosen)):
-            return self.run.game != chosen
-        if self.run.start.affinity != self.settings.start().affinity:
+        begun, chosen = self.run.settings, self.chosen()
+        if not (is_played(begun) and is_played(chosen)):
+            return steered(begun, chosen) != begun
+        if begun.affinity != chosen.affinity:
             return True
-        return not fits_exactly(self.settings.game(), self.run.X.shape[0])
+        return not fits_exactly(chosen, self.run.X.shape[0])
 
-    def chosen_game(self) -> Settings:
-        """Return how the data would be played now, with what is left to their size."""
-        game = self.settings.game()
+    def chosen(self) -> Settings:
+        """Return how the data would be mapped now, with what is left to them."""
+        chosen = resolve(self.settings.value)
         if self.dataset is None:
-            return game
-        return settled(game, self.dataset.X.shape[0], self.settings.n_components)
-
-    def _start_settings(self) -> Settings:
-        """Return what a run is built from now: data that are distances are given."""
-        start = self.settings.start()
-        if self.dataset is not None and self.dataset.is_distances:
-            return replace(start, metric="precomputed")
-        return start
+            return chosen
+        if self.dataset.is_distances:
+            chosen = replace(chosen, metric="precomputed")
+        return settled(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
         played = None if self._shown is None else self._shown.record
@@ -938,12 +927,14 @@ class Session:
             played = self._restored.record
         if self._shown is not None or self.run is None:
             # Only what steers can be changed without another graph of neighbours.
-            stale = played is not None and played.start != self._start_settings()
+            stale = played is not None and needs_start(played.settings, self.chosen())
         else:
             stale = (
                 self.run is not None
                 and self.state != "idle"
-                and (self.run.start != self._start_settings() or self._needs_restart)
+                and (
+                    needs_start(self.run.settings, self.chosen()) or self._needs_restart
+                )
             )
         if stale != self.stale:
             self.stale = stale
@@ -961,9 +952,10 @@ class Session:
             self.message_changed.emit(message)
 
 
-def _same_edges(run: Run, start: Settings) -> bool:
+def _same_edges(run: Run, settings: Settings) -> bool:
     """Return whether a run has the edges of these settings, in any dimensions."""
-    return replace(run.start, n_components=start.n_components) == start
+    begun = replace(run.settings, n_components=settings.n_components)
+    return not needs_start(begun, settings)
 
 
 def _state_of(run: Run, snapshot: Snapshot) -> State:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import (
-    STARTING,
-    STEERABLE,
     Settings,
     affinities,
     approximations,
     choose,
     optimizers,
     repulsion_of,
-    resolve,
 )
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
+_NAMES = {each.name for each in fields(Settings)}
 
 
 class ChosenSettings:
@@ -39,7 +37,7 @@ class ChosenSettings:
         return getattr(object.__getattribute__(self, "value"), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in (*STARTING, *STEERABLE):
+        if name in _NAMES:
             self.update(**{name: value})
         else:  # psygnal keeps its signals here
             object.__setattr__(self, name, value)
@@ -50,18 +48,6 @@ class ChosenSettings:
         object.__setattr__(self, "value", replace(self.value, **new))
         for name in new:
             self.changed.emit(name)
-
-    def start(self) -> Settings:
-        """Return what a new run is built from, with the edges of the method."""
-        return resolve(self.chosen_start(), self.method)
-
-    def chosen_start(self) -> Settings:
-        """Return the same as it was chosen, with what is left to the method."""
-        return Settings(**{name: getattr(self, name) for name in STARTING})
-
-    def game(self) -> Settings:
-        """Return what may change while the game is played."""
-        return Settings(**{name: getattr(self, name) for name in STEERABLE})
 
     def choose_method(self, method: str) -> None:
         """Take a method with its own repulsion, and its own way to find it.
@@ -108,9 +94,10 @@ def repulsion_range(method: str) -> tuple[float, float]:
     return default * WEAKEST, default * STRONGEST
 
 
-def paper_lambda(game: Settings, n_points: int) -> float:
+def paper_lambda(settings: Settings, n_points: int) -> float:
     """Return the paper's lambda for N points; where there is none, the factor."""
-    return repulsion_of(game) / (max(n_points, 1) if has_lambda(game.method) else 1)
+    scale = max(n_points, 1) if has_lambda(settings.method) else 1
+    return repulsion_of(settings) / scale
 
 
 def has_lambda(method: str) -> bool:

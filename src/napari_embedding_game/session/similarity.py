@@ -28,7 +28,7 @@ def similarity(session: Session) -> NDArray[np.float32] | None:
     rows, dataset, played = session.selection.rows, session.dataset, session.played
     if dataset is None or played is None or not len(rows):
         return None
-    X, metric = dataset.X, played.start.metric
+    X, metric = dataset.X, played.settings.metric
     if not X.shape[1] or metric == GIVEN:
         return None
     return _shares(_distances(X, rows, metric))

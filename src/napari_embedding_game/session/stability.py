@@ -48,8 +48,7 @@ class OtherSeed:
     """A finished map of another seed, laid on the one that it is compared with."""
 
     snapshot: Snapshot
-    start: Settings
-    game: Settings
+    settings: Settings
     merging: Merging | None
     quality: MapQuality | None
     """None where the data cannot be compared with a map."""
@@ -60,7 +59,7 @@ class OtherSeed:
         shot = self.snapshot
         warm = WarmStart(embedding=shot.embedding, landmarks=shot.landmarks)
         return RunRecord(
-            start=self.start, game=self.game, n_iter=0, is_branch=True, warm_start=warm
+            settings=self.settings, n_iter=0, is_branch=True, warm_start=warm
         )
 
 
@@ -107,17 +106,15 @@ def stability_job(
         raise DataError(dataset.missing_reason)
     if len(snapshot.embedding) < 8:
         raise DataError("Stability takes at least 8 rows: load more of them.")
-    game = played.steered[-1].game if played.steered else played.game
-    X, start = dataset.X, played.start
+    X, settings = dataset.X, played.last
     chosen = engine or CoreEngine()
-    return lambda: _stages(chosen, X, start, game, snapshot, n_seeds)
+    return lambda: _stages(chosen, X, settings, snapshot, n_seeds)
 
 
 def _stages(
     engine: Engine,
     X: Any,
-    start: Settings,
-    game: Settings,
+    settings: Settings,
     snapshot: Snapshot,
     n_seeds: int,
 ) -> Stages:
@@ -130,15 +127,15 @@ def _stages(
 
     yield SeedProgress(0, n_seeds)
     with COMPUTING:
-        graph = engine.neighbors(X, start)
+        graph = engine.neighbors(X, settings)
     kept, others = [], []
     for number in range(n_seeds):
-        seed = (start.random_state + 1 + number) % MOST_SEEDS
-        seeded = replace(start, random_state=seed)
+        seed = (settings.random_state + 1 + number) % MOST_SEEDS
+        seeded = replace(settings, random_state=seed)
         yield SeedProgress(number, n_seeds)
         with COMPUTING:
             edges, layout = engine.layout(graph, X, seeded)
-            playing = engine.play(edges, layout, seeded, game)
+            playing = engine.play(edges, layout, seeded)
         try:
             last = yield from _play(playing, number, n_seeds)
         finally:
@@ -153,10 +150,10 @@ def _stages(
         )
         quality = None
         with COMPUTING:
-            if start.metric != GIVEN:
-                quality = map_quality(X, embedding, metric=start.metric)
+            if settings.metric != GIVEN:
+                quality = map_quality(X, embedding, metric=settings.metric)
             merging = engine.merging(edges, last.labels, len(landmarks), None)
-        others.append(OtherSeed(last, seeded, game, merging, quality))
+        others.append(OtherSeed(last, seeded, merging, quality))
     return StabilityFound(snapshot, Stability(np.stack(kept)), tuple(others))
 
 
@@ -195,11 +192,10 @@ def keep_others(session: Session, found: StabilityFound) -> bool:
     timeline = session.timeline
     for one in found.others:
         timeline.add(
-            f"Seed {one.start.random_state}",
+            f"Seed {one.settings.random_state}",
             "end",
             one.snapshot,
-            one.start,
-            one.game,
+            one.settings,
             record=one.record,
             merging=one.merging,
             is_beside=True,

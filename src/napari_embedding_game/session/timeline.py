@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.settings import Settings, repulsion_of
+from napari_embedding_game.core.settings import (
+    STEERABLE,
+    Settings,
+    repulsion_of,
+    steered,
+)
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
@@ -62,9 +67,8 @@ class Mark:
     kind: Kind
     snapshot: Snapshot
     """The layout at that moment, before what the label tells took effect."""
-    start: Settings
-    game: Settings
-    """The settings as they stood in the window."""
+    settings: Settings
+    """As they stood in the window."""
     record: RunRecord | None
     """What was played up to here; None where nobody knows."""
     energies: tuple[tuple[int, float], ...] = ()
@@ -91,8 +95,8 @@ class Mark:
     def origin(self) -> str:
         """What it was made by and when, such as "t-SNE, seed 3, 14:05"."""
         when = time.strftime("%H:%M", time.localtime(self.made_at))
-        method = get_method(self.game.method).title
-        return f"{method}, seed {self.start.random_state}, {when}"
+        method = get_method(self.settings.method).title
+        return f"{method}, seed {self.settings.random_state}, {when}"
 
     def warm_start(self) -> WarmStart:
         """Return the layout as one that a run can go on from."""
@@ -216,8 +220,7 @@ class Timeline:
         label: str,
         kind: Kind,
         snapshot: Snapshot,
-        start: Settings,
-        game: Settings,
+        settings: Settings,
         *,
         record: RunRecord | None = None,
         energies: tuple[tuple[int, float], ...] = (),
@@ -232,7 +235,7 @@ class Timeline:
             What happened here, in a person's words.
         kind : str
         snapshot : Snapshot
-        start, game : Settings, Settings
+        settings : Settings
             As they stood in the window.
         record : RunRecord, optional
             What was played up to here.
@@ -247,8 +250,7 @@ class Timeline:
             label=label,
             kind=kind,
             snapshot=self._sharing(snapshot),
-            start=start,
-            game=game,
+            settings=settings,
             record=record,
             energies=energies,
             merging=merging,
@@ -264,7 +266,7 @@ class Timeline:
         self._set(marks=marks, head=head, n_made=head, shown=shown)
         return mark
 
-    def widen_change(self, snapshot: Snapshot, game: Settings) -> bool:
+    def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:
         """Let the newest mark tell these settings too; return whether it is of them.
 
         It is where it is of a change a moment ago, or of a change of the same layout.
@@ -276,7 +278,9 @@ class Timeline:
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
         self._changed_at = now
-        self._replace(mark.number, label=told_change(mark.game, game) or UNCHANGED)
+        now_is = steered(mark.settings, settings)
+        label = told_change(mark.settings, now_is) or UNCHANGED
+        self._replace(mark.number, label=label)
         return True
 
     def follow(
@@ -454,28 +458,19 @@ def _arrays(value: object) -> Iterator[NDArray[np.generic]]:
 def told_change(before: Settings, after: Settings) -> str:
     """Return in words which settings differ; "" where none does.
 
-    A method comes with settings of its own, so it is told alone.
+    A method comes with settings of its own, so that of what may change on the way it is
+    told alone.
     """
-    if before.method != after.method:
-        return f"Method {get_method(after.method).title}"
-    words = []
-    for name in changed_fields(before, after):
+    names, words = changed_fields(before, after), []
+    if "method" in names:
+        words.append(f"Method {get_method(after.method).title}")
+        names = tuple(n for n in names if n not in (*STEERABLE, "affinity"))
+    for name in names:
         old, new = getattr(before, name), getattr(after, name)
         if name == "repulsion":
             old, new = repulsion_of(before), repulsion_of(after)
         called = _WORDS.get(name, name.replace("_", " ").capitalize())
         words.append(f"{called} {_said(old)} to {_said(new)}")
-    return ", ".join(words)
-
-
-def told_start(before: Settings, after: Settings) -> str:
-    """Return in words which settings of the start differ; "" where none does."""
-    words = []
-    for field in fields(Settings):
-        old, new = getattr(before, field.name), getattr(after, field.name)
-        if old != new:
-            called = _WORDS.get(field.name, field.name.replace("_", " ").capitalize())
-            words.append(f"{called} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 
 

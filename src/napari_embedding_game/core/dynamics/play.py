@@ -149,7 +149,7 @@ def play(
     look = False
     while True:
         sent = yield playing.do(partial(playing.snapshot, look))
-        steer = sent if isinstance(sent, Steer) else Steer(game=sent)
+        steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
         playing.do(partial(playing.steer, steer))
         look = steer.look
         if not look and not playing.do(playing.advance):
@@ -270,12 +270,12 @@ class _Playing:
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
         if isinstance(self._mover, Game):
-            settings = steer.game or self._settings
+            settings = steer.settings or self._settings
             if maker(settings) is not maker(self._settings):
                 raise InputError(NO_CHANGE)
             if steer.forces is not None:
                 self._mover.take_forces(steer.forces)
-            if steer.game is not None or steer.forces is not None:
+            if steer.settings is not None or steer.forces is not None:
                 self._take_up(settings)
         elif steer.forces is not None:
             raise InputError(NO_HAND)

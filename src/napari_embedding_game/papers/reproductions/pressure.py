@@ -40,7 +40,9 @@ weights and far kernels stay normal numbers, which are quicker."""
 
 def weighted(X: Points, perplexity: float) -> Any:
     """Return entropic edges of the rows."""
-    graph = knn_graph(X, n_searched("entropic", 0, perplexity, len(X)))
+    graph = knn_graph(
+        X, n_searched(Settings(affinity="entropic", perplexity=perplexity), len(X))
+    )
     return edges(graph, "entropic", perplexity=min(perplexity, graph.n_neighbors / 3))
 
 

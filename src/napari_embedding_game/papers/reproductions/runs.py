@@ -57,9 +57,9 @@ def placed_digits(inputs: Inputs, wanted: int) -> Placed:
     return place(*digits(inputs, wanted), start)
 
 
-def place(X: Any, labels: NDArray[Any], start: Settings) -> Placed:
+def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where ``start`` says."""
-    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
     return Placed(X, labels, edges, layout)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, resolve, steering
+from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import HandForces, Snapshot
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
@@ -101,7 +101,7 @@ def _check_lengths(dataset: Dataset) -> None:
 
 def _check_moment(one: SavedMap | Mark, n: int) -> None:
     """Check the settings, the run, the layout and the merge tree of a moment."""
-    _check_settings(one.start, one.game)
+    _check_settings(one.settings)
     _expect(one.record is None or one.snapshot is not None, "its run")
     if one.record is not None:
         _check_record(one.record, n)
@@ -136,15 +136,15 @@ def _check_remedy(one: SavedMap | Mark, remedy: Mapping[str, Any]) -> None:
     names = {field.name for field in fields(Settings)}
     _expect(names.issuperset(remedy), "its remedy")
     try:
-        _check_settings(one.start, replace(one.game, **remedy))
+        _check_settings(replace(one.settings, **remedy))
     except (DamageError, TypeError) as error:
         raise DamageError("its remedy") from error
 
 
-def _check_settings(start: Settings, game: Settings) -> None:
+def _check_settings(settings: Settings) -> None:
     """Ask the engine whether a run of enough rows can have these settings."""
     try:
-        replace(resolve(start, game.method), **steering(game)).validate()
+        resolve(settings).validate()
     except InputError as error:
         raise DamageError(
             "settings that no run can have, or of a later version, for which "
@@ -153,13 +153,13 @@ def _check_settings(start: Settings, game: Settings) -> None:
 
 
 def _check_record(record: RunRecord, n: int) -> None:
-    for game in (record.game, *(step.game for step in record.steered)):
-        _check_settings(record.start, game)
+    for settings in (record.settings, *(step.settings for step in record.steered)):
+        _check_settings(settings)
     try:
         replay.check(record)
     except DataError as error:
         raise DamageError(str(error)) from error
-    d, warm = record.start.n_components, record.warm_start
+    d, warm = record.settings.n_components, record.warm_start
     if warm is not None:
         fits = record.is_branch and warm.iterations_left >= 0
         fits &= warm.embedding.shape == (n, d)

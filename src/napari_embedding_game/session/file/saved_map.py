@@ -40,9 +40,8 @@ class SavedMap:
     """Where the data came from; None while nobody has looked."""
     reading: ReadResult | None = None
     """What came of reading the data again; it is not saved."""
-    start: Settings
-    game: Settings
-    """The settings as they stood in the window, which the run may not have had."""
+    settings: Settings
+    """As they stood in the window, which the run may not have had."""
     record: RunRecord | None
     snapshot: Snapshot | None
     energies: tuple[tuple[int, float], ...] = ()

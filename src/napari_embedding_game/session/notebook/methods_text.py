@@ -209,42 +209,42 @@ def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:
 
 
 def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
-    game, start, snapshot = record.game, record.start, saved.snapshot
+    settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     if saved.behind is not None:
         return [_placed_told(saved.behind)]
-    method, n = get_method(game.method), len(snapshot.embedding)
-    by = _named(game.method, paper)
-    k = n_searched(start.affinity, start.n_neighbors, start.perplexity, n)
-    settings = [f"{k} nearest neighbours"]
-    if start.metric not in ("euclidean", "precomputed"):
-        settings[0] += f" by {start.metric} distance"
-    settings.append(f"{_in_words(start.affinity)} edge weights")
-    if start.affinity == "entropic":
-        settings.append(f"perplexity {start.perplexity:g}")
+    method, n = get_method(settings.method), len(snapshot.embedding)
+    by = _named(settings.method, paper)
+    k = n_searched(settings, n)
+    told = [f"{k} nearest neighbours"]
+    if settings.metric not in ("euclidean", "precomputed"):
+        told[0] += f" by {settings.metric} distance"
+    told.append(f"{_in_words(settings.affinity)} edge weights")
+    if settings.affinity == "entropic":
+        told.append(f"perplexity {settings.perplexity:g}")
     if not method.moved_by:
-        settings.append(f"{len(snapshot.landmarks)} landmarks")
-        repulsion = repulsion_of(game)
-        is_lambda = has_lambda(game.method)
-        settings.append(
+        told.append(f"{len(snapshot.landmarks)} landmarks")
+        repulsion = repulsion_of(settings)
+        is_lambda = has_lambda(settings.method)
+        told.append(
             f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
             if is_lambda
             else f"repulsion x {repulsion:g}"
         )
-    settings.append(_start_told(start.init, paper))
-    settings.append(f"seed {start.random_state}")
+    told.append(_start_told(settings.init, paper))
+    told.append(f"seed {settings.random_state}")
     d = {1: "one-dimensional", 2: "two-dimensional", 3: "three-dimensional"}
     sentences = [
-        f"A {d[start.n_components]} map was made by {by} with napari-embedding-game "
+        f"A {d[settings.n_components]} map was made by {by} with napari-embedding-game "
         f"{metadata.version('napari-embedding-game')} in napari "
-        f"{metadata.version('napari')} ({', '.join(settings)}; {record.n_iter} "
+        f"{metadata.version('napari')} ({', '.join(told)}; {record.n_iter} "
         f"iterations{'' if snapshot.finished else ', then stopped'}; "
         f"map {snapshot.map_hash[:4]})."
     ]
-    if game.optimizer != "game" and not method.moved_by:
-        is_papers = game.optimizer == "pressured_points"
+    if settings.optimizer != "game" and not method.moved_by:
+        is_papers = settings.optimizer == "pressured_points"
         cite = f" {paper.cite('pressure')}" if is_papers else ""
-        name = _in_words(game.optimizer)
+        name = _in_words(settings.optimizer)
         sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
     look = saved.look
     if snapshot.has_pressure and "Pressure" in (look.size_by, look.color_by):
@@ -289,9 +289,9 @@ def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
             "The run went on from an earlier map of the same data, parts of which may "
             "have been moved by hand."
         )
-    games = [record.game, *(step.game for step in record.steered)]
+    games = [record.settings, *(step.settings for step in record.steered)]
     changes = [
-        f"{told_change(before, step.game)} after {step.iteration} iterations"
+        f"{told_change(before, step.settings)} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
     ]
     if changes:
@@ -300,7 +300,7 @@ def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
             f"Settings were changed {times(len(changes))} while it ran{told}."
         )
     for method in dict.fromkeys(one.method for one in games[1:]):
-        if method != record.game.method:
+        if method != record.settings.method:
             sentences.append(f"It went on by {_named(method, paper)}.")
     hands = [event.forces for event in record.forced]
     acts = [words for words, has in _HANDS.items() if any(has(one) for one in hands)]
@@ -324,7 +324,7 @@ def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
     n_landmarks = saved.landmark_labels[1]
     how = "merged along the graph of neighbours"
     record = saved.record
-    if record is not None and get_method(record.game.method).moved_by:
+    if record is not None and get_method(record.settings.method).moved_by:
         how = f"fitted to the finished map and {how}"
     if len(shown) == n_landmarks and clusters.n_clusters is None:
         first = f"Each of the {n_landmarks} landmarks was taken for a cluster."

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.settings import starting, steering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -64,7 +63,7 @@ def run_cells(
         told = f"The cells lie where they were placed on the map of `{name}`."
         draft.text("## Map: placed on a reference", told)
     else:
-        title = get_method(record.game.method).title
+        title = get_method(record.settings.method).title
         draft.text(f"## Map: {title}", *_told(record, snapshot.finished, loaded))
     if record.is_branch or record.forced:
         name = draft.beside("run.zip", _writer_of_session(saved))
@@ -101,7 +100,7 @@ def run_cells(
             **parameters(record, n_neighbors="neighbors_key" in loaded.where),
             **way,
             **merged,
-            random_state=record.start.random_state,
+            random_state=record.settings.random_state,
         ),
         imports=[TL],
     )
@@ -117,17 +116,17 @@ def parameters(record: RunRecord, *, n_neighbors: bool = False) -> dict[str, Any
     """
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
 
-    start = starting(record.start)
-    del start["random_state"]
-    if start["metric"] == "precomputed":
-        del start["metric"]
-    if start["affinity"] == get_method(record.game.method).affinity:
-        start["affinity"] = "auto"
-    told = as_parameters({**start, **steering(record.game)})
+    told = asdict(record.settings)
+    del told["random_state"]
+    if told["metric"] == "precomputed":
+        del told["metric"]
+    if told["affinity"] == get_method(record.settings.method).affinity:
+        told["affinity"] = "auto"
+    told = as_parameters(told)
     own = EmbeddingGame().get_params()
     told = {name: value for name, value in told.items() if value != own[name]}
     if n_neighbors:
-        told["n_neighbors"] = record.start.n_neighbors
+        told["n_neighbors"] = record.settings.n_neighbors
     return told
 
 

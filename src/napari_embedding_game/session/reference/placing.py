@@ -115,15 +115,14 @@ def place_cells(
 def _record(dataset: Dataset, warm: WarmStart) -> RunRecord:
     """Return the record of a run that began there and played nothing."""
     n_points, n_components = warm.embedding.shape
-    start = replace(
-        resolve(Settings(), "game"),
+    settings = replace(
+        resolve(Settings(n_landmarks=len(warm.landmarks))),
         n_components=n_components,
         n_neighbors=min(Settings().n_neighbors, n_points - 1),
         metric="precomputed" if dataset.is_distances else "euclidean",
     )
     return RunRecord(
-        start=start,
-        game=Settings(n_landmarks=len(warm.landmarks)),
+        settings=settings,
         n_iter=0,
         is_branch=True,
         warm_start=warm,

@@ -28,11 +28,11 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 class Engine(Protocol):
     """What a run needs: three steps, each from the result of the one before."""
 
-    def check(self, X: Any, start: Settings, game: Settings) -> None:
+    def check(self, X: Any, settings: Settings) -> None:
         """Raise InputError for what the later steps would refuse."""
         ...
 
-    def neighbors(self, X: Any, start: Settings) -> Any:
+    def neighbors(self, X: Any, settings: Settings) -> Any:
         """Return the nearest neighbours of every row of ``X`` (n, D)."""
         ...
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         self,
         graph: Any,
         X: Any,
-        start: Settings,
+        settings: Settings,
         warm_start: WarmStart | None = None,
     ) -> tuple[Any, Any]:
         """Return the weighted edges and the start layout (n, d)."""
@@ -50,8 +50,7 @@ class Engine(Protocol):
         self,
         edges: Any,
         layout: Any,
-        start: Settings,
-        game: Settings,
+        settings: Settings,
         warm_start: WarmStart | None = None,
     ) -> Game:
         """Return the game, which yields snapshots and takes new settings.
@@ -74,51 +73,49 @@ class Engine(Protocol):
 class CoreEngine:
     """The real engine."""
 
-    def check(self, X: Any, start: Settings, game: Settings) -> None:
+    def check(self, X: Any, settings: Settings) -> None:
         """Ask what can be asked before the search."""
         from napari_embedding_game.core import pipeline
 
-        pipeline.check(X, start, game)
+        pipeline.check(X, settings)
 
-    def neighbors(self, X: Any, start: Settings) -> Any:
+    def neighbors(self, X: Any, settings: Settings) -> Any:
         """Search with the index that suits the data."""
         from napari_embedding_game.core import pipeline
 
-        return pipeline.neighbors(X, start)
+        return pipeline.neighbors(X, settings)
 
     def layout(
         self,
         graph: Any,
         X: Any,
-        start: Settings,
+        settings: Settings,
         warm_start: WarmStart | None = None,
     ) -> tuple[Any, NDArray[np.float32]]:
         """Weight the edges, then place the points."""
         from napari_embedding_game.core import pipeline
 
         if warm_start is None:
-            return pipeline.place(graph, X, start)
+            return pipeline.place(graph, X, settings)
         return pipeline.place(
-            graph, X, start, warm_start.embedding, warm_start.unplaced
+            graph, X, settings, warm_start.embedding, warm_start.unplaced
         )
 
     def play(
         self,
         edges: Any,
         layout: Any,
-        start: Settings,
-        game: Settings,
+        settings: Settings,
         warm_start: WarmStart | None = None,
     ) -> Game:
         """Play with frames short enough to be seen."""
         from napari_embedding_game.core import pipeline
 
-        frame = FRAME_ITERATIONS[game.schedule]
+        frame = FRAME_ITERATIONS[settings.schedule]
         return pipeline.begin(
             edges,
             layout,
-            start,
-            game,
+            settings,
             frame_iterations=frame,
             warm_start=warm_start,
         )
@@ -151,11 +148,10 @@ def warm_up() -> None:
 
 def _play_on_noise() -> None:
     """Load what the neighbour search, the start and torch load at their first use."""
-    engine, game = CoreEngine(), Settings(n_landmarks=8)
-    start = resolve(Settings(), game.method)
+    engine, settings = CoreEngine(), resolve(Settings(n_landmarks=8))
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
-    graph = engine.neighbors(X, start)
-    playing = engine.play(*engine.layout(graph, X, start), start, game)
+    graph = engine.neighbors(X, settings)
+    playing = engine.play(*engine.layout(graph, X, settings), settings)
     next(playing)
     next(playing)
     playing.close()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from napari_embedding_game.core.settings import Settings, starting, steering
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -16,7 +17,7 @@ from napari_embedding_game.session.run.record import RunRecord
 
 def changed(before: Settings, after: Settings) -> dict[str, Any]:
     """Return the settings that differ, with their new values, by their names."""
-    old, new = steering(before), steering(after)
+    old, new = asdict(before), asdict(after)
     return {name: value for name, value in new.items() if value != old[name]}
 
 
@@ -30,10 +31,8 @@ def parameters(
     the JSON of the :class:`~.record.RunRecord`, which is enough for a replay of a run
     that did not go on from another map and was not steered by hand.
     """
-    game = played.steered[-1].game if played.steered else played.game
     return {
-        **starting(played.start),
-        **steering(game),
+        **asdict(played.last),
         "steering": json.dumps(steps(played)),
         "record": played.as_json(),
         "steered_by_hand": bool(played.forced),
@@ -45,10 +44,10 @@ def parameters(
 
 def steps(played: RunRecord) -> list[tuple[int, dict[str, Any]]]:
     """Return what changed at which iteration."""
-    before, found = played.game, []
+    before, found = played.settings, []
     for step in played.steered:
-        found.append((step.iteration, changed(before, step.game)))
-        before = step.game
+        found.append((step.iteration, changed(before, step.settings)))
+        before = step.settings
     return found
 
 

@@ -1,8 +1,8 @@
 """Record of a run that is complete enough to replay it.
 
-A game is determined by its data, its start settings, its first settings, and
-which settings and forces of a hand it took up at which iteration: pauses, single
-steps and the length of the frames leave no trace in the layout.
+A game is determined by its data, its first settings, and which settings and forces
+of a hand it took up at which iteration: pauses, single steps and the length of the
+frames leave no trace in the layout.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Steering:
     """New settings, and the iteration after which they were taken up."""
 
     iteration: int
-    game: Settings
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,9 +36,8 @@ class Forced:
 class RunRecord:
     """What was played up to one snapshot."""
 
-    start: Settings
-    game: Settings
-    """Settings that the game began with."""
+    settings: Settings
+    """Those that the game began with."""
     steered: tuple[Steering, ...] = ()
     """In the order of their iterations."""
     n_iter: int
@@ -50,6 +49,11 @@ class RunRecord:
     forced: tuple[Forced, ...] = ()
     """In the order of their iterations."""
 
+    @property
+    def last(self) -> Settings:
+        """Those in force at the end."""
+        return self.steered[-1].settings if self.steered else self.settings
+
     def as_json(self) -> str:
         """Return the record as JSON, without arrays."""
         plain = replace(self, warm_start=None, forced=())
@@ -59,11 +63,10 @@ class RunRecord:
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
     """Return what the run did up to this snapshot."""
     return RunRecord(
-        start=run.start,
-        game=run.game,
+        settings=run.settings,
         steered=tuple(
-            Steering(iteration=iteration, game=game)
-            for iteration, game in list(run.played.steered)
+            Steering(iteration=iteration, settings=settings)
+            for iteration, settings in list(run.played.steered)
             # What was taken up at the last iteration has not moved anything yet.
             if iteration < snapshot.iteration
         ),

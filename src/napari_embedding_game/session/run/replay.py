@@ -8,6 +8,7 @@ adds in any order; the game then makes another map, of the same quality.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -79,9 +80,9 @@ def prepared(X: Any, record: RunRecord) -> tuple[Edges, NDArray[np.float32]]:
 
     warm = record.warm_start
     with COMPUTING:
-        graph = pipeline.neighbors(X, record.start)
+        graph = pipeline.neighbors(X, record.settings)
         former = None if warm is None else warm.embedding
-        return pipeline.place(graph, X, record.start, former)
+        return pipeline.place(graph, X, record.settings, former)
 
 
 def frames(
@@ -93,23 +94,22 @@ def frames(
     """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
     from napari_embedding_game.core import pipeline
 
-    def begin(game: Settings, until_next: Callable[[int], int]) -> Playing:
+    def begin(settings: Settings, until_next: Callable[[int], int]) -> Playing:
         return pipeline.begin(
             edges,
             layout,
-            record.start,
-            game,
+            settings,
             frame_iterations=lambda done: min(
                 (n for n in (every or 0, until_next(done)) if n), default=0
             ),
             warm_start=record.warm_start,
         )
 
-    script = {each.iteration: Steer(game=each.game) for each in record.steered}
+    script = {each.iteration: Steer(settings=each.settings) for each in record.steered}
     for each in record.forced:
-        game = script.get(each.iteration, Steer()).game
-        script[each.iteration] = Steer(game=game, forces=each.forces)
-    run = Run(begin, record.game, script=script, stop_at=record.n_iter)
+        told = script.get(each.iteration, Steer())
+        script[each.iteration] = replace(told, forces=each.forces)
+    run = Run(begin, record.settings, script=script, stop_at=record.n_iter)
     try:
         while True:
             with COMPUTING:

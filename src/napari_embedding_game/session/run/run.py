@@ -68,21 +68,20 @@ class Run:
     """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
 
     X: Any
-    start: Settings
-    game: Settings
+    settings: Settings
     engine: Engine = field(default_factory=CoreEngine)
     pace: Pace = field(default_factory=Pace)
     warm_start: WarmStart | None = None
     """The map that the run goes on from; None: from the start layout."""
     edges: Any = None
-    """Edges of a run with the same ``start``, where they are known already; then
+    """Edges of a run that needs no others, where they are known already; then
     those of this run."""
     energies: list[tuple[int, float]] = field(default_factory=list, init=False)
     """(iteration, energy) of every frame so far; grows while the run is on."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
-        self.played = core_run.Run(self._begin, self.game)
+        self.played = core_run.Run(self._begin, self.settings)
         """What is told to the game, and what it has taken up."""
         self._paused = False
         self._steps = 0
@@ -110,13 +109,13 @@ class Run:
         self._control(_stopped=True)
 
     def steer(
-        self, game: Settings | None = None, forces: HandForces | None = None
+        self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
         """Play on with these settings, or under these forces of a hand.
 
         From the next frame on; the newest win.
         """
-        self.played.steer(game, forces)
+        self.played.steer(settings, forces)
         self._control()
 
     @property
@@ -153,8 +152,8 @@ class Run:
         if self.edges is None or self.warm_start is None:
             yield Progress(stage=NEIGHBORS)
             with COMPUTING:
-                self.engine.check(self.X, self.start, self.game)
-                graph = self.engine.neighbors(self.X, self.start)
+                self.engine.check(self.X, self.settings)
+                graph = self.engine.neighbors(self.X, self.settings)
             if self._stopped:
                 return
             yield Progress(stage=PLACING)
@@ -164,7 +163,7 @@ class Run:
             layout = self.warm_start.embedding
         self._layout = layout
         snapshot = self._advance()
-        self.game = self.played.game
+        self.settings = self.played.settings
         duration = self.pace.duration(time.monotonic() - begun)
         try:
             yield from self._play(snapshot, duration)
@@ -173,26 +172,26 @@ class Run:
 
     def _place(self, graph: Any) -> Any:
         if self.warm_start is None:
-            self.edges, layout = self.engine.layout(graph, self.X, self.start)
+            self.edges, layout = self.engine.layout(graph, self.X, self.settings)
         else:
             self.edges, layout = self.engine.layout(
-                graph, self.X, self.start, self.warm_start
+                graph, self.X, self.settings, self.warm_start
             )
             if self.warm_start.unplaced is not None:  # a replay needs no search for it
                 warm = replace(self.warm_start, embedding=layout, unplaced=None)
                 self.warm_start = warm
         return layout
 
-    def _begin(self, game: Settings, until_next: Any) -> Game:
+    def _begin(self, settings: Settings, until_next: Any) -> Game:
         warm = () if self.warm_start is None else (self.warm_start,)
-        return self.engine.play(self.edges, self._layout, self.start, game, *warm)
+        return self.engine.play(self.edges, self._layout, settings, *warm)
 
     def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
         clock, regroup = _Clock(duration), _Regroup(self, self.edges)
         while snapshot is not None:
             self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
-                stage=PLAYING if is_played(self.game) else MOVING,
+                stage=PLAYING if is_played(self.settings) else MOVING,
                 snapshot=snapshot,
                 seconds_left=clock.left(snapshot),
                 merging=regroup.look(snapshot),

@@ -462,7 +462,7 @@ class Drawing(QObject):
         if run is None or run.warm_start is not None:
             return
         if self._session.state == "preparing" and dataset:
-            n_landmarks, d = run.game.n_landmarks, run.start.n_components
+            n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
             self.layers.expect(dataset.X.shape[0], n_landmarks, d)
 
     def _is_color_gone(self) -> bool:

@@ -209,9 +209,9 @@ class DisplayControls(ControlsSection):
     def _has_pressure(self) -> bool:
         """Whether pressure is defined: by the map, or the method of the next one."""
         played = self._session.run if self._session.state in ALIVE else None
-        game = self._session.played.game if self._session.played else None
+        game = self._session.played.settings if self._session.played else None
         if played is not None:
-            game = played.game
+            game = played.settings
         method = self._session.settings.method if game is None else game.method
         return get_method(method).has_pressure
 

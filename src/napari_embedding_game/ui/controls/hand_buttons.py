@@ -90,7 +90,7 @@ class HandButtons(QWidget):
         """Follow the selection and the hand."""
         session, hand = self._session, self._session.hand
         is_some = session.snapshot is not None and not session.selection.is_empty
-        is_game = is_played(session.settings.game())
+        is_game = is_played(session.settings.value)
         for action, button in self.buttons.items():
             is_free = action == "let go" and bool(hand.forces)
             button.enabled = is_game and (is_some or is_free)

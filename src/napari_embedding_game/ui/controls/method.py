@@ -13,7 +13,12 @@ from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import NO_BOUND, approximation_of, repulsion_of
+from napari_embedding_game.core.settings import (
+    NO_BOUND,
+    approximation_of,
+    repulsion_of,
+    resolve,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
@@ -252,7 +257,7 @@ class MethodControls(ControlsSection):
 
     def _show_reach(self) -> None:
         """Show what says how far the attraction of the edges reaches."""
-        is_entropic = self._settings.start().affinity == "entropic"
+        is_entropic = resolve(self._settings.value).affinity == "entropic"
         show_row(self._main, self.controls["n_neighbors"], not is_entropic)
         show_row(self._main, self.controls["perplexity"], is_entropic)
 
@@ -260,13 +265,13 @@ class MethodControls(ControlsSection):
     def _approximation(self) -> Approximation | None:
         """What pushes the points apart, or what is asked for where that cannot."""
         try:
-            return approximation_of(self._session.chosen_game())
+            return approximation_of(self._session.chosen())
         except InputError:
             return self._settings.approximation
 
     @property
     def _repulsion(self) -> float:
-        return repulsion_of(self._settings.game())
+        return repulsion_of(self._settings.value)
 
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
@@ -319,7 +324,7 @@ class MethodControls(ControlsSection):
             return
         hint = f"default {get_method(method).repulsion:g}"
         if has_lambda(method) and dataset is not None:
-            value = paper_lambda(self._settings.game(), dataset.X.shape[0])
+            value = paper_lambda(self._settings.value, dataset.X.shape[0])
             hint += f"  ·  λ = {value:.3g}"
         show_text(self.paper_lambda, hint)
 

@@ -342,7 +342,7 @@ class QualityPanel(Fold):
         dataset, played = session.dataset, session.played
         self._linking = {}
         if told and dataset is not None and played is not None and session.can_continue:
-            self._linking = more_neighbors(played.start, len(dataset.obs))
+            self._linking = more_neighbors(played.settings, len(dataset.obs))
         self.link.native.setVisible(bool(self._linking))
         if self._linking:
             self.link.text = f"Continue with {settings_text(self._linking)}"

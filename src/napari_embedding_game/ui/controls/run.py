@@ -326,7 +326,7 @@ class RunControls(ControlsSection):
         if state == "idle" and session.dataset is not None:
             return PREPARE_FIRST if self._is_preparation_offered else READY
         run = session.run
-        finished = FINISHED if run is None else _finished_text(run.game.method)
+        finished = FINISHED if run is None else _finished_text(run.settings.method)
         return {"finished": finished, "stopped": STOPPED}.get(state, "")
 
     def _on_progress(self, progress: Progress) -> None:

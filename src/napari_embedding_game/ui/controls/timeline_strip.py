@@ -201,13 +201,13 @@ class Strip(QWidget):
         else:
             what = f"<b>{escape(mark.label)}</b>"
         when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
-        shot, seed = mark.snapshot, mark.start.random_state
+        shot, seed = mark.snapshot, mark.settings.random_state
         share = shot.stretched_share
         far = "" if share != share else f"<br>{share:.1%} of points lie far"
         after = f", after {shot.iteration:,} iterations" if shot.iteration else ""
         return (
             f'<img src="{self._address(shot)}"><br>{what}<br>{when}{after}<br>'
-            f"{escape(get_method(mark.game.method).title)}, seed {seed}{far}"
+            f"{escape(get_method(mark.settings.method).title)}, seed {seed}{far}"
             f"{_told_quality(mark.quality)}" + ("<br>Pinned" if mark.is_pinned else "")
         )
 

@@ -382,7 +382,7 @@ class BySimilarity(_BySession):
         """Return the similarities, worked out once for a selection and a distance."""
         session, rows = self._session, self._session.selection.rows
         played = session.played
-        of = None if played is None else (session.dataset, played.start.metric)
+        of = None if played is None else (session.dataset, played.settings.metric)
         if of != self._of or not np.array_equal(rows, self._rows):
             self._of, self._rows, self._found = of, rows, similarity(session)
         return self._found
