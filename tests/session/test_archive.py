@@ -363,7 +363,11 @@ MAP = "maps/0.json"
         (MAP, text(settings__method="zzz"), "updated: .*'zzz'"),
         (MAP, text(settings__init="zzz"), "updated: .*'zzz'"),
         (MAP, text(settings__approximation="zzz"), "Invalid enum value 'zzz'"),
-        (MAP, text(settings__method="pca", settings__optimizer="lbfgs"), "updated: .*lbfgs"),
+        (
+            MAP,
+            text(settings__method="pca", settings__optimizer="lbfgs"),
+            "updated: .*lbfgs",
+        ),
         (MAP, text(settings__n_components=-5), "n_components .* not -5"),
         (MAP, text(settings__n_neighbors=0), "n_neighbors .* not 0"),
         (MAP, text(settings__random_state=-1), "random_state .* not -1"),
