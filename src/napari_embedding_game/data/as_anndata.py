@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from napari_embedding_game.data import samples
+from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.limits.memory import check_fits
-from napari_embedding_game.data.read_options import Duplicates, Missing
-from napari_embedding_game.data.readers import read as read_dataset
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.read_options import (
+    Duplicates,
+    Missing,
+    Recipe,
+    Several,
+)
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 
 if TYPE_CHECKING:
@@ -32,7 +39,10 @@ def read(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    several: Several = "first",
     transposed: bool = False,
+    recipe: Recipe | None = None,
+    batch_key: str | None = None,
 ) -> AnnData:
     """Read a file as the window does, with the numbers that it would embed.
 
@@ -49,15 +59,22 @@ def read(
         Whether rows with missing or infinite values are left out.
     duplicates : {"keep", "drop"}
         Whether columns of a table that repeat another one are left out.
+    several : {"first", "error"}
+        What happens where several arrays or tables are in one file.
     transposed : bool
         Whether the columns of a table are the rows, as of genes in rows.
+    recipe : Recipe, optional
+        Makes principal components of raw counts; cells that it leaves out are no rows.
+    batch_key : str, optional
+        Column whose levels Harmony mixes in components that the file came with.
 
     Returns
     -------
     AnnData
         ``obsm["X_features"]`` is embedded, (n, D) float32; of a table its columns are
         standardised.  ``X`` (n, G) are the genes, with counts as logarithms, or the
-        columns in their own units; ``obs`` is the metadata.
+        columns in their own units; ``obs`` is the metadata.  Of rows of one name the
+        second has "-1" after it.
 
     Raises
     ------
@@ -66,28 +83,30 @@ def read(
     """
     if source in SAMPLES:
         return as_anndata(getattr(samples, str(source))())
-    return as_anndata(
-        read_dataset(
-            source,
-            space=space,
-            columns=columns,
-            missing=missing,
-            duplicates=duplicates,
-            transposed=transposed,
-        )
+    stages = load(
+        source,
+        space=space,
+        columns=columns,
+        missing=missing,
+        duplicates=duplicates,
+        several=several,
+        transposed=transposed,
+        recipe=recipe,
+        batch_key=batch_key,
     )
+    return as_anndata(finish(stages))
 
 
 def as_anndata(dataset: Dataset) -> AnnData:
     """Return the rows of a dataset that are on the map, as :func:`read` does."""
     from anndata import AnnData
 
+    names = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
     with warnings.catch_warnings():
-        # Names of rows belong to the user, and may occur twice.
-        warnings.filterwarnings("ignore", message=".*names are not unique")
+        warnings.filterwarnings("ignore", message="Variable names are not unique")
         adata = AnnData(
             X=_in_memory(dataset),
-            obs=dataset.obs.set_axis(dataset.obs.index.astype(str)),
+            obs=dataset.obs.set_axis(names),
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     adata.obsm[FEATURES] = dataset.X

@@ -44,6 +44,11 @@ from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.hiding import Hiding
+from napari_embedding_game.session.looked_at import (
+    Newest,
+    ShownComparison,
+    ShownFigure,
+)
 from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
@@ -52,8 +57,6 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
-from napari_embedding_game.session.shown_comparisons import ShownComparisons
-from napari_embedding_game.session.shown_figures import ShownFigures
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
@@ -131,9 +134,9 @@ class Session:
         self.comparing = Comparing(self)
         self.hiding = Hiding(self)
         self.splitting = Splitting(self)
-        self.comparisons = ShownComparisons()
+        self.comparisons = Newest[ShownComparison]()
         """Of groups of points, as they were kept or saved in the Inspector."""
-        self.figures = ShownFigures()
+        self.figures = Newest[ShownFigure]()
         """Of genes in groups, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None
         """The layout of the same rows in another space, while there is no map."""

@@ -55,7 +55,7 @@ def check_map(one: SavedMap) -> None:
     for examples in (*one.dataset.taught.values(), one.boxes):
         _check_examples(examples, n_rows)
     for compared in one.comparisons:
-        groups = (compared.inside, compared.outside, compared.selected)
+        groups = (compared.inside, compared.outside)
         fits = all(group is None or group.shape == (n,) for group in groups)
         _expect(fits, "its comparisons")
     if one.placed_on is not None:

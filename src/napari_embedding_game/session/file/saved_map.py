@@ -17,10 +17,9 @@ from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
+from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.shown_comparisons import ShownComparison
-from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import TimelineState
 
 

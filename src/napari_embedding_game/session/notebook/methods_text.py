@@ -11,20 +11,19 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clustering import Clustering
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.notebook.cluster_cells import clusters_of
-from napari_embedding_game.session.notebook.draft import times
-from napari_embedding_game.session.notebook.recipe_cells import (
-    limits_in_words,
-    listed_in_words,
-)
-from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
-from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.session.timeline import told_change
 
+NOTHING_PLAYED = (
+    "Nothing has been played on this map that could be written as code: press Run "
+    "first."
+)
 REFERENCES = {
     "game": (
         "Anonymous authors",
@@ -105,6 +104,7 @@ _WORDS = {
 """What settings are called in a text, where it is not their own name."""
 MOST_TOLD = 6
 """Changes of settings that are told one by one."""
+_TIMES = {1: "once", 2: "twice"}
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
 _TEST_OF_SAMPLES = "Welch's t-tests of the means of samples (pseudobulk)"
 
@@ -127,10 +127,10 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)
     paper = _Paper()
+    made = [*_of_data(saved.dataset, paper), *_of_run(saved, saved.record, paper)]
     sentences = [
-        *_of_data(saved.dataset, paper),
-        *_of_run(saved, saved.record, paper),
-        *_of_clusters(saved, paper),
+        *made,
+        how_merged(saved, clustering_of(saved)),
         *_of_columns(saved.dataset, paper),
         *_of_comparisons(saved.dataset, list(comparisons)),
     ]
@@ -195,9 +195,28 @@ def _of_harmony(noted: Mapping[str, Any], paper: _Paper) -> str:
     )
 
 
+def _limits_in_words(recipe: Mapping[str, Any]) -> str:
+    """Return what cells have that are left out, with the number of them."""
+    words = {
+        "min_genes": "fewer than {:,} genes",
+        "max_genes": "more than {:,} genes",
+        "min_counts": "fewer than {:,} counts",
+        "max_counts": "more than {:,} counts",
+        "max_mito": "more than {:g} % mitochondrial counts",
+    }
+    # Cells without a gene are left out in any case; any other limit of 0 is none.
+    limits = {**recipe, "min_genes": max(1, recipe["min_genes"])}
+    *others, last = [
+        f"{told.format(limits[name])} ({recipe['left_out'][name]:,})"
+        for name, told in words.items()
+        if limits[name]
+    ]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:
     """Return which cells were left out, with how many they were."""
-    told = f"cells with {listed_in_words(limits_in_words(recipe))}"
+    told = f"cells with {_limits_in_words(recipe)}"
     if not recipe.get("doublets"):
         return told
     key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
@@ -294,10 +313,10 @@ def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
         f"{told_change(before, step.settings)} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
     ]
-    if changes:
+    if n := len(changes):
         told = f": {'; '.join(changes)}" if len(changes) <= MOST_TOLD else ""
         sentences.append(
-            f"Settings were changed {times(len(changes))} while it ran{told}."
+            f"Settings were changed {_TIMES.get(n, f'{n} times')} while it ran{told}."
         )
     for method in dict.fromkeys(one.method for one in games[1:]):
         if method != record.settings.method:
@@ -318,32 +337,31 @@ _HANDS: dict[str, Any] = {
 }
 
 
-def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
-    clusters = clusters_of(saved)
-    shown = clusters.clustering.clusters
-    n_landmarks = saved.landmark_labels[1]
+def clustering_of(saved: SavedMap) -> Clustering:
+    """Return the clusters of a saved map, as they were shown."""
+    book = ClusterBook(len(saved.dataset.obs))
+    book.restore(saved.book, *saved.landmark_labels, saved.merging)
+    return book.clustering
+
+
+def how_merged(saved: SavedMap, clustering: Clustering) -> str:
+    """Return how the clusters came about, and what a person did to them."""
+    shown, n_landmarks = clustering.clusters, saved.landmark_labels[1]
     how = "merged along the graph of neighbours"
     record = saved.record
     if record is not None and get_method(record.settings.method).moved_by:
         how = f"fitted to the finished map and {how}"
-    if len(shown) == n_landmarks and clusters.n_clusters is None:
-        first = f"Each of the {n_landmarks} landmarks was taken for a cluster."
-    else:
-        first = f"The {n_landmarks} landmarks were {how} into {len(shown)} clusters."
-    edited = []
-    by_hand = sum(cluster.is_by_hand for cluster in shown)
-    if by_hand:
-        edited.append(f"{by_hand} {_were(by_hand)} merged, split or drawn by hand")
-    named = sum(cluster.is_named for cluster in shown)
-    if named:
-        edited.append(f"{named} {_were(named)} named")
-    if edited:
-        first = f"{first[:-1]}, of which {' and '.join(edited)}."
-    return [first]
-
-
-def _were(n: int) -> str:
-    return "was" if n == 1 else "were"
+    counts = {
+        "merged, split or drawn by hand": sum(one.is_by_hand for one in shown),
+        "named": sum(one.is_named for one in shown),
+    }
+    edited = [f"{n} {'was' if n == 1 else 'were'} {w}" for w, n in counts.items() if n]
+    besides = f", of which {' and '.join(edited)}" if edited else ""
+    if len(shown) == n_landmarks:
+        return f"Each of the {n_landmarks} landmarks was taken for a cluster{besides}."
+    return (
+        f"The {n_landmarks} landmarks were {how} into {len(shown)} clusters{besides}."
+    )
 
 
 def _of_columns(dataset: Dataset, paper: _Paper) -> list[str]:

@@ -37,8 +37,8 @@ from napari_embedding_game.session.expression_rows import (
     offered_rows,
     rows_of,
 )
+from napari_embedding_game.session.looked_at import ShownFigure
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.ui.inspector.expression_key import ExpressionKey
 from napari_embedding_game.ui.inspector.expression_table import (
     ExpressionTable,

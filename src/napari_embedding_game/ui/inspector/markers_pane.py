@@ -45,9 +45,9 @@ from napari_embedding_game.session.groups import (
     is_of_many,
     sample_columns,
 )
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.ui.inspector.level_boxes import LevelBoxes
 from napari_embedding_game.ui.inspector.volcano import HINT as VOLCANO_HINT
 from napari_embedding_game.ui.inspector.volcano import Volcano, told_p
@@ -205,7 +205,7 @@ class MarkersPane(QWidget):
             self._show_none("Select two or more points to find their markers.")
             return
         groups = self.groups.groups(self._against())
-        against, selected = self._against(), selection.points.copy()
+        against = self._against()
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
         samples, title = self._sample_column(), self._told_groups(against)
 
@@ -222,15 +222,12 @@ class MarkersPane(QWidget):
                 expression.values, *rows, names, method=method, n_top=None, log1p=log1p
             )
 
-        is_of_levels = against.kind == "levels"
         shown = ShownComparison(
+            title=title,
             inside=groups.inside.copy(),
             outside=groups.outside,
             method=method,
             samples=samples,
-            column=against.column,
-            levels=against.levels,
-            selected=selected if is_of_levels else None,
         )
         self._say("Comparing …")
         self._worker = StageWorker(find)

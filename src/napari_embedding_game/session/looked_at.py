@@ -1,0 +1,86 @@
+"""What a person has looked at and a notebook tells: comparisons and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.export.expression_figure import PlotKind
+
+MOST = 12
+"""Comparisons, and figures, that are remembered: the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShownComparison:
+    """Two groups of points, and how they were compared."""
+
+    title: str
+    """In words."""
+    inside: NDArray[np.bool_]
+    """(n,)"""
+    outside: NDArray[np.bool_] | None
+    """(n,); None for all others."""
+    method: Literal["wilcoxon", "t-test"]
+    samples: str = ""
+    """Column that names the samples which were compared; "" for single points."""
+
+    def is_as(self, other: ShownComparison) -> bool:
+        """Return whether both compare the same points in the same way."""
+        one, two = (
+            np.stack([c.inside, ~c.inside if c.outside is None else c.outside])
+            for c in (self, other)
+        )
+        how = (self.method, self.samples) == (other.method, other.samples)
+        return how and np.array_equal(one, two)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFigure:
+    """What a dot plot, matrix plot or heat map had as rows and columns."""
+
+    kind: PlotKind
+    genes: tuple[str, ...]
+    column: str = ""
+    """Column of the metadata whose levels had a row each; "": the clusters had."""
+    splits_clusters: bool = False
+    """Whether each cluster had a row for each of the levels in it."""
+    are_leading: bool = False
+    """Whether the genes were the leading markers, and not typed."""
+    is_scaled: bool = True
+    """Whether each gene went from its lowest value, 0, to its highest, 1."""
+
+    def is_as(self, other: ShownFigure) -> bool:
+        """Return whether both are the same figure, if of other clusters or scale."""
+        return (
+            (self.kind, self.column, self.splits_clusters, self.are_leading)
+            == (other.kind, other.column, other.splits_clusters, other.are_leading)
+        ) and (self.are_leading or self.genes == other.genes)
+
+
+T = TypeVar("T", bound="ShownComparison | ShownFigure")
+
+
+class Newest(Generic[T]):
+    """The newest ones, each once, in their order."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[T, ...] = ()
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over them, the oldest first."""
+        return iter(self._kept)
+
+    def add(self, new: T) -> None:
+        """Remember one; the same one from before gives way to it."""
+        same: Any = new.is_as
+        others = [one for one in self._kept if not same(one)]
+        self._kept = (*others, new)[-MOST:]
+
+    def clear(self) -> None:
+        """Forget all: other data."""
+        self._kept = ()
