@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.new_rows.transform import nearest_landmark
 from napari_embedding_game.core.settings import starting, steering
+from napari_embedding_game.core.snapshot import map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, SAMPLES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
@@ -274,7 +276,11 @@ class _Code:
         self._text(cells.CLUSTERS, how=how, sizes=sizes)
         if notes:
             self._text("{notes}", notes=notes)
-        table = pd.crosstab(snapshot.labels, self.clustering.names)
+        labels = snapshot.labels
+        if not snapshot.finished:  # those may be of a moment before
+            every = np.ones(len(snapshot.landmarks), bool)
+            labels = nearest_landmark(snapshot.embedding, snapshot.landmarks, every)
+        table = pd.crosstab(labels, self.clustering.names)
         order = {one.name: self.colors.get(one.name, "#888888") for one in shown}
         pairs = [f"    {code_of(name)}: {code_of(c)}," for name, c in order.items()]
         self._code(
@@ -282,7 +288,7 @@ class _Code:
                 clusters="\n".join(["{", *pairs, "}"]),
                 column=code_of(self.column),
                 colors=code_of(f"{self.column}_colors"),
-                map_hash=code_of(snapshot.map_hash),
+                map_hash=code_of(map_hash(snapshot.embedding, labels)),
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
