@@ -621,9 +621,9 @@ def test_the_notebook_tells_what_was_kept_or_saved_and_not_what_was_clicked(
         dock.controller.writing.save(path)
     code = path.read_text()
     assert code.count("found = tl.compare(") == 2
-    assert "**1** against **the rest**" in code
+    assert "Compared: Cluster 1 against all the rest" in code
     session.load(session.dataset)
-    assert len(session.comparisons) == 0
+    assert not list(session.comparisons)
 
 
 def test_what_was_searched_goes_with_its_data(played, session):

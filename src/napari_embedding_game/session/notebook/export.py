@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import date
 from functools import partial
 from importlib import metadata
@@ -15,7 +15,6 @@ import pandas as pd
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.new_rows.transform import nearest_landmark
-from napari_embedding_game.core.settings import starting, steering
 from napari_embedding_game.core.snapshot import map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, SAMPLES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
@@ -388,12 +387,11 @@ def parameters(record: RunRecord) -> dict[str, Any]:
     """Return the parameters of the estimator that are not its own."""
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
 
-    settings = record.settings
-    start = starting(settings)
-    del start["random_state"]
-    if start["affinity"] == get_method(settings.method).affinity:
-        start["affinity"] = "auto"
-    told = as_parameters({**start, **steering(settings)})
+    settings = asdict(record.settings)
+    del settings["random_state"]
+    if settings["affinity"] == get_method(record.settings.method).affinity:
+        settings["affinity"] = "auto"
+    told = as_parameters(settings)
     own = EmbeddingGame().get_params()
     return {name: value for name, value in told.items() if value != own[name]}
 
