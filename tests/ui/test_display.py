@@ -11,7 +11,6 @@ from napari_embedding_game.ui.canvas import map_picture
 from napari_embedding_game.ui.canvas.drawing import (
     DENSITY,
     MAX_MAGNIFICATION,
-    PARTIAL,
     magnification,
 )
 from napari_embedding_game.ui.compat import camera_of
@@ -190,10 +189,7 @@ def test_colours_tell_how_similar_all_points_are_to_the_selected(dock, play, ses
 def test_the_legend_tells_of_a_picture_without_points(
     docked, window, click_run, qtbot, monkeypatch
 ):
-    monkeypatch.setattr(map_picture, "MOVING_SECONDS", 0.0)
-    monkeypatch.setattr(map_picture, "RESTING_SECONDS", 0.0)
-    looks, few = map_picture.Looks, {"n_pixels": 20}  # on the canvas
-    monkeypatch.setattr(map_picture, "Looks", lambda **given: looks(**{**given, **few}))
+    monkeypatch.setattr(map_picture, "POINTS_A_PIXEL", 5e-5)
     click_run(docked)
     caption = docked.look.legend.caption
     qtbot.waitUntil(lambda: caption.text() == DENSITY)
@@ -201,8 +197,5 @@ def test_the_legend_tells_of_a_picture_without_points(
     camera_of(window).zoom *= 60  # few points are seen
     qtbot.waitUntil(lambda: not caption.isVisibleTo(docked))
     assert caption.text() == ""
-    monkeypatch.setattr(map_picture, "LEAST_DRAWN", 10)
-    docked.controller.layers.points.blending = "additive"  # which no picture is
-    qtbot.waitUntil(lambda: caption.text() == PARTIAL)
     docked.controller.layers.points.blending = "translucent"
     qtbot.waitUntil(lambda: caption.text() == "")

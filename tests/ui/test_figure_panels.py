@@ -125,7 +125,7 @@ def test_a_map_in_space_is_drawn_as_it_is_seen(play, workspace, session):
     places = np.hstack([flat, flat[:, :1] ** 2])
     session.snapshot = replace(session.snapshot, embedding=places)
     facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
-    session.face(facing)
+    session.facing = facing
     (panel,), _ = collect(workspace, FigureChoice())()
     back_to_front = np.argsort(places @ np.cross(*facing))
     expected = places[back_to_front] @ facing.T

@@ -9,6 +9,7 @@ from napari.components import ViewerModel
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.ui.canvas.hover_watch import REST_MS, HoverWatch, point_at
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.map_picture import Looks
 from napari_embedding_game.ui.canvas.nearest import nearest
 
 
@@ -85,7 +86,8 @@ def drawn():
         viewer, snapshot = ViewerModel(), snapshot_of(embedding)
         layers = MapLayers(viewer, lambda: None)
         layers.begin(snapshot, pd.DataFrame(index=range(len(embedding))))
-        layers.show(snapshot, np.ones((len(embedding), 4), np.float32))
+        n = len(embedding)
+        layers.show(snapshot, Looks(np.ones((n, 4)), np.ones(n, np.float32)))
         session = SimpleNamespace(
             snapshot=snapshot,
             drawn=snapshot,

@@ -7,6 +7,7 @@ import pytest
 from napari.layers import Points
 
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.map_picture import Looks
 from napari_embedding_game.ui.canvas.points_layer import point_size
 
 
@@ -22,19 +23,17 @@ def layers(viewer, lost, dataset, make_snapshot):
     return layers
 
 
-GREY = np.full((40, 4), 0.5, np.float32)
+GREY = Looks(np.full((40, 4), 0.5, np.float32), np.ones(40, np.float32))
 
 
 def test_a_frame_is_written_in_place_and_drawn(viewer, layers, make_snapshot, qtbot):
-    array, drawn = layers.points.data, []
-    layers.points.events.set_data.connect(lambda: drawn.append(True))
+    array = layers.points.data
     later = make_snapshot(30)
     assert layers.show(later, GREY)
     assert layers.points.data is array
     world = layers.to_world(later.embedding)
     np.testing.assert_allclose(array, world, rtol=1e-5, atol=1e-3)
-    np.testing.assert_array_equal(layers.points.face_color, GREY)
-    assert len(drawn) == 1
+    np.testing.assert_array_equal(layers.points.face_color, GREY.colors)
 
 
 def test_the_map_fills_its_box_however_large_it_is(layers, make_snapshot):
@@ -190,18 +189,6 @@ def test_small_points_have_no_edge_in_another_colour(layers):
     assert layers.points.canvas_size_limits[0] == 0
 
 
-def test_symbols_are_words_that_napari_draws_and_stores(viewer, dataset, make_snapshot):
-    layers = MapLayers(viewer, lambda: None)
-    layers.begin(make_snapshot(), dataset.obs)
-    points = layers.points
-    assert set(map(type, points.symbol)) == {str}
-    data, meta, _ = points.as_layer_data_tuple()
-    again = Points(data, **meta)
-    assert set(map(str, again.symbol)) == {"disc"}
-    points.selected_data = {3}
-    assert str(points.current_symbol) == "disc"
-
-
 def test_layers_that_are_expected_are_hidden_until_there_is_a_map(
     viewer, dataset, make_snapshot
 ):
@@ -267,43 +254,6 @@ def test_napari_list_of_layers_is_not_drawn_with_every_frame(
     assert "set_data" not in told
     layers.points.refresh()
     assert "set_data" in told
-
-
-def test_one_symbol_for_all_is_handed_over_once_and_others_one_by_one(
-    viewer, layers, make_snapshot
-):
-    layers.show(make_snapshot(), GREY)
-    assert len(layers.points._view_symbol) == 1
-    layers.points.symbol = ["disc", "star"] * 20
-    assert len(layers.points._view_symbol) == 40
-
-
-def test_what_is_handed_over_without_a_copy_is_what_napari_hands_over(
-    viewer, layers, make_snapshot
-):
-    def views(points, of):
-        return {
-            name: getattr(of, f"_view_{name}").fget(points)
-            for name in ("data", "face_color", "border_color", "symbol")
-        }
-
-    layers.show(make_snapshot(), np.linspace(0, 1, 160).reshape(40, 4))
-    points = layers.points
-    own, napari_s = views(points, type(points)), views(points, Points)
-    assert own["data"] is points.data
-    assert own["face_color"] is points.face_color
-    assert len(own["border_color"]) == len(own["symbol"]) == 1
-    for name, whole in napari_s.items():
-        np.testing.assert_array_equal(np.broadcast_to(own[name], whole.shape), whole)
-
-    points.border_width = 0.1
-    points.border_color = np.roll(points.face_color, 1, axis=0)
-    viewer.dims.order = (1, 0)  # what was across the map is now along it
-    own, napari_s = views(points, type(points)), views(points, Points)
-    assert len(own["border_color"]) == 40
-    np.testing.assert_array_equal(own["data"], points.data[:, ::-1])
-    for name, whole in napari_s.items():
-        np.testing.assert_array_equal(np.broadcast_to(own[name], whole.shape), whole)
 
 
 def test_to_napari_and_to_its_files_the_map_is_points(layers):

@@ -1,18 +1,16 @@
-"""Boxes to teach by: filled by button, key and drag, learned from, undone, told."""
+"""Boxes to teach by: filled by button and key, learned from, undone, told."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtCore import QPointF, Qt
-from qtpy.QtGui import QDropEvent
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.teaching import Teaching
-from napari_embedding_game.ui.images import row_drag
 from napari_embedding_game.ui.inspector.teaching import teach_pane
 from napari_embedding_game.ui.inspector.teaching.teach_pane import (
     NOTHING_SELECTED,
@@ -79,14 +77,6 @@ def click(view, place):
     view.executeDelayedItemsLayout()
     at = view.visualRect(view.shown.index(place)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=at)
-
-
-def drop(target, source, rows, monkeypatch):
-    """Let go rows over a widget that were dragged from another one."""
-    monkeypatch.setattr(QDropEvent, "source", lambda event: source)
-    move, none = Qt.DropAction.CopyAction, Qt.KeyboardModifier.NoModifier
-    data = row_drag.as_mime(np.asarray(rows))
-    target.dropEvent(QDropEvent(QPointF(5, 5), move, data, LEFT, none))
 
 
 def test_the_selection_is_put_into_a_box_and_told(pane, teaching):
@@ -161,39 +151,6 @@ def test_random_points_are_shown_until_all_are_sorted(pane, session):
     put(pane, 0, np.arange(40))
     QTest.mouseClick(pane.random, LEFT)
     assert pane.state.text().startswith("All points are in boxes.")
-
-
-def test_pictures_are_dragged_from_view_to_view(pane, teaching, monkeypatch):
-    drop(pane.boxes[0], pane.gallery, [3, 5], monkeypatch)
-    assert teaching.boxes[0].rows == {3, 5}
-    drop(pane.boxes[1], pane.boxes[0].examples, [5], monkeypatch)
-    assert [box.rows for box in teaching.boxes] == [{3}, {5}]
-    drop(pane.gallery, pane.boxes[0].examples, [3], monkeypatch)
-    assert teaching.boxes[0].rows == set()
-    drop(pane.boxes[0], None, [3], monkeypatch)  # from another program
-    assert teaching.boxes[0].rows == set()
-
-
-def test_what_is_dragged_are_the_picked_rows(pane, session, monkeypatch):
-    dragged = []
-
-    class Drag:
-        def __init__(self, source):
-            self.setPixmap = dragged.append
-
-        def setMimeData(self, data):
-            dragged.append(np.frombuffer(bytes(data.data(row_drag.MIME)), "<i8"))
-
-        def exec(self, action):
-            dragged.append(action)
-
-    monkeypatch.setattr(row_drag, "QDrag", Drag)
-    pane.gallery.startDrag(Qt.DropAction.CopyAction)
-    assert dragged == []
-    session.selection.select(0)
-    click(pane.gallery, 2)
-    pane.gallery.startDrag(Qt.DropAction.CopyAction)
-    assert dragged[0].tolist() == session.selection.rows.tolist() == [2]
 
 
 def test_examples_are_taken_out_by_key_and_button_and_come_back(pane, teaching):

@@ -7,7 +7,6 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget, QLabel, QMainWindow, QWidget
 
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.game_dock import Closing, GameDock
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
@@ -94,18 +93,6 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     click_run(again)
     assert len(window.layers) == 2
     again.controller.session_store.close()
-
-
-def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
-    layers, grey = MapLayers(window, lambda: None), np.full((40, 4), 0.5, np.float32)
-    layers.begin(make_snapshot(), dataset.obs)
-    layers.show(make_snapshot(50), grey, np.linspace(1, 2, 40))
-    visual = window.window._qt_viewer.canvas.layer_to_visual[layers.points]
-    shown = visual.node.points_markers._data
-    expected = layers.to_world(make_snapshot(50).embedding)[:, ::-1]
-    np.testing.assert_allclose(shown["a_position"][:, :2], expected, atol=1e-3)
-    sizes = shown["a_size"]
-    assert sizes[-1] == pytest.approx(2 * sizes[0])
 
 
 class Canvas:

@@ -98,17 +98,6 @@ class SideBySide:
     """The first is of the map on show."""
     places: NDArray[np.float32]
     """(m, N, d) of the points on the others, as they are drawn."""
-    laid: NDArray[np.float32]
-    """(m, N, d) the same, laid on the map on show."""
-    room: Room
-    """Of each panel."""
-
-    def turned(self, facing: NDArray[np.floating]) -> SideBySide:
-        """Return the same maps as they stand where the camera has turned."""
-        captions = [(panel.name, panel.told) for panel in self.panels.panels]
-        panels = lay_out(self.room, captions, facing, GAP_OF_FIGURES)
-        places = self.laid + panels.offsets[1:, None]
-        return replace(self, panels=panels, places=places)
 
 
 class Comparing:
@@ -209,11 +198,8 @@ class Comparing:
             return None
         if self.current.base is not self._session.snapshot:
             return None
-        facing = self._session.facing
         if self._beside is None:
-            self._beside = side_by_side(self.others, facing)
-        elif not self._beside.panels.is_turned_to(facing):
-            self._beside = self._beside.turned(facing)
+            self._beside = side_by_side(self.others, self._session.facing)
         return self._beside
 
     def show(self, share: float) -> None:
@@ -296,7 +282,7 @@ def side_by_side(
             told = f"{told}, {there} dimensions"
         captions.append((name, told))
     panels = lay_out(room, captions, facing, GAP_OF_FIGURES)
-    return SideBySide(panels, laid + panels.offsets[1:, None], laid, room)
+    return SideBySide(panels, laid + panels.offsets[1:, None])
 
 
 def _names(others: Sequence[Compared]) -> list[str]:

@@ -55,11 +55,6 @@ class Panels:
     facing: NDArray[np.floating]
     """(2, d) steps of length 1 that go right and up."""
 
-    def is_turned_to(self, facing: NDArray[np.floating]) -> bool:
-        """Return whether they stand as a camera sees them; flat ones always do."""
-        is_flat = len(self.middle) < 3
-        return is_flat or np.array_equal(self.facing, facing)
-
 
 @dataclass(frozen=True, eq=False)
 class Room:

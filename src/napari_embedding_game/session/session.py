@@ -103,8 +103,6 @@ class Session:
     """The metadata have columns more, such as the score of a gene set."""
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
-    facing_changed = Signal()
-    """Panels in space stand in another plane."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = ChosenSettings()
@@ -128,7 +126,7 @@ class Session:
         """What ``run`` was begun with, as it was chosen."""
         self.facing: NDArray[np.floating] = STRAIGHT
         """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
-        map: panels in space stand side by side along these."""
+        map: panels in space are laid out along these, and figures seen so."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
@@ -556,13 +554,6 @@ class Session:
             return beside.panels
         split = self.splitting.current
         return None if split is None else split.panels
-
-    def face(self, facing: NDArray[np.floating]) -> None:
-        """Take up in which plane panels in space are to stand: (2, 3)."""
-        if not np.array_equal(facing, self.facing):
-            self.facing = facing
-            if self.panels is not None:
-                self.facing_changed.emit()
 
     @property
     def seen(self) -> NDArray[np.float32] | None:

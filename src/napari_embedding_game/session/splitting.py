@@ -35,23 +35,11 @@ class Split:
     panels: Panels
     of_points: NDArray[np.intp]
     """(n,) panel of each point."""
-    whole: Snapshot
-    """The layout as it was."""
-    room: Room
-    """Of each panel."""
 
     def is_as(self, other: Split) -> bool:
         """Return whether the same points are in panels of the same names."""
         names, others = ([p.name for p in s.panels.panels] for s in (self, other))
         return names == others and np.array_equal(self.of_points, other.of_points)
-
-    def turned(self, facing: NDArray[np.floating]) -> Split:
-        """Return the same panels as they stand where the camera has turned."""
-        captions = [(panel.name, panel.told) for panel in self.panels.panels]
-        panels = lay_out(self.room, captions, facing)
-        moved = self.whole.embedding + panels.offsets[self.of_points]
-        snapshot = replace(self.whole, embedding=moved)
-        return replace(self, snapshot=snapshot, panels=panels)
 
 
 def split_columns(dataset: Dataset | None) -> list[str]:
@@ -109,7 +97,7 @@ def split(
     room = Room.around(snapshot.embedding)
     panels = lay_out(room, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
-    return Split(moved, panels, codes, snapshot, room)
+    return Split(moved, panels, codes)
 
 
 class Splitting:
@@ -166,7 +154,7 @@ class Splitting:
             return None
         assert self._session.dataset is not None
         by, hidden = self._session.look.split_by, self._session.hiding.mask
-        obs, facing = self._session.dataset.obs, self._session.facing
+        obs = self._session.dataset.obs
         of = snapshot, obs, hidden, by
         is_known = (
             bool(self._of)
@@ -174,10 +162,8 @@ class Splitting:
             and all(map(operator.is_, of[:3], self._of))
         )
         if self._split is None or not is_known:
-            self._split = split(snapshot, obs[by], hidden, facing)
+            self._split = split(snapshot, obs[by], hidden, self._session.facing)
             self._of = of
-        elif not self._split.panels.is_turned_to(facing):
-            self._split = self._split.turned(facing)
         return self._split
 
     @property
@@ -197,7 +183,7 @@ class Splitting:
         if former is None or not self.is_shown:
             self.check()
             return
-        now = self.of(former.whole)
+        now = self.of(self._of[0])
         if now is None or not now.is_as(former):
             self._tell()
 

@@ -18,7 +18,7 @@ from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabel
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
 from napari_embedding_game.ui.canvas.overlays.panel_captions import PanelCaptions
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.compat import canvas_widget, main_window_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
@@ -30,7 +30,6 @@ from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
 from napari_embedding_game.ui.label_loops import mend_label_loops
 from napari_embedding_game.ui.larger_map import LargerMap
-from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.napari_fixes import mend_napari
 from napari_embedding_game.ui.style.form_widgets import (
     ignore_idle_wheel,

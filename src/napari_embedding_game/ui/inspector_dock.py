@@ -16,6 +16,7 @@ from napari_embedding_game.data.export.expression_figure import ExpressionPlot
 from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.session.cluster_report import ClusterReport, as_levels
 from napari_embedding_game.session.session import State, sentence
+from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.game_dock import Closing
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
@@ -26,7 +27,6 @@ from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
-from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,

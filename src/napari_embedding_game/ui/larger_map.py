@@ -7,7 +7,7 @@ from weakref import ref
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QToolButton, QWidget
 
-from napari_embedding_game.ui.main_window import main_window_of
+from napari_embedding_game.ui.compat import main_window_of
 
 TEXT, TIP = "Larger map", "Hides all other panels of the window."
 TEXT_OF_LARGER = "All panels"

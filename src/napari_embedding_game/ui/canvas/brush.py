@@ -90,9 +90,6 @@ class Stroke:
     before : (N,) bool array
         What was selected.
     mode : {"replace", "add", "remove"}
-    looks : tuple
-        Colours (N, 4) of points that stand out and of those that do not, and the sizes
-        of both.
     objects : DrawnObjects, optional
         The objects in the image: what is under the middle of the brush is painted.
     """
@@ -103,14 +100,13 @@ class Stroke:
         paintable: NDArray[np.bool_],
         before: NDArray[np.bool_],
         mode: Mode,
-        looks: tuple[NDArray[np.float32], ...],
         objects: DrawnObjects | None = None,
     ) -> None:
         self.mode = mode
         self.painted = np.zeros(len(before), bool)
         self._pixels, self._paintable, self._before = pixels, paintable, before
         self._last: NDArray[np.floating] | None = None
-        self._looks, self._objects = looks, objects
+        self._objects = objects
 
     def paint(self, pixel: NDArray[np.floating], radius: float) -> None:
         """Paint over all points that lie near the way to a pixel (x, y)."""
@@ -136,14 +132,6 @@ class Stroke:
         if self.mode == "remove":
             return self._before & ~self.painted
         return self.painted
-
-    def drawn(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """Return colours (N, 4), sizes (N,), and which points lie above the others."""
-        bright, muted, large, small = self._looks
-        chosen = self.chosen
-        above = chosen if chosen.any() else np.ones_like(chosen)
-        colors = np.where(above[:, None], bright, muted)
-        return colors, np.where(chosen, large, small), above
 
 
 class MapBrush(QObject):
@@ -187,7 +175,6 @@ class MapBrush(QObject):
             session.comparing.moved,
             session.comparing.laid_out,
             session.splitting.moved,
-            session.facing_changed,
             session.hiding.changed,
         )
         self._connections.connect_all(another_map, self.cancel)
@@ -298,14 +285,13 @@ class MapBrush(QObject):
         objects = self.find_objects()
         if objects is not None:
             pixels = np.concatenate([pixels, objects.places()])
-        looks = self._drawing.looks_of_two(snapshot)
-        return Stroke(pixels, paintable, before, mode, looks, objects)
+        return Stroke(pixels, paintable, before, mode, objects)
 
     def _draw(self) -> None:
         """Draw what is painted by now."""
         if self._stroke is not None:
             self._tell()
-            self._layers.show_looks(*self._stroke.drawn())
+            self._drawing.show_chosen(self._stroke.chosen)
 
     def _tell(self) -> None:
         if not self.is_on:

@@ -22,14 +22,14 @@ from napari_embedding_game.session.panels import Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.panel_camera import PanelCamera
+from napari_embedding_game.ui.canvas.map_picture import Looks
+from napari_embedding_game.ui.canvas.projection import facing_of
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.point_looks import Muting, PointLooks
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
-    ByCategory,
     ByCluster,
     BySimilarity,
     Coloring,
@@ -68,11 +68,6 @@ DENSITY = (
     "where more of them lie. Zoom in to see single points, and their sizes."
 )
 """What is told of a picture that shows no points."""
-PARTIAL = (
-    "Only some of the points are drawn: in this view, or blended in this way, all "
-    "would take too long."
-)
-"""What is told where napari draws points itself that are too many for it."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -109,7 +104,6 @@ class Drawing(QObject):
             self._on_behind_removed,
             self.tell_legend,
         )
-        self._camera = PanelCamera(viewer, session, self.layers)
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
         workspace.kept_map = None
@@ -133,7 +127,7 @@ class Drawing(QObject):
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
         self._expecting = self._timer(0, self._expect)
-        self._fitting = self._timer(0, self._camera.fit)
+        self._fitting = self._timer(0, self.layers.fit_camera)
         self._clearing = self._timer(0, self._clear)
         self._displaying = self._timer(0, self._on_ndisplay)
         for signal, slot in (
@@ -146,7 +140,6 @@ class Drawing(QObject):
             (session.comparing.moved, self._on_way),
             (session.comparing.laid_out, self._on_panels),
             (session.splitting.moved, self._on_panels),
-            (session.facing_changed, self._on_facing),
             (session.hiding.changed, self._on_hidden),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
@@ -154,15 +147,16 @@ class Drawing(QObject):
             (viewer.dims.events.ndim, self._on_axes),
             (viewer.dims.events.ndisplay, self._later_on_ndisplay),
             (viewer.events.theme, self._on_theme),
+            (camera_of(viewer).events.angles, self._face),
         ):
             self._connections.connect(signal, slot)
+        self._face()
         self._choose_coloring()
         self._draw_behind(self._behind(session.drawn))  # of a dock opened again
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
         self._connections.close()
-        self._camera.close()
         self._workspace.kept_map = self.layers.kept()
         self.layers.close()
 
@@ -209,15 +203,21 @@ class Drawing(QObject):
             self.draw(snapshot)
             self._tidying.start()
 
-    @property
-    def is_held(self) -> bool:
-        """Whether somebody else draws the map for a while."""
-        return self._is_held
-
     def hold(self) -> None:
-        """Leave the map as it is drawn to somebody else, whatever comes."""
+        """Leave the map as it is drawn, whatever comes, until :meth:`release`."""
         self._is_held, self._is_missed = True, False
         self.layers.fade_landmarks(True)
+
+    def show_chosen(self, chosen: NDArray[np.bool_]) -> None:
+        """Draw the map, while it is held, as if these points (N,) were selected."""
+        if self._session.snapshot is not None:
+            self.layers.recolor(self._looks(self._session.snapshot, chosen))
+
+    def show_instead(self, snapshot: Snapshot) -> bool:
+        """Hold the map, and draw its points elsewhere; return whether that was done."""
+        self.hold()
+        self._is_missed = True
+        return self.layers.show(snapshot, self._looks(snapshot), follows=False)
 
     def release(self) -> None:
         """Draw the map that is there by now."""
@@ -238,8 +238,6 @@ class Drawing(QObject):
         session = self._session
         panels, beside = session.panels, session.comparing.beside
         looks = self._looks(snapshot)
-        hidden = session.hiding.mask
-        self.layers.hide(hidden)
         behind = self._behind(snapshot)
         within = None if behind is None else behind.corners
         follows, settles = self._scaling(snapshot)
@@ -252,8 +250,7 @@ class Drawing(QObject):
         )
         if drawn:
             self._draw_behind(behind)
-            self.layers.show_beside(None if beside is None else beside.places)
-            self.layers.beside.recolor(looks, 1.0, None, self.layers.unit, hidden)
+            self.layers.show_beside(None if beside is None else beside.places, looks)
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
         elif drawn:
@@ -282,7 +279,6 @@ class Drawing(QObject):
         """Show the points where they are in their present colours and sizes."""
         snapshot = self._session.snapshot
         if snapshot is not None and not self._is_held:
-            self.layers.hide(self._session.hiding.mask)
             self.layers.recolor(self._looks(snapshot))
             self._draw_behind(self._behind(self._session.drawn))
             self.layers.fade_landmarks(not self._session.selection.is_empty)
@@ -297,8 +293,6 @@ class Drawing(QObject):
         legend, hiding = self._coloring.legend(), self._session.hiding
         if self.layers.is_density:
             legend = replace(legend, caption=DENSITY)
-        elif self.layers.is_partial:
-            legend = replace(legend, caption=PARTIAL)
         if not hiding.n_points:
             return legend
         column, names = self.hideable()
@@ -386,7 +380,7 @@ class Drawing(QObject):
 
     def _on_ndisplay(self) -> None:
         """Draw a map of three dimensions flat, or in space, as napari displays it."""
-        self._camera.follow()
+        self._face()
         snapshot = self._session.drawn
         if snapshot is not None and self.layers.is_flattened_otherwise():
             self.draw(snapshot)
@@ -401,20 +395,9 @@ class Drawing(QObject):
         """
         return panels.box if self.layers.is_deep else panels.corners
 
-    def _on_facing(self) -> None:
-        """Draw panels in space where they stand now that the camera has turned."""
-        session, beside = self._session, self._session.comparing.beside
-        split = session.splitting.current
-        if not self.layers.is_deep or self.layers.is_flattened_otherwise():
-            return  # all is drawn anew as soon as napari has told its own widgets
-        if self._is_held:
-            self._is_missed = True
-            return
-        self.layers.move_panels(
-            None if split is None else split.snapshot.embedding,
-            None if beside is None else beside.places,
-        )
-        self._tidying.start()
+    def _face(self, event: object = None) -> None:
+        """Tell the session from where a map in space is seen."""
+        self._session.facing = facing_of(self._viewer)
 
     def _on_way(self) -> None:
         """Draw the map on the way to another, or as it is again."""
@@ -562,50 +545,38 @@ class Drawing(QObject):
 
     # Colours and sizes
 
-    def _looks(self, snapshot: Snapshot) -> PointLooks:
-        """Return how the points look, with those that are selected."""
+    def _looks(
+        self, snapshot: Snapshot, chosen: NDArray[np.bool_] | None = None
+    ) -> Looks:
+        """Return how the points look, with those that are selected, or chosen (N,)."""
         coloring, selection = self._coloring, self._session.selection
-        is_coded = isinstance(coloring, ByCluster | ByCategory)
-        colors = coloring.coded(snapshot) if is_coded else coloring.colors(snapshot)
-        tells_of_selection = isinstance(coloring, BySimilarity)
-        sized = self._sized_by(snapshot)
-        return PointLooks(
-            colors,
-            magnification=1.0 if sized is None else sized,
-            chosen=None if selection.is_empty else selection.points,
-            muting=None if tells_of_selection else self._muting(),
-            enlargement=SELECTED_MAGNIFICATION if sized is None else 1.0,
+        if chosen is None and not selection.is_empty:
+            chosen = selection.points
+        if chosen is not None and not chosen.any():
+            chosen = None
+        colors, sizes = coloring.colors(snapshot), self._sized_by(snapshot)
+        is_sized = sizes is not None
+        if sizes is None:
+            sizes = np.ones(len(colors))
+        if chosen is not None and not isinstance(coloring, BySimilarity):
+            colors = np.where(chosen[:, None], colors, self._muted(colors))
+        if chosen is not None and not is_sized:
+            sizes[chosen] = SELECTED_MAGNIFICATION
+        return Looks(
+            np.asarray(colors, np.float32),
+            np.asarray(sizes, np.float32),
+            None if chosen is None else chosen.copy(),
+            self._session.hiding.mask,
         )
 
-    def _muting(self) -> Muting:
-        """Return how points look that others stand out among."""
+    def _muted(self, colors: Colors) -> Colors:
+        """Return the colours of points that others stand out among: greyer, opaque."""
         is_value = self._legend is not None and self._legend.limits is not None
+        share = MUTED_VALUE if is_value else MUTED
         grey = GREY_ON_LIGHT if self._viewer.theme == "light" else GREY_ON_DARK
-        return Muting(MUTED_VALUE if is_value else MUTED, grey)
-
-    def looks_of_two(
-        self, snapshot: Snapshot
-    ) -> tuple[Colors, Colors, NDArray[np.float32], NDArray[np.float32]]:
-        """Return how points look that stand out and that do not, whatever is selected.
-
-        Returns
-        -------
-        bright, muted : (N, 4) arrays
-        large, small : (N,) arrays
-            Magnifications of both.
-        """
-        bright = np.array(self._coloring.colors(snapshot), np.float32)
-        sized = self._sized_by(snapshot)
-        n, large = len(bright), sized
-        if sized is None:
-            sized, large = np.ones(n), np.full(n, SELECTED_MAGNIFICATION)
-        assert large is not None
-        return (
-            bright,
-            self._muting().of(bright),
-            np.asarray(np.broadcast_to(large, n), np.float32),
-            np.asarray(np.broadcast_to(sized, n), np.float32),
-        )
+        muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
+        muted += np.array([*3 * [share * grey], 1.0], np.float32)
+        return muted
 
     def _sized_by(self, snapshot: Snapshot) -> NDArray[np.floating] | None:
         """Return the magnification by what is chosen for it; None for nothing."""

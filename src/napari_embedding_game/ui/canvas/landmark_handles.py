@@ -8,17 +8,18 @@ landmark is dragged or chosen and deleted, with the one that adds them a click a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from qtpy.QtCore import QTimer
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.nearest import row_near, row_under
-from napari_embedding_game.ui.compat import LandmarkPoints
 from napari_embedding_game.ui.connections import Connections
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ REACH = 8.0
 """Canvas pixels from the middle of a landmark that take hold of it."""
 SELECT = "select"
 """Name of napari's tool that chooses points."""
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+"""What a layer of napari tells that was done to its points."""
 POINT_AT_ONE = "Point at a landmark with the mouse, then press Delete."
 
 
@@ -143,18 +146,15 @@ class LandmarkHandles:
             return
         self._let_go()
         self._bound = layer
-        if isinstance(layer, LandmarkPoints):
-            layer.add_requested = self._add
-            layer.removal_requested = self._remove_numbers
+        layer.events.data.connect(self._on_edited)
         layer.bind_key(ADD, self._add, overwrite=True)
         for key in REMOVE:
             layer.bind_key(key, self._remove, overwrite=True)
 
     def _let_go(self) -> None:
         """Have nobody follow the tools of the layer any more."""
-        if isinstance(self._bound, LandmarkPoints):
-            self._bound.add_requested = self._bound.removal_requested = None
         if self._bound is not None:
+            self._bound.events.data.disconnect(self._on_edited)
             for key in (ADD, *REMOVE):  # else the layer would hold all of the dock
                 self._bound.bind_key(key, None, overwrite=True)
         self._bound = None
@@ -164,6 +164,21 @@ class LandmarkHandles:
         layer = self._layers.landmarks
         if layer is not None and self._viewer.layers.selection.active is layer:
             self._bind(layer)
+
+    def _on_edited(self, event: Any) -> None:
+        """Do to the game what napari's tools, or a program, did to the layer."""
+        layer, action = event.source, str(event.action)
+        hand = self._session.hand
+        if action == CHANGED:  # a drag: the handle moves the landmark
+            self._layers.show_landmarks_of(self._session.snapshot)
+            return
+        if action == ADDED:
+            edit = partial(hand.add_landmark, self._layers.to_position(layer.data[-1]))
+        elif action == REMOVED:
+            edit = partial(hand.remove_landmarks, *sorted(map(int, event.data_indices)))
+        else:
+            return
+        QTimer.singleShot(0, lambda: self._do(edit))  # napari is not done yet
 
     def _add(self, layer: object = None) -> None:
         place = None if self._pixel is None else self._place_under(self._pixel)
@@ -203,3 +218,4 @@ class LandmarkHandles:
             edit()
         except (DataError, InputError) as error:
             self._session.hand.refuse(sentence(error))
+        self._layers.show_landmarks_of(self._session.snapshot)

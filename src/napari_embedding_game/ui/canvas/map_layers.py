@@ -4,17 +4,13 @@ A map of three dimensions has layers of three axes while napari displays three, 
 is asked to do when such a map comes, and flat ones of its first two coordinates while a
 person looks at two.
 
-The layers hold world positions and are written in place: ``layer.data = x`` and
-its like fire events, copy and redraw at each assignment, and a layer's scale or
-shift has the viewer slice and draw everything, while writing into the arrays that
-the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
+The layers hold world positions and are written in place: ``layer.data = x`` fires
+events, copies and redraws, and a layer's scale has the viewer slice everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.ui.canvas.beside_layer import BEHIND, BesideLayer
-from napari_embedding_game.ui.canvas.map_picture import MapPicture
+from napari_embedding_game.ui.canvas.map_picture import Looks, MapPicture
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
 from napari_embedding_game.ui.canvas.points_layer import (
@@ -41,15 +37,8 @@ from napari_embedding_game.ui.canvas.projection import (
     displayed_axes,
     projection_of,
 )
-from napari_embedding_game.ui.compat import (
-    camera_of,
-    draw,
-    draw_last,
-    in_place,
-    write_looks,
-)
+from napari_embedding_game.ui.compat import camera_of, draw, in_place
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.point_looks import PointLooks
 
 if TYPE_CHECKING:
     import napari
@@ -102,7 +91,7 @@ class MapLayers:
     on_behind_removed : callable, optional
         Called when somebody deleted the cells of a reference behind it.
     on_kind : callable, optional
-        Called when ``is_density`` or ``is_partial`` has changed.
+        Called when ``is_density`` has changed.
     """
 
     def __init__(
@@ -127,7 +116,7 @@ class MapLayers:
         """Axes that napari displayed before a map of three dimensions came."""
         self._is_switching = False
         self._picture: MapPicture | None = None
-        """What many points are drawn as while they move."""
+        """Draws the points."""
         self.beside = BesideLayer(viewer, on_beside_removed)
         """Other maps side by side with this one."""
         self.behind = BesideLayer(viewer, on_behind_removed, BEHIND)
@@ -135,7 +124,6 @@ class MapLayers:
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
-        self._hidden: NDArray[np.bool_] | None = None
         self._given_up: list[Layer] = []
         """Layers that somebody edited, until a new map takes their place."""
         self._seen_axes = self._displayed()
@@ -199,9 +187,7 @@ class MapLayers:
     def show(
         self,
         snapshot: Snapshot,
-        colors: NDArray[np.float32] | PointLooks,
-        magnification: NDArray[np.floating] | float = 1.0,
-        above: NDArray[np.bool_] | None = None,
+        looks: Looks,
         *,
         follows: bool = True,
         settles: bool = False,
@@ -214,13 +200,8 @@ class MapLayers:
         Parameters
         ----------
         snapshot : Snapshot
-        colors : array, shape (N, 4), or PointLooks
-            Looks tell all of the next two as well, and are written when they are asked
-            for.
-        magnification : float or array of shape (N,)
-            Of the size of each point.
-        above : array of bool, shape (N,), optional
-            Points that are drawn above all others.
+        looks : Looks
+            With sizes that are times the usual one of so many points.
         follows : bool
             Whether the scale follows the extent of the map.
         settles : bool
@@ -243,46 +224,16 @@ class MapLayers:
             settles = settles or snapshot.finished or within is not None
             self._frame.follow(seen, settle=settles)
         self._write_places(self.points, embedding, snapshot.landmarks)
-        self._write_looks(self.points, colors, magnification, above)
-        self._draw_both()
+        self._draw_both(self._sized(looks))
         return True
 
-    def show_beside(self, places: NDArray[np.floating] | None) -> None:
-        """Place other maps beside this one, each (N, d) of (m, N, d); None for none.
-
-        They get the looks of this one with its next :meth:`recolor`.
-        """
+    def show_beside(self, places: NDArray[np.floating] | None, looks: Looks) -> None:
+        """Draw other maps beside this one, each (N, d) of (m, N, d); None for none."""
         if places is None or self.points is None:
             self.beside.clear()
             return
         world = self.to_world(places.reshape(-1, places.shape[-1]))
-        self.beside.show(world, self._axes, len(places))
-
-    def move_panels(
-        self,
-        embedding: NDArray[np.floating] | None,
-        beside: NDArray[np.floating] | None,
-    ) -> None:
-        """Draw panels in other places, as they look: the camera has turned.
-
-        Parameters
-        ----------
-        embedding : (N, d) array, optional
-            Places of the points; None where these stay.
-        beside : (m, N, d) array, optional
-            Of the other maps.
-        """
-        points = self._whole_points()
-        if points is None or self._is_blank:
-            return
-        if embedding is not None and len(points.data) == len(embedding):
-            with in_place(points, "data") as data:
-                self._frame.write_world(self.as_drawn(embedding), data, self._axes)
-            if not self._picture_of(points).recolor():
-                self._draw(points)
-        if beside is not None:
-            world = self.to_world(beside.reshape(-1, beside.shape[-1]))
-            self.beside.move(world, self._axes)
+        self.beside.show(world, self._axes, self._sized(looks, len(places)))
 
     def show_behind(
         self, places: NDArray[np.floating] | None, colors: NDArray[np.float32]
@@ -298,73 +249,36 @@ class MapLayers:
         if places is None or self.points is None:
             self.behind.clear()
             return
-        self.behind.show(self.to_world(places), self._axes, 1, self.points)
-        self.behind.recolor(colors, 1.0, None, self.unit)
+        looks = Looks(colors, np.ones(len(colors), np.float32))
+        world = self.to_world(places)
+        self.behind.show(world, self._axes, self._sized(looks), self.points)
 
-    def recolor(
-        self,
-        colors: NDArray[np.float32] | PointLooks,
-        magnification: NDArray[np.floating] | float = 1.0,
-        above: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Draw the points where they are in other colours or sizes."""
-        points = self._whole_points()
-        if points is not None and len(points.data) == len(colors):
-            self._write_looks(points, colors, magnification, above)
-            if not self._picture_of(points).recolor():
-                self._draw(points)
-            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
-
-    def show_looks(
-        self,
-        colors: NDArray[np.float32] | PointLooks,
-        magnification: NDArray[np.floating] | float,
-        above: NDArray[np.bool_] | None,
-    ) -> None:
-        """Draw points that move, where they are by now, in other colours or sizes.
-
-        Parameters are those of :meth:`recolor`, which is for points at rest.
-        """
-        points = self._whole_points()
-        if points is not None and len(points.data) == len(colors):
-            looks = colors, magnification, above
-            self._write_looks(points, *looks)
-            self.repaint()
-            self.beside.recolor(*looks, self.unit, self._hidden, is_moving=True)
-
-    def repaint(self) -> None:
-        """Draw points that move, as their layer has them."""
-        points = self._whole_points()
-        if points is not None and not self._picture_of(points).show():
-            self._draw(points)
-
-    @property
-    def is_picture(self) -> bool:
-        """Whether the points are drawn as one picture, which is quick."""
-        return self._picture is not None and self._picture.is_shown
+    def recolor(self, looks: Looks) -> None:
+        """Draw the points where they are in other looks, as of :meth:`show`."""
+        points, beside = self._whole_points(), self.beside.layer
+        if points is not None and len(points.data) == len(looks.sizes):
+            self._picture_of(points).show(self._sized(looks))
+            if beside is not None:
+                n_maps = len(beside.data) // len(points.data)
+                self.beside.recolor(self._sized(looks, n_maps))
 
     @property
     def is_density(self) -> bool:
         """Whether what is drawn tells how many points lie where, and shows none."""
         return self._picture is not None and self._picture.is_density
 
-    @property
-    def is_partial(self) -> bool:
-        """Whether napari draws some of the points only, where no picture can be."""
-        return self._picture is not None and self._picture.is_partial
-
-    def hide(self, hidden: NDArray[np.bool_] | None) -> None:
-        """Leave points (N,) out of what is drawn from the next drawing on; None: none.
-
-        They keep their places, and the map its scale.
-        """
-        self._hidden = hidden
-
     def show_landmarks(self, shown: bool) -> None:
         """Show or hide the landmarks, now and in the layers of later runs."""
         self._landmarks_shown = shown
         if self.landmarks is not None and not self._is_blank:
             _set_visible(self.landmarks, shown)
+
+    def show_landmarks_of(self, snapshot: Snapshot | None) -> None:
+        """Draw the landmarks where the game has them."""
+        if self.landmarks is not None and snapshot is not None:
+            places, unit = self.to_world(snapshot.landmarks), self._frame.unit
+            write_landmarks(self.landmarks, places, self._axes, unit)
+            draw(self._viewer, self.landmarks)
 
     def follow_theme(self) -> None:
         """Draw the landmarks so that they are seen on the canvas of another theme."""
@@ -386,15 +300,10 @@ class MapLayers:
             self.points.features = features.reset_index(drop=True)
 
     def finish(self) -> None:
-        """Bring thumbnails and extents up to date after a series of frames.
-
-        Points that were drawn as a picture are drawn one by one.
-        """
+        """Bring thumbnails and extents up to date after a series of frames."""
         for layer in (self.points, self.landmarks):
             if layer is not None:
                 layer.refresh(data_displayed=False)
-        if self.points is not None:
-            self._picture_of(self.points).rest()
         self.beside.finish()
 
     def as_drawn(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -420,44 +329,19 @@ class MapLayers:
         """
         return self._frame.to_world(self.as_drawn(positions))
 
-    def to_scene(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return positions (m, 3) of a map in space where napari's camera has them.
-
-        (depth, row, column), with whatever was done to the layer of the points.
-        """
-        points, axes = self.points, self._axes
-        assert points is not None
-        data = np.empty((len(positions), len(axes)))
-        data[:, axes] = self.to_world(positions)
-        world = [np.asarray(points.data_to_world(place)) for place in data]
-        return np.array(world)[:, axes]
-
-    def extents_in_space(self) -> list[NDArray[np.floating]]:
-        """Return the corners of the other layers as they are displayed, each (8, 3)."""
-        dims = self._viewer.dims
-        corners = []
-        for layer in self._others():
-            axes = displayed_axes(dims, layer.ndim, 3)
-            extent = np.zeros((2, 3))
-            extent[:, -len(axes) :] = np.asarray(layer.extent.world)[:, axes]
-            if layer.visible and np.isfinite(extent).all():
-                corners.append(np.array(list(product(*extent.T))))
-        return corners
-
     @property
     def is_deep(self) -> bool:
         """Whether a map in space is drawn as such."""
         return self._n_shown == 3
 
+    def to_position(self, data: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return coordinates (d,) of the layers' data in units of the embedding."""
+        return self._frame.to_map(np.asarray(data)[self._axes])
+
     @property
     def scale(self) -> float:
         """World units per unit of the embedding."""
         return self._frame.scale
-
-    @property
-    def axes(self) -> list[int]:
-        """The layers' axes along [depth,] rows and columns, as they are displayed."""
-        return self._axes
 
     @property
     def unit(self) -> float:
@@ -726,13 +610,9 @@ class MapLayers:
         """Go beside the other layers; the next map is fitted there."""
         n_axes = 2 if self.points is None else self.points.ndim
         self._frame = Frame(free_box(self._extents()), n_axes)
-        for layer, size in (
-            (self.points, point_size(self._n_points)),
-            (self.landmarks, LANDMARK_SIZE),
-        ):
-            if layer is not None:
-                with in_place(layer, "size") as sizes:
-                    sizes[:] = self._frame.unit * size
+        if self.landmarks is not None:
+            with in_place(self.landmarks, "size") as sizes:
+                sizes[:] = self._frame.unit * LANDMARK_SIZE
 
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
@@ -748,7 +628,7 @@ class MapLayers:
         # The camera shows the whole box, which the map is going to fill.
         places = np.empty((n_points, n_axes), np.float32)
         places[::2], places[1::2] = self._box_corners()
-        self.points = points_layer(places, self._frame.unit)
+        self.points = points_layer(places)
         self._n_points = n_points
         self._is_blank = True
         self.points.visible = False
@@ -797,29 +677,27 @@ class MapLayers:
             places = self.to_world(landmarks)
             write_landmarks(self.landmarks, places, axes, self._frame.unit)
 
-    def _draw_both(self) -> None:
-        for layer, shown in (
-            (self.points, True),
-            (self.landmarks, self._landmarks_shown),
-        ):
-            if layer is None:
-                continue
-            if self._is_blank and shown and layer is self.points:
-                self._picture_of(layer).appear()
-            elif self._is_blank and shown:
-                layer.visible = True  # which draws it
-            elif layer is not self.points or not self._picture_of(layer).show():
-                self._draw(layer)
-        self._is_blank = False
+    def _draw_both(self, looks: Looks) -> None:
+        assert self.points is not None
+        picture, landmarks = self._picture_of(self.points), self.landmarks
+        was_blank, self._is_blank = self._is_blank, False
+        if was_blank:
+            picture.appear(looks)
+        else:
+            picture.show(looks)
+        if landmarks is not None and was_blank and self._landmarks_shown:
+            landmarks.visible = True  # which draws it
+        elif landmarks is not None:
+            draw(self._viewer, landmarks)
 
-    def _draw(self, layer: Points) -> None:
-        draw(self._viewer, layer)
+    def _sized(self, looks: Looks, n_maps: int = 1) -> Looks:
+        return looks.times(self._frame.unit * point_size(len(looks.sizes)), n_maps)
 
     def _picture_of(self, points: Points) -> MapPicture:
         if self._picture is None or self._picture.layer is not points:
             self._end_picture()
             self._picture = MapPicture(self._viewer, points)
-            self._picture.kind_changed.connect(self._on_kind)
+            self._picture.kind_changed.connect(lambda: self._on_kind())
         return self._picture
 
     def _end_picture(self) -> None:
@@ -851,27 +729,6 @@ class MapLayers:
             self._end_picture()
             self.points = None
             self._on_lost()
-
-    def _write_looks(
-        self,
-        layer: Points,
-        colors: NDArray[np.float32] | PointLooks,
-        magnification: NDArray[np.floating] | float,
-        above: NDArray[np.bool_] | None,
-    ) -> None:
-        hidden = self._hidden
-        if hidden is not None and len(hidden) != len(layer.data):
-            hidden = None
-        size = self._frame.unit * point_size(len(layer.data))
-        if isinstance(colors, PointLooks):
-            draw_last(layer, colors.chosen, hidden)
-            write_looks(layer, replace(colors, size=size))
-            return
-        draw_last(layer, above, hidden)
-        with in_place(layer, "face_color") as shown:
-            shown[:] = colors
-        with in_place(layer, "size") as sizes:
-            sizes[:] = size * magnification
 
 
 def remove_placeholders(viewer: napari.Viewer) -> None:

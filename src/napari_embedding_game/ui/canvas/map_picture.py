@@ -1,23 +1,19 @@
-"""Draw the points of a map as one picture while they or the camera move.
+"""Draw the points of a map as one picture, in the place of their layer's markers.
 
-napari prepares every point of a layer for each frame, and OpenGL without a graphics
-card draws each as a picture of its own: half a second for 70,000 points.  The picture
-here is painted by :func:`~napari_embedding_game.ui.canvas.pixels.paint_discs` and
-is drawn in the place of the points, with the same colours, sizes and order; points in
-space are painted as they are seen, the farthest first.  Of more points than pixels
-are seen it tells how many lie where.  Once everything has come to rest the layer draws
-its points itself, if that does not take long; else the picture stays.
-
-The window's thread paints as many points as it can in a third of a frame, which is
-measured (:mod:`~napari_embedding_game.ui.canvas.pace`).  Of more, all are painted by
-another thread as soon as nothing moves.
+OpenGL without a graphics card draws each marker of napari as a picture of its own:
+0.3 s for 70,000 points.  The picture here is painted for what the camera shows
+(:mod:`~napari_embedding_game.ui.canvas.pixels`), with selected points above the others;
+points in space the farthest first.  Where more points than pixels are seen it tells how
+many lie where.  napari draws the markers itself where a picture cannot be: blended in another way, a flat map
+that is turned in space, and few points in space, which are balls.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from napari.layers import Points
@@ -26,125 +22,131 @@ from qtpy.QtCore import QObject, Signal
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.ui.canvas.pace import Pace
-from napari_embedding_game.ui.canvas.painting import (
-    FlatPainting,
-    Looks,
-    Painted,
-    Painting,
-    SpacePainting,
+from napari_embedding_game.ui.canvas.pixels import (
+    Lines,
+    paint_density,
+    paint_discs,
+    points_near,
 )
+from napari_embedding_game.ui.canvas.points_layer import is_of_balls
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
     projection_of,
     view_changes,
 )
-from napari_embedding_game.ui.compat import (
-    Scene,
-    colors_of,
-    draw,
-    draw_now,
-    draw_some,
-    drawing_order,
-    is_drawn_in_software,
-    leave_out,
-    scene_of,
-)
+from napari_embedding_game.ui.compat import draw, in_place, scene_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.throttle import debounced, throttled
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.style.colors import Colors
+from napari_embedding_game.ui.tasks.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
 
-logger = logging.getLogger(__name__)
-
-MOVING_SECONDS = 0.03
-"""Points that napari takes longer for are drawn as a picture while they move."""
-RESTING_SECONDS = 0.5
-"""Those that it takes longer for are drawn as a picture at rest, too."""
-SECONDS_IN_SOFTWARE, SECONDS_ON_A_CARD = 2e-6, 6e-7
-"""napari's seconds for a point, until they have been measured."""
-LEAST_DRAWN = 20_000
-"""So many napari draws itself where no picture can be and all would take too long."""
-REST_MS = 300
-"""Without a change, until the points are drawn themselves."""
-COMPLETE_MS = 80
-"""Without a change, until all points of a sample are painted."""
 FOLLOW_MS = 10
 """After a move of the camera; until then the picture moves with the map."""
-SMALLEST_PIXELS = 1.0
-"""Diameter of points that napari draws well: smaller ones fade."""
+POINTS_A_PIXEL = 1.0
+"""Of the canvas; where more are seen the picture is a density."""
+FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
+"""So few selected points are discs on a density, as wide as this on the canvas."""
+SMALLEST_DEPTH = 1e-6
+"""Of points in front of the eye, relative to what the camera looks at."""
+SMALLEST_SKEW = 1e-6
 OVER = {
     "depth_test": False,
     "blend": True,
     "blend_func": ("one", "one_minus_src_alpha", "one", "one_minus_src_alpha"),
 }
 """How a picture is laid over what is there when its opacity is already in it."""
-SMALLEST_SKEW = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """How N points look.
+
+    Parameters
+    ----------
+    colors : (N, 4) float32 array
+    sizes : (N,) float32 array
+        Diameters, in units of the layer.
+    above : (N,) bool, optional
+        Points that are drawn above all others.
+    hidden : (N,) bool, optional
+        Points that are not drawn.
+    """
+
+    colors: Colors
+    sizes: NDArray[np.float32]
+    above: NDArray[np.bool_] | None = None
+    hidden: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def order(self) -> NDArray[np.intp] | None:
+        """The points that are drawn, those above the others last; None: all."""
+        if self.above is None and self.hidden is None:
+            return None
+        shown = np.ones(len(self.sizes), bool) if self.hidden is None else ~self.hidden
+        above = np.zeros(len(shown), bool) if self.above is None else self.above
+        parts = np.flatnonzero(shown & ~above), np.flatnonzero(shown & above)
+        return np.concatenate(parts)
+
+    def times(self, size: float, n_maps: int = 1) -> Looks:
+        """Return the looks of points so many times as large, on so many maps."""
+
+        def tiled(of: Any) -> Any:
+            return of if of is None or n_maps == 1 else np.concatenate([of] * n_maps)
+
+        sizes = tiled(np.asarray(self.sizes * size, np.float32))
+        rest = tiled(self.colors), sizes, tiled(self.above), tiled(self.hidden)
+        return Looks(*rest)
+
+
+class Painted(NamedTuple):
+    """A picture, and where it is."""
+
+    picture: NDArray[np.uint8]
+    """(height, width, 4), red, green and blue times the opacity, and the opacity."""
+    matrix: NDArray[np.float64]
+    """(4, 4) from its pixels to the layer's coordinates, both as vispy has them."""
+    is_density: bool
+    """Whether it tells how many points lie where, and shows none of them."""
 
 
 class MapPicture(QObject):
-    """The picture of a Points layer, in its place.
+    """Draws a Points layer, whose data may be written in place at any time.
 
     Parameters
     ----------
     viewer : napari.Viewer
     layer : Points
-        Its arrays may be written in place at any time.
     """
 
     kind_changed = Signal()
-    """``is_density`` or ``is_partial`` has changed."""
+    """``is_density`` has changed."""
 
     def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
         super().__init__()
         self._viewer = viewer
         self.layer = layer
+        self.is_density = False
+        """Whether it tells how many points lie where, and shows none of them."""
+        self._looks: Looks | None = None
         self._image: Any = None
         """The vispy node; made when it is first needed."""
-        self._seconds: float | None = None
-        """napari's seconds for one point."""
-        self._is_moving = False
-        self._is_sample = False
-        """Whether only some of the points are on the picture."""
-        self._is_density = False
-        self._is_partial = False
-        self._pace = Pace()
-        self._worker: Worker | None = None
-        """Paints all points while the picture has a sample of them."""
-        self._n_changes = 0
-        """Pictures that were asked for: one that was begun before the last is stale."""
-        self._complete = debounced(COMPLETE_MS, self._paint_all, self)
-        self._settle = debounced(REST_MS, self._rest, self)
         self._repaint = throttled(FOLLOW_MS, self._follow, self)
         self._connections = Connections()
-        for turn in (self._settle, self._repaint, self._complete):
-            self._connections.call(turn.cancel)
+        self._connections.call(self._repaint.cancel)
         events = layer.events
+        moved = (events.scale, events.translate, events.rotate, events.shear)
+        others = (events.visible, events.opacity, events.blending, events.affine)
         self._connections.connect_all(
-            (
-                *view_changes(viewer),
-                events.visible,
-                events.opacity,
-                events.blending,
-                events.scale,
-                events.translate,
-                events.rotate,
-                events.shear,
-                events.affine,
-            ),
-            self._on_view,
+            (*view_changes(viewer), *moved, *others), self._on_view
         )
 
     def close(self) -> None:
         """Leave the points to napari."""
         self.blockSignals(True)
         self._connections.close()
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
         if self.layer in self._viewer.layers:
             self._leave()
         if self._image is not None:
@@ -153,256 +155,200 @@ class MapPicture(QObject):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the picture is drawn, and not the points themselves."""
+        """Whether the picture is drawn, and not napari's markers."""
         return self._image is not None and bool(self._image.visible)
 
-    @property
-    def is_density(self) -> bool:
-        """Whether it tells how many points lie where, and shows none of them."""
-        return self.is_shown and self._is_density
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether napari draws the points, and not all of them: it would take too long.
-
-        A sample that is on a picture for a moment stands for all.
-        """
-        return self._is_partial
-
-    def appear(self) -> None:
-        """Make the layer visible, without many points being drawn one by one."""
+    def appear(self, looks: Looks) -> None:
+        """Make the layer visible, without napari drawing it for nothing."""
         scene = scene_of(self._viewer, self.layer)
-        if scene is not None and self._takes() > MOVING_SECONDS:
+        if scene is not None:
             scene.points.visible = False
+        self._set(looks)
         self.layer.visible = True
         self.show()
 
-    def show(self) -> bool:
-        """Draw points that move; return False where napari has to draw them.
-
-        That is so for few points, which napari draws as quickly, and where the layer
-        is blended in another way, or is flat and turned.
-        """
-        self._is_moving = True
-        self._settle.cancel()
-        self._complete.cancel()
-        return self._paint(MOVING_SECONDS)
-
-    def recolor(self) -> bool:
-        """Draw the points after a change of their looks, like :meth:`show`."""
-        if not self._paint(MOVING_SECONDS):
-            return False
-        if not self._is_moving:
-            self._settle.throttle()
-        return True
-
-    def rest(self) -> None:
-        """Have the points drawn themselves: they have come to rest."""
-        self._is_moving = False
-        if self.is_shown:
-            self._rest()
+    def show(self, looks: Looks | None = None) -> None:
+        """Draw the points where their layer has them; None: as they looked before."""
+        if looks is not None:
+            self._set(looks)
+        if self._looks is not None and len(self._looks.sizes) == len(self.layer.data):
+            if self._is_possible():
+                self._paint(self._looks)
+            else:
+                self._leave()
+                draw(self._viewer, self.layer)
 
     # Inside
 
-    def _rest(self) -> None:
-        """Draw the points themselves, or the picture if these take too long."""
-        if self._takes() > RESTING_SECONDS or self._are_too_small():
-            if not self.is_shown:
-                self._paint(RESTING_SECONDS)
-            elif self._is_sample:
-                self._complete.throttle()
-            return
-        self._hide()
-        begun = time.perf_counter()
-        draw(self._viewer, self.layer)
-        scene = scene_of(self._viewer, self.layer)
-        if scene is not None:
-            draw_now(scene)  # so that it can be measured
-            spent = time.perf_counter() - begun
-            self._seconds = spent / max(len(self.layer.data), 1)
+    def _set(self, looks: Looks) -> None:
+        """Write the looks into the layer, where people and programs find them."""
+        self._looks = looks
+        for name, values in (("face_color", looks.colors), ("size", looks.sizes)):
+            with in_place(self.layer, name) as array:
+                array[:] = values
+        with in_place(self.layer, "shown") as shown:
+            shown[:] = True if looks.hidden is None else ~looks.hidden
 
-    def _are_too_small(self) -> bool:
-        """Return whether the points take less than a pixel each."""
-        drawn = projection_of(self._viewer, self.layer)
-        if drawn is None or drawn.ahead is not None or not len(self.layer.size):
+    def _is_possible(self) -> bool:
+        """Whether a picture can stand for the markers."""
+        layer = self.layer
+        if layer.blending != "translucent" or is_of_balls(layer.ndim, len(layer.data)):
             return False
-        zoom = drawn.zoom_at(np.asarray(self.layer.data[0], dtype=float))
-        return float(self.layer.size[0]) * zoom < SMALLEST_PIXELS
-
-    def _takes(self) -> float:
-        """Return the seconds that napari takes to draw the points."""
-        scene = scene_of(self._viewer, self.layer)
-        if self._seconds is None and scene is not None:
-            in_software = is_drawn_in_software(scene)
-            self._seconds = SECONDS_IN_SOFTWARE if in_software else SECONDS_ON_A_CARD
-        return (self._seconds or 0.0) * len(self.layer.data)
-
-    def _paint(self, allowed: float) -> bool:
-        """Paint and show the picture, if napari would take longer than allowed."""
-        layer = self.layer
-        if layer.blending != "translucent":
-            return self._leave()
-        scene = scene_of(self._viewer, layer)
-        if scene is None or self._takes() <= allowed:
-            return self._leave()
+        if scene_of(self._viewer, layer) is None:
+            return False
         drawn = projection_of(self._viewer, layer)
-        if drawn is None:  # hidden: there is nothing to be drawn
-            return self.is_shown
-        is_turned = not _is_upright(drawn) or self._viewer.dims.ndisplay != 2
-        if drawn.ahead is None and is_turned:
-            return self._leave()
-        painting = self._painting(scene, drawn)
-        stride = self._pace.stride(painting.looks.n_drawn, painting.looks.n_pixels)
-        begun = time.perf_counter()
-        painted = painting.paint(stride)
-        spent, n_pixels = time.perf_counter() - begun, painted.picture[..., 0].size
-        self._pace.measured(painted.n_painted, n_pixels, spent)
-        self._n_changes += 1
-        self._show_painted(scene, painted, is_sample=stride > 1)
-        if self._is_sample and not self._is_moving:
-            self._complete.throttle()
-        return True
+        if drawn is None or drawn.ahead is not None:
+            return True
+        return self._viewer.dims.ndisplay == 2 and _is_upright(drawn)
 
-    def _paint_all(self) -> None:
-        """Have another thread paint all points, if only some of them are shown."""
-        if self._worker is not None or self._is_moving or not self._is_sample:
-            return  # the one that paints begins again if it comes too late
+    def _paint(self, looks: Looks) -> None:
         scene = scene_of(self._viewer, self.layer)
         drawn = projection_of(self._viewer, self.layer)
-        if scene is None or drawn is None or not self.is_shown:
-            return
-        painting, n_changes = self._painting(scene, drawn), self._n_changes
-        self._worker = worker = Worker(painting.paint)
-        worker.returned.connect(lambda painted: self._on_all(n_changes, painted))
-        worker.failed.connect(self._on_failed)
-        worker.begin()
-
-    def _on_all(self, n_changes: int, painted: Painted) -> None:
-        self._worker = None
-        scene = scene_of(self._viewer, self.layer)
-        if scene is None or not self.is_shown:
-            return
-        if n_changes == self._n_changes:
-            self._show_painted(scene, painted, is_sample=False)
-        elif not self._is_moving:
-            self._complete.throttle()
-
-    def _on_failed(self, error: BaseException) -> None:
-        self._worker = None  # the sample stays
-        logger.error("The map could not be painted", exc_info=error)
-
-    def _painting(self, scene: Scene, drawn: Projection) -> Painting:
-        """Return what is to be painted, as it is now."""
-        layer = self.layer
-        _, _, width, height = drawn.cell
-        ratio = scene.canvas.devicePixelRatioF()
-        shape = max(1, round(height * ratio)), max(1, round(width * ratio))
-        pixels = np.array([width / shape[1], height / shape[0]])
-        looks = Looks(
-            sizes=layer.size,
-            colors=colors_of(layer),
-            order=drawing_order(layer),
-            opacity=layer.opacity,
-            shape=shape,
-            n_pixels=round(height * width),
+        if drawn is None or scene is None:
+            return  # hidden: there is nothing to be drawn
+        painted = paint(
+            self.layer.data[
+                :, displayed_axes(self._viewer.dims, *2 * [self.layer.ndim])
+            ],
+            looks,
+            drawn,
+            self.layer.opacity,
+            scene.canvas.devicePixelRatioF(),
         )
-        if drawn.ahead is not None:
-            axes = displayed_axes(self._viewer.dims, 3, 3)
-            return SpacePainting(looks, _along(layer.data, axes), drawn, pixels)
-        rows, columns = _lines(drawn, pixels)
-        positions = _along(layer.data, displayed_axes(self._viewer.dims))
-        return FlatPainting(looks, positions, rows, columns)
-
-    def _show_painted(self, scene: Scene, painted: Painted, *, is_sample: bool) -> None:
-        image = self._node_in(scene)
-        image.set_data(painted.picture)
-        image.transform.matrix = painted.matrix
-        was, self._is_sample = (self.is_density, self._is_partial), is_sample
-        self._is_density, self._is_partial = painted.is_density, False
-        image.visible = True
-        scene.points.visible = False
-        leave_out(self.layer, True)
-        if (self.is_density, self._is_partial) != was:
-            self.kind_changed.emit()
-
-    def _node_in(self, scene: Scene) -> Any:
-        """Return the vispy node of the picture, where the layer is drawn now."""
         if self._image is None:
             self._image = Image(
                 np.zeros((1, 1, 4), np.uint8), clim=(0, 255), texture_format="auto"
             )
             self._image.set_gl_state(**OVER)
             self._image.transform = MatrixTransform()
-            self._image.visible = False
         if self._image.parent is not scene.node:
             self._image.parent = scene.node
-        return self._image
+        self._image.set_data(painted.picture)
+        self._image.transform.matrix = painted.matrix
+        self._image.visible = True
+        scene.points.visible = False
+        self._tell(painted.is_density)
 
-    def _leave(self) -> bool:
-        """Leave the points to napari, as they are now; return False.
-
-        Some of them, where all would keep the window from doing anything else.
-        """
-        takes, n_points = self._takes(), len(self.layer.data)
-        were_hidden, was_partial = self._hide(), self._is_partial
-        most = n_points
-        if takes > RESTING_SECONDS:
-            most = max(LEAST_DRAWN, int(RESTING_SECONDS / takes * n_points))
-        self._is_partial = most < n_points
-        if self._is_partial:
-            draw_some(self.layer, most)
-        if were_hidden:
-            draw(self._viewer, self.layer)
-        if self._is_partial is not was_partial:
-            self.kind_changed.emit()
-        return False
-
-    def _hide(self) -> bool:
-        """Show the points themselves, as napari had them last.
-
-        Returns
-        -------
-        bool
-            Whether they were not to be seen.
-        """
-        was_density = self.is_density
+    def _leave(self) -> None:
+        """Show the markers; napari draws them as they are now."""
+        was_shown = self.is_shown
         if self._image is not None:
             self._image.visible = False
-        if was_density:
-            self.kind_changed.emit()
-        was_left_out = leave_out(self.layer, False)
+        self._tell(False)
         scene = scene_of(self._viewer, self.layer)
-        if scene is None or scene.points.visible:
-            return was_left_out
-        scene.points.visible = True
-        return True
+        if scene is not None and (was_shown or not scene.points.visible):
+            scene.points.visible = True
+            draw(self._viewer, self.layer)
+
+    def _tell(self, is_density: bool) -> None:
+        if is_density != self.is_density:
+            self.is_density = is_density
+            self.kind_changed.emit()
 
     def _on_view(self, event: object = None) -> None:
         self._repaint.throttle()
 
     def _follow(self) -> None:
-        """Draw what is seen now that the camera has moved."""
-        if self.layer in self._viewer.layers and self.layer.visible:
-            self.recolor()
+        """Paint what is seen now that the camera has moved."""
+        is_there = self.layer in self._viewer.layers and self.layer.visible
+        if is_there and (self.is_shown or self._is_possible()):
+            self.show()
 
 
-def _along(positions: NDArray[Any], axes: list[int]) -> NDArray[Any]:
-    """Return positions (N, d) along displayed axes, the same array where they are."""
-    is_so = axes == list(range(positions.shape[1]))
-    return positions if is_so else positions[:, axes]
-
-
-def _lines(
-    drawn: Projection, pixels: NDArray[np.float64]
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return from rows and from columns of an upright plane to pixels: (slope, offset).
+def paint(
+    positions: NDArray[np.floating],
+    looks: Looks,
+    drawn: Projection,
+    opacity: float = 1.0,
+    ratio: float = 1.0,
+) -> Painted:
+    """Paint points (N, 2) of an upright plane, or (N, 3) in space, as they are seen.
 
     Parameters
     ----------
+    positions : (N, d) array
+        Along the displayed axes.
+    looks : Looks
     drawn : Projection
-    pixels : array, shape (2,)
-        Width and height of a pixel on the canvas.
+    opacity : float
+    ratio : float
+        Pixels of the screen for one of the canvas, along one side.
     """
+    _, _, width, height = drawn.cell
+    shape = max(1, round(height * ratio)), max(1, round(width * ratio))
+    pixels = np.array([width / shape[1], height / shape[0]])
+    n_most = round(height * width * POINTS_A_PIXEL)
+    if drawn.ahead is None:
+        lines = (row, top), (column, left) = _lines(drawn, pixels)
+        picture, is_density = _picture(positions, looks, lines, shape, n_most, opacity)
+        matrix = np.diag([1 / column, 1 / row, 1.0, 1.0])
+        matrix[3, :2] = -left / column, -top / row
+        return Painted(picture, matrix, is_density)
+    on_canvas = (drawn.to_pixels(positions) - drawn.cell[:2]) / pixels
+    depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
+    zooms = _zoom(drawn) / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
+    seen = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
+    order = seen.order
+    order = np.arange(len(positions)) if order is None else order
+    farthest_first = order[np.argsort(-(positions[order] @ drawn.ahead))]
+    picture, is_density = _picture(
+        on_canvas[:, ::-1],
+        seen,
+        ((1.0, 0.0), (1.0, 0.0)),
+        shape,
+        n_most,
+        opacity,
+        farthest_first,
+    )
+    middle = positions[order].mean(axis=0, dtype=float)
+    return Painted(picture, _standing(drawn, middle, pixels), is_density)
+
+
+def _picture(
+    positions: NDArray[np.floating],
+    looks: Looks,
+    lines: Lines,
+    shape: tuple[int, int],
+    n_most: int,
+    opacity: float,
+    order: NDArray[np.intp] | None = None,
+) -> tuple[NDArray[np.uint8], bool]:
+    """Return discs, or a density where more are seen than there are pixels."""
+    order = looks.order if order is None else order
+    if (len(positions) if order is None else len(order)) > n_most:
+        inside = points_near(positions, lines, shape, 0.0, order)
+        if len(inside) > n_most:
+            density = _density(positions, looks, lines, shape, opacity, inside)
+            return density, True
+    points = positions, looks.sizes, looks.colors
+    return paint_discs(*points, lines, shape, order, opacity), False
+
+
+def _density(
+    positions: NDArray[np.floating],
+    looks: Looks,
+    lines: Lines,
+    shape: tuple[int, int],
+    opacity: float,
+    rows: NDArray[np.intp],
+) -> NDArray[np.uint8]:
+    """Return how many of some points lie where; few selected ones are discs."""
+    above = rows[:0] if looks.above is None else rows[looks.above[rows]]
+    below = rows if looks.above is None else rows[~looks.above[rows]]
+    picture = paint_density(
+        positions, looks.colors, lines, shape, below, above, opacity
+    )
+    if not 0 < len(above) <= FEW_ABOVE:
+        return picture
+    least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
+    sizes = np.maximum(looks.sizes, least)
+    discs = paint_discs(positions, sizes, looks.colors, lines, shape, above, opacity)
+    rest = 255 - discs[..., 3:].astype(np.uint16)
+    return (picture * rest // 255).astype(np.uint8) + discs
+
+
+def _lines(drawn: Projection, pixels: NDArray[np.float64]) -> Lines:
+    """Return from rows and columns of an upright plane to the pixels of its picture."""
     x, y, *_ = drawn.cell
     matrix = drawn.matrix / drawn.matrix[2, 2]
     rows = matrix[1, 0] / pixels[1], (matrix[1, 2] - y) / pixels[1]
@@ -416,3 +362,25 @@ def _is_upright(drawn: Projection) -> bool:
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= SMALLEST_SKEW * largest)
+
+
+def _zoom(drawn: Projection) -> float:
+    """Return the pixels of a unit across the line of sight, at depth 1."""
+    assert drawn.ahead is not None
+    sight = drawn.ahead / np.linalg.norm(drawn.ahead)
+    across = drawn.matrix[:2, :3] - np.outer(drawn.matrix[:2, :3] @ sight, sight)
+    return float(np.linalg.svd(across, compute_uv=False)[-1])
+
+
+def _standing(
+    drawn: Projection, middle: NDArray[np.float64], pixels: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the matrix of a picture in space that is parallel to the canvas."""
+    steps = np.array([[0.0, 0.0], [pixels[0], 0.0], [0.0, pixels[1]]])
+    found = [drawn.beside(middle, step + drawn.cell[:2]) for step in steps]
+    matrix = np.eye(4)
+    if all(place is not None for place in found):
+        origin, right, below = np.array(found)[:, ::-1]
+        sides = right - origin, below - origin
+        matrix[:4, :3] = *sides, np.cross(*sides), origin
+    return matrix

@@ -15,14 +15,13 @@ ratios apart rather than differences.  datashader's ``shade(how="log")`` does th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.style.colors import CodedColors, Colors
+from napari_embedding_game.ui.style.colors import Colors
 
 FAINTEST = 0.35
 """Opacity of a pixel with one point."""
@@ -40,22 +39,11 @@ SAMPLED = 200_000
 _MOST_MIXED = 1 << 24
 """Points of one pixel that its colour is the mean of: sums of more would overflow."""
 _F, _U = np.float32, np.uint32
-_NO_ROWS, _NO_CODES = np.empty(0, np.intp), np.empty(0, np.int32)
+_NO_ROWS = np.empty(0, np.intp)
 
 Lines = tuple[tuple[float, float], tuple[float, float]]
 """From rows, and from columns, to pixels: slope * position + offset, counted from the
 picture's upper left corner."""
-
-
-class Part(NamedTuple):
-    """Points that are counted together."""
-
-    positions: NDArray[np.floating]
-    """(N, 2) row and column in any unit.  Those that are not finite are left out."""
-    colors: Colors | CodedColors
-    """(N, 4) from 0 to 1."""
-    rows: NDArray[np.intp] | None = None
-    """(m,) the points of the part; None: all."""
 
 
 def points_near(
@@ -119,46 +107,39 @@ def paint_discs(
 
 
 def paint_density(
-    below: Iterable[Part],
-    above: Iterable[Part],
+    positions: NDArray[np.floating],
+    colors: Colors,
     lines: Lines,
     shape: tuple[int, int],
-    weights: tuple[float, float] = (1.0, 1.0),
+    below: NDArray[np.intp] | None = None,
+    above: NDArray[np.intp] | None = None,
     opacity: float = 1.0,
 ) -> NDArray[np.uint8]:
     """Return a picture, as of :func:`paint_discs`, of how many points lie where.
 
     Parameters
     ----------
-    below, above : iterables of Part
-        A pixel with some of the points above shows no others.
-    lines, shape, opacity
+    positions, colors, lines, shape, opacity
         See :func:`paint_discs`.
-    weights : (float, float)
-        How many each of the points below, and each of those above, stands for, where
-        they are a sample.
+    below, above : (m,) int, optional
+        Points that are counted; a pixel with some of those above shows no others.
+        By default all are below.
     """
     pixels = np.zeros((*shape, 4), np.uint8)
     brightest = LEAST_RANGE
-    levels = (below, weights[0], FAINTEST), (above, weights[1], FAINTEST_ABOVE)
-    for parts, weight, faintest in levels:
+    for rows, faintest in ((below, FAINTEST), (above, FAINTEST_ABOVE)):
+        n_rows = len(positions) if rows is None else len(rows)
+        if not n_rows or (rows is None and faintest == FAINTEST_ABOVE):
+            continue
         cells = np.zeros((*shape, 5), np.uint32)
-        for positions, colors, rows in parts:
-            if rows is not None and not len(rows):
-                continue
-            coded = colors if isinstance(colors, CodedColors) else None
-            table = colors if coded is None else coded.table
-            codes = _NO_CODES if coded is None else coded.codes
-            first = 0 if coded is None else coded.first
-            looks = _given(table, np.float32), _given(codes, np.int32), first
-            _count(cells, *_placed(positions, rows, lines), *looks)
+        _count(cells, *_placed(positions, rows, lines), _given(colors, np.float32))
         held = cells[..., 4][cells[..., 4] > 0]
         if not len(held):
             continue
         some = held[:: max(1, len(held) // SAMPLED)]
         place = int(BRIGHTEST_SHARE * (len(some) - 1))
-        brightest = max(brightest, float(np.partition(some, place)[place]) * weight)
-        _shade(pixels, cells, _F(weight), _F(brightest), _F(faintest), _F(opacity))
+        brightest = max(brightest, float(np.partition(some, place)[place]))
+        _shade(pixels, cells, _F(brightest), _F(faintest), _F(opacity))
     return pixels
 
 
@@ -166,7 +147,7 @@ def compile_loops() -> None:
     """Compile the loops, or read them from numba's cache."""
     rows, lines = np.zeros((1, 4), np.float32), ((1.0, 0.0), (1.0, 0.0))
     paint_discs(rows[:, :2], rows[:, 0], rows, lines, (1, 1))
-    paint_density([Part(rows[:, :2], rows)], (), lines, (1, 1))
+    paint_density(rows[:, :2], rows, lines, (1, 1))
     points_near(rows[:, :2], lines, (1, 1), 1.0)
 
 
@@ -207,15 +188,14 @@ def _find_near(found, positions, order, lines, height, width, margin):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _count(cells, positions, order, lines, colors, codes, first):
+def _count(cells, positions, order, lines, colors):
     """Add each point to the pixel that its middle lies in.
 
     ``cells`` (height, width, 5) uint32: red, green and blue times the opacity, the
-    opacity, each 0 to 255, and the points, all summed.  Without codes a point has the
-    colour in its row.
+    opacity, each 0 to 255, and the points, all summed.
     """
     zero, height, width = _F(0), _F(cells.shape[0]), _F(cells.shape[1])
-    n_ordered, is_coded = len(order), len(codes) > 0
+    n_ordered = len(order)
     for place in range(n_ordered if n_ordered else len(positions)):
         i = order[place] if n_ordered else place
         y = lines[0, 0] * positions[i, 0] + lines[0, 1]
@@ -227,19 +207,14 @@ def _count(cells, positions, order, lines, colors, codes, first):
         cell[4] += _U(1)
         if cell[4] >= _MOST_MIXED:
             continue
-        c = i
-        if is_coded:
-            c = codes[i] - first
-            if c < 0:
-                c = len(colors) - 1
-        strength = _F(255) * colors[c, 3]
+        strength = _F(255) * colors[i, 3]
         for channel in range(3):
-            cell[channel] += _U(strength * colors[c, channel] + _F(0.5))
+            cell[channel] += _U(strength * colors[i, channel] + _F(0.5))
         cell[3] += _U(strength + _F(0.5))
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _shade(pixels, cells, weight, brightest, faintest, opacity):
+def _shade(pixels, cells, brightest, faintest, opacity):
     """Write the mean colours of cells that hold points, the stronger the more.
 
     ``brightest``: points from which a pixel has the full opacity; above 1.
@@ -250,7 +225,7 @@ def _shade(pixels, cells, weight, brightest, faintest, opacity):
             n_points = cells[row, column, 4]
             if not n_points:
                 continue
-            level = faintest + steepness * np.log(max(_F(1), _F(n_points) * weight))
+            level = faintest + steepness * np.log(_F(n_points))
             mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
             share = min(_F(1), level) * opacity / mixed
             for channel in range(4):

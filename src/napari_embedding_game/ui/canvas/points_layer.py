@@ -1,19 +1,13 @@
-"""The napari Points layers of the map: sizes, symbols, fading."""
+"""The napari Points layers of the map: sizes, colours, fading."""
 
 from __future__ import annotations
 
 import numpy as np
 from napari.layers import Layer, Points
+from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.compat import (
-    ALIKE_FROM,
-    LandmarkPoints,
-    alike_points,
-    in_place,
-    leave_out,
-    points_class,
-)
+from napari_embedding_game.ui.compat import in_place
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 LANDMARK_SIZE = 6.0
@@ -21,14 +15,21 @@ LANDMARK_SIZE = 6.0
 LANDMARK_OPACITY = 0.7
 LANDMARK_FACE, LANDMARK_RIM = "#15171c", "#f4f4f4"
 """On a dark canvas; on a light one the other way round."""
-SYMBOL = "disc"
 MOST_BALLS = 15_000
 SMALL_FROM = 100_000
 """Points from which on their size keeps the share of the map that they cover."""
-SMALLEST = 0.0
-"""Canvas pixels.  Points that napari holds above a larger size get an edge of half
-of it, whatever their border: all small points would look grey."""
-LARGEST = 10_000.0
+CANVAS_SIZES = (0.0, 10_000.0)
+"""Pixels.  Points that napari holds above a larger least size get a grey edge."""
+LOCKED = (
+    "The places of points come from the data: they cannot be moved or deleted one by "
+    "one. To move a cluster, drag it by its name; to leave points out, select others "
+    "and click 'Map of its own'; to hide the layer, click its eye."
+)
+LANDMARKS_HELP = (
+    "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
+    "<Delete> takes it away; napari's tools to select and to add points do the same"
+)
+"""What napari tells below the canvas while the layer is the selected one."""
 
 
 def point_size(n_points: int) -> float:
@@ -42,58 +43,45 @@ def point_size(n_points: int) -> float:
 
 
 def is_of_balls(n_axes: int, n_points: int) -> bool:
-    """Return whether points are drawn as balls: in space, if they are few.
-
-    More are too small for it to be seen, and take much longer than discs.
-    """
+    """Return whether points are drawn as balls: in space, if they are few."""
     return n_axes == 3 and n_points <= MOST_BALLS
 
 
-def points_layer(
-    world: NDArray[np.floating], unit: float, n_points: int | None = None
-) -> Points:
-    """Return a layer of the points.
+def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points:
+    """Return a layer of points (N, d), which nobody edits one by one.
 
-    Parameters
-    ----------
-    world : array, shape (N, 2) or (N, 3)
-        Taken over: it is written in place later.
-    unit : float
-        World units per thousandth of the map.
-    n_points : int, optional
-        Of one map, where the layer holds several: as N they decide on the looks.
+    Their places come from the data: a point that was dragged would be shown in one
+    place and meant in another.
     """
-    n_points = len(world) if n_points is None else n_points
-    layer = alike_points(
+    is_round = is_of_balls(world.shape[1], len(world))
+    layer = Points(
         world,
-        name=POINTS_NAME,
-        size=unit * point_size(n_points),
+        name=name,
         border_width=0.0,
         face_color="gray",
         opacity=0.9,
         blending="translucent",
-        canvas_size_limits=(SMALLEST, LARGEST),
-        shading="spherical" if is_of_balls(world.shape[1], n_points) else "none",
+        canvas_size_limits=CANVAS_SIZES,
+        shading="spherical" if is_round else "none",
     )
-    leave_out(layer, len(world) >= ALIKE_FROM)  # the first drawing is a picture
-    if len(world) < ALIKE_FROM:
-        with in_place(layer, "symbol") as symbols:
-            symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols
+    layer.editable = False
+    layer.events.editable.connect(_lock)  # napari lets it be edited in another view
+    for key in ("Delete", "Backspace"):
+        layer.bind_key(key, lambda _: show_info(LOCKED), overwrite=True)
     return layer
 
 
-LANDMARKS_HELP = (
-    "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
-    "<Delete> takes it away; napari's tools to select and to add points do the same"
-)
-"""What napari tells below the canvas while the layer is the selected one."""
+def _lock(event: object) -> None:
+    layer = event.source  # type: ignore[attr-defined]
+    if layer.editable:
+        layer.editable = False
 
 
 def landmarks_layer(
     world: NDArray[np.floating], unit: float, *, on_light: bool = False
 ) -> Points:
     """Return dark discs with a light rim, on a light canvas light with a dark one."""
-    layer = points_class(LandmarkPoints)(
+    layer = Points(
         world,
         name=LANDMARKS_NAME,
         size=unit * LANDMARK_SIZE,
@@ -113,7 +101,7 @@ def color_landmarks(layer: Points, *, on_light: bool) -> None:
 def write_landmarks(
     layer: Points, places: NDArray[np.floating], axes: list[int], unit: float
 ) -> None:
-    """Put the landmarks at these places (L, 2) or (L, 3), however many there were.
+    """Put the landmarks at places (L, d), however many there were.
 
     Parameters
     ----------
@@ -124,7 +112,8 @@ def write_landmarks(
     """
     if len(layer.data) != len(places):
         layer.selected_data = set()
-        layer.data = np.zeros_like(places)
+        with layer.events.data.blocker():
+            layer.data = np.zeros_like(places)
         with in_place(layer, "size") as sizes:
             sizes[:] = unit * LANDMARK_SIZE
         if not layer.visible:
@@ -146,17 +135,12 @@ class Faded:
     """
 
     def __init__(self, layer: Layer, share: float) -> None:
-        self._layer = layer
+        self.layer = layer
         self._before = layer.opacity
         layer.opacity *= share
         self._faded = layer.opacity
 
-    @property
-    def layer(self) -> Layer:
-        """The layer that has stepped back."""
-        return self._layer
-
     def end(self) -> None:
         """Bring the layer back."""
-        if self._layer.opacity == self._faded:
-            self._layer.opacity = self._before
+        if self.layer.opacity == self._faded:
+            self.layer.opacity = self._before

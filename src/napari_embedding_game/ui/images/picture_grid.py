@@ -27,7 +27,6 @@ from qtpy.QtWidgets import (
     QStyleOptionViewItem,
 )
 
-from napari_embedding_game.ui.images.row_drag import drag_rows
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.tasks.worker import Worker
 
@@ -222,7 +221,6 @@ class PictureGrid(QListView):
         self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListView.Shape.NoFrame)
-        self.setDragEnabled(True)  # into a box to teach by
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
     def tell_size(self, text: str) -> None:
@@ -238,12 +236,6 @@ class PictureGrid(QListView):
         """Keep the line at the lower edge."""
         super().resizeEvent(event)
         self._place_label()
-
-    def startDrag(self, actions: Qt.DropAction) -> None:
-        """Drag the selected pictures."""
-        places = sorted(index.row() for index in self.selectedIndexes())
-        picture = self.currentIndex().data(PICTURE_ROLE)
-        drag_rows(self, self.pictures.rows[places], picture)
 
     def _place_label(self) -> None:
         height = self.size_label.sizeHint().height()

@@ -282,8 +282,6 @@ class DetailsPane(QWidget):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
-        # A picture is dragged over the tab of the boxes to be put into one.
-        self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
         self.another.native.setProperty("role", "corner")
         self.tabs.setCornerWidget(self.another.native)

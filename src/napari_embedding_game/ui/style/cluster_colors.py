@@ -10,7 +10,6 @@ from napari_embedding_game.session.clusters.automatic import FIRST_ID
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.style.colors import (
-    CodedColors,
     Colors,
     category_colors,
     from_hex,
@@ -80,20 +79,12 @@ class ClusterColors:
             for cluster, rgba in zip(clusters, self.of(clusters), strict=True)
         }
 
-    def coded(self) -> CodedColors:
-        """Return the colours of the points by the clusters that these are in."""
-        clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
-        ids = np.array([cluster.id for cluster in clusters], np.int32)
-        colors, labels = self.of(tuple(clusters)), self._book.labels
-        if not len(ids) or ids[-1] - ids[0] > WIDEST:
-            return CodedColors(colors, np.searchsorted(ids, labels).astype(np.int32))
-        table = np.zeros((ids[-1] - ids[0] + 1, 4), np.float32)
-        table[ids - ids[0]] = colors
-        return CodedColors(table, np.asarray(labels, np.int32), int(ids[0]))
-
     def of_points(self) -> Colors:
         """Return the colour of each point by its cluster: (N, 4)."""
-        return self.coded().of()
+        clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
+        codes = places([cluster.id for cluster in clusters], self._book.labels)
+        # ``take`` is many times quicker than an index here.
+        return self.of(tuple(clusters)).take(codes, axis=0)
 
     def _number(self, cluster: Cluster) -> int:
         """Return the place of a cluster's colour among those given by number."""

@@ -23,7 +23,6 @@ from napari_embedding_game.session.similarity import similarity
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
-    CodedColors,
     Colors,
     category_colors,
     from_text,
@@ -120,14 +119,10 @@ class ByCluster:
         self._book = book
         self._palette = palette
 
-    def coded(self, snapshot: Snapshot) -> CodedColors:
-        """Return the colours of the points by their clusters."""
-        self._palette.follow(snapshot)
-        return self._palette.coded()
-
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        return self.coded(snapshot).of()
+        self._palette.follow(snapshot)
+        return self._palette.of_points()
 
     def legend(self) -> Legend:
         """Return how to read the colours; the levels only when they can be read."""
@@ -171,7 +166,7 @@ class ByCategory:
                 palette[place] = of_file
         self._levels = Levels(tuple(map(str, levels)), codes)
         table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
-        self._colors = CodedColors(table, codes.astype(np.int32))
+        self._colors = table.take(codes, axis=0)
         if len(levels) > MAX_LEVELS:
             self._legend = Legend(TOO_MANY.format(name, len(levels)))
             return
@@ -179,13 +174,9 @@ class ByCategory:
             name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
         )
 
-    def coded(self, snapshot: Snapshot) -> CodedColors:
-        """Return the colours of the points by their levels."""
-        return self._colors
-
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        return self._colors.of()
+        return self._colors
 
     def legend(self) -> Legend:
         """Return how to read the colours."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 from napari.utils.colormaps import ensure_colormap
 from napari.utils.colormaps.standardize_color import transform_color
@@ -21,37 +18,6 @@ MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 GOLDEN = 0.6180339887
 DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
-
-
-@dataclass(frozen=True, eq=False)
-class CodedColors:
-    """Colours of N points by their place in a table: 4 bytes a point instead of 16.
-
-    Parameters
-    ----------
-    table : (K, 4) array
-    codes : (N,) int32 array
-        The row of the table of each point, ``first`` more; -1 less of it is the last.
-    first : int
-    """
-
-    table: Colors
-    codes: NDArray[np.int32]
-    first: int = 0
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def of(self, rows: NDArray[np.intp] | slice = slice(None)) -> Colors:
-        """Return the colours of some points, by default of all: (m, 4)."""
-        by_slice = isinstance(rows, slice)
-        codes = self.codes[rows] if by_slice else self.codes.take(rows)
-        # ``take`` is many times quicker than an index here.
-        return self.table.take(codes - self.first if self.first else codes, axis=0)
-
-    def mapped(self, change: Callable[[Colors], Colors]) -> CodedColors:
-        """Return the same points in colours that were changed, (K, 4) to (K, 4)."""
-        return CodedColors(change(self.table), self.codes, self.first)
 
 
 def oklch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,8 +76,6 @@ class LabelPlacement:
     """(m,) from which zoom on it has room; in space that depends on the camera."""
     panels: NDArray[np.intp] | None = None
     """(m,) the panel that each stands in; None where there are none."""
-    offsets: NDArray[np.floating] | None = None
-    """(k, d) of the panels, which ``centers`` and ``places`` are of."""
 
 
 NO_LABELS = LabelPlacement()
@@ -213,7 +211,6 @@ class ClusterLabels(QObject):
             workspace.session.selection.changed, self._overlay.repaint
         )
         self._connections.connect(workspace.session.progressed, self._on_frame)
-        self._connections.connect(workspace.session.facing_changed, self._on_facing)
         self._later()
 
     def close(self) -> None:
@@ -481,23 +478,7 @@ class ClusterLabels(QObject):
             reach,
             zooms,
             None if found is None else panels,
-            None if found is None else found.offsets,
         )
-
-    def _on_facing(self) -> None:
-        """Write the names where the panels stand now that the camera has turned."""
-        names, panels = self.names, self._session.panels
-        if panels is None or names.centers is None:
-            return
-        if names.panels is None or names.offsets is None:
-            return
-        step = (panels.offsets - names.offsets)[names.panels]
-        middles = names.centers + step
-        places = np.asarray(self._layers.to_world(middles))
-        self.names = replace(
-            names, centers=middles, places=places, offsets=panels.offsets
-        )
-        self._overlay.repaint()
 
     def _lifts(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how far each name stands above its cluster: (m,) pixels."""

@@ -101,7 +101,6 @@ class FarLines(QObject):
             ),
             self._later,
         )
-        self._connections.connect(session.facing_changed, self._overlay.repaint)
         self._later()
 
     def close(self) -> None:

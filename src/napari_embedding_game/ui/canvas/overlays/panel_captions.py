@@ -108,7 +108,6 @@ class PanelCaptions(QObject):
                 session.comparing.moved,
                 session.comparing.laid_out,
                 session.comparing.changed,
-                session.facing_changed,
                 session.state_changed,
                 session.looked_back,
                 session.restored,

@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSize, Signal
-from qtpy.QtGui import (
-    QColor,
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
-    QResizeEvent,
-)
+from qtpy.QtGui import QColor, QResizeEvent
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout
 
-from napari_embedding_game.ui.images.row_drag import dragged_rows
 from napari_embedding_game.ui.inspector.teaching.example_list import ExampleList
 from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.status_label import StatusLabel
@@ -38,15 +31,12 @@ class ExampleBox(QFrame):
     put_requested = Signal()
     renamed = Signal(str)
     remove_requested = Signal()
-    dropped = Signal(object)
-    """Brings the (m,) rows that were dragged here."""
     picked = Signal(object)
     taken_out = Signal(object)
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self._name = ""
-        self.setAcceptDrops(True)
         self.setMinimumWidth(NARROWEST)
         self.setObjectName("exampleBox")
         self.put, self.remove = QToolButton(), QToolButton()
@@ -111,29 +101,6 @@ class ExampleBox(QFrame):
         """Let a person type its name."""
         self.name.setFocus()
         self.name.selectAll()
-
-    # Drag and drop
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take rows of the dataset."""
-        is_own = event.source() is self.examples
-        if is_own or dragged_rows(event) is None:
-            event.ignore()
-            return
-        event.acceptProposedAction()
-        self.put.setDown(True)
-
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """Show that nothing is over it any more."""
-        self.put.setDown(False)
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        """Tell of the rows that were let go here."""
-        self.put.setDown(False)
-        rows = dragged_rows(event)
-        if rows is not None:
-            event.acceptProposedAction()
-            self.dropped.emit(rows)
 
     # Inside
 

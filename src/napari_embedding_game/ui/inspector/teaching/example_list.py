@@ -1,4 +1,4 @@
-"""Points as pictures, texts or names, that are picked and dragged."""
+"""Points as pictures, texts or names, to be picked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qtpy.QtCore import (
     Qt,
     Signal,
 )
-from qtpy.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeyEvent, QPainter
+from qtpy.QtGui import QColor, QKeyEvent, QPainter
 from qtpy.QtWidgets import QListView, QStyle, QStyleOptionViewItem
 
 from napari_embedding_game.ui.images.picture_grid import (
@@ -27,7 +27,6 @@ from napari_embedding_game.ui.images.picture_grid import (
     PictureModel,
     Pictures,
 )
-from napari_embedding_game.ui.images.row_drag import drag_rows, dragged_rows
 
 MARK_ROLE = PICTURE_ROLE + 1
 TEXT_LENGTH = 120
@@ -129,7 +128,7 @@ def _draw_mark(painter: QPainter, corner: QRect, mark: Mark) -> None:
 
 
 class ExampleList(QListView):
-    """Points that a person picks, drags, and takes out.
+    """Points that a person picks and takes out.
 
     Parameters
     ----------
@@ -139,15 +138,12 @@ class ExampleList(QListView):
 
     picked = Signal(object)
     """Brings the (m,) rows that a person has picked."""
-    dropped = Signal(object)
-    """Brings the (m,) rows that were dragged here, where that is possible."""
     taken_out = Signal(object)
     """Brings the (m,) picked rows, as Delete was pressed."""
 
     def __init__(self, side: int) -> None:
         super().__init__()
         self._following = False
-        self.takes_drops = False
         self.shown = ExampleModel()
         self.setModel(self.shown)
         self.setItemDelegate(ExampleDelegate(self, side))
@@ -208,27 +204,6 @@ class ExampleList(QListView):
             return
         super().keyPressEvent(event)
 
-    def startDrag(self, actions: Qt.DropAction) -> None:
-        """Drag the picked rows."""
-        picture = self.currentIndex().data(PICTURE_ROLE)
-        drag_rows(self, self.picked_rows(), picture)
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take rows from other views."""
-        if event.source() is not self and dragged_rows(event) is not None:
-            event.acceptProposedAction()
-        else:
-            event.ignore()
-
-    dragMoveEvent = dragEnterEvent
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        """Tell of the rows that were let go here."""
-        rows = dragged_rows(event)
-        if rows is not None:
-            event.acceptProposedAction()
-            self.dropped.emit(rows)
-
     def _arrange(self) -> None:
         """Show cells of pictures side by side, texts one below the other."""
         modes = QListView.ViewMode
@@ -237,13 +212,6 @@ class ExampleList(QListView):
         self.setWrapping(has_pictures)
         self.setMovement(QListView.Movement.Static)
         self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.setDragEnabled(True)  # which the former has undone
-        self.setAcceptDrops(self.takes_drops)
-
-    def let_drop(self) -> None:
-        """Let rows be dropped here, and not on what this is in."""
-        self.takes_drops = True
-        self.setAcceptDrops(True)
 
     def _on_selected(self) -> None:
         if not self._following:

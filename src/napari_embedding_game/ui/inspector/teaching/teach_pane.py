@@ -189,13 +189,10 @@ class TeachPane(QScrollArea):
             self._tell()
             return
         rows = self._session.selection.rows
-        self._put(place, rows)
-        if len(rows) == 1:
-            self._go_on(int(rows[0]))
-
-    def _put(self, place: int, rows: NDArray[np.intp]) -> None:
         self._said = self._teaching.put(place, self._mask(rows))
         self._tell()
+        if len(rows) == 1:
+            self._go_on(int(rows[0]))
 
     def _go_on(self, row: int) -> None:
         """Pick the next one shown that is in no box yet."""
@@ -357,7 +354,6 @@ class TeachPane(QScrollArea):
         box.put_requested.connect(partial(self.put_selection, place))
         box.renamed.connect(partial(self._teaching.rename, place))
         box.remove_requested.connect(partial(self._teaching.remove, place))
-        box.dropped.connect(partial(self._put, place))
         box.picked.connect(self._pick)
         box.taken_out.connect(self._take_out)
         self._dress(box.examples)
@@ -570,13 +566,9 @@ class TeachPane(QScrollArea):
         self.by_sureness.clicked.connect(
             lambda: self._color_by(self._teaching.confidence_column)
         )
-        self.gallery.setToolTip(
-            "Pick one or more, and press the number of a box, or drag them into it."
-        )
-        self.gallery.let_drop()
+        self.gallery.setToolTip("Pick one or more, and press the number of a box.")
         self.gallery.picked.connect(self._pick)
         self.gallery.taken_out.connect(self._take_out)
-        self.gallery.dropped.connect(self._take_out)
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 4, 0, 0)
