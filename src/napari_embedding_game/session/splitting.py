@@ -179,11 +179,12 @@ class Splitting:
 
     def _on_columns(self) -> None:
         """Move the points whose group was written anew."""
-        former = self._split
-        if former is None or not self.is_shown:
+        former, shown = self._split, self._session.comparing.drawn
+        shown = shown or self._session.snapshot
+        if former is None or shown is None or not self.is_shown:
             self.check()
             return
-        now = self.of(self._of[0])
+        now = self.of(shown)
         if now is None or not now.is_as(former):
             self._tell()
 

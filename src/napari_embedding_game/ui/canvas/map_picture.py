@@ -4,8 +4,8 @@ OpenGL without a graphics card draws each marker of napari as a picture of its o
 0.3 s for 70,000 points.  The picture here is painted for what the camera shows
 (:mod:`~napari_embedding_game.ui.canvas.pixels`), with selected points above the others;
 points in space the farthest first.  Where more points than pixels are seen it tells how
-many lie where.  napari draws the markers itself where a picture cannot be: blended in another way, a flat map
-that is turned in space, and few points in space, which are balls.
+many lie where.  napari draws the markers itself where a picture cannot be: blended in
+another way, a flat map that is turned in space, and few points in space, as balls.
 """
 
 from __future__ import annotations
