@@ -144,7 +144,7 @@ def test_rows_are_placed_by_any_edges(parts, affinity):
     assert (labels_of_nearest(placed, model.embedding_, old) == y).mean() > 0.85
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "spectral_direction"])
 def test_maps_of_minimisers_take_rows(cloud, optimizer):
     model = small(optimizer=optimizer, max_iter=None).fit(cloud[:120])
     assert np.isfinite(model.transform(cloud[120:])).all()

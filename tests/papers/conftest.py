@@ -2,11 +2,11 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
 from napari_embedding_game.papers import reproductions
-from napari_embedding_game.papers.reproductions.figures import curves
 from napari_embedding_game.papers.reproductions.frame import (
     Check,
     Reproduction,
@@ -30,10 +30,10 @@ def toy(monkeypatch):
             A note on
             two lines.
             """
-            parts({"one": lambda: 1})
+            parts(lambda key: 1, ["one"])
             rows = [{"k": 1000, "share": 0.123456, "n": np.int32(2)}]
-            panel = curves("a", {"a": ([0, 1], [0, 1])}, "x")
-            return Result({"Shares": rows}, [Check("a", value, "<", 1)], [panel])
+            curves = {"a": pd.DataFrame({"a": [0, 1]})}
+            return Result({"Shares": rows}, [Check("a", value, "<", 1)], curves)
 
         module = SimpleNamespace(run=run or own)
         monkeypatch.setitem(sys.modules, f"{reproductions.__name__}.toy", module)

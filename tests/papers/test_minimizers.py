@@ -1,59 +1,79 @@
+"""Minimisers over all pairs, by themselves and in the place of the game."""
+
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
+from sklearn.datasets import make_blobs
 
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.play import FITTING
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs, make_objective
-from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.settings import (
+    Settings,
+    choose,
+    optimizers,
+    resolve,
+)
+from napari_embedding_game.papers import full_batch, offered
 from napari_embedding_game.papers.minimizers import (
     PointEnergy,
     homotopy,
     lbfgs,
     spectral_direction,
 )
+from napari_embedding_game.papers.pressured_points import Lifted, pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
-MINIMIZERS = {"spectral_direction": spectral_direction, "lbfgs": lbfgs}
-CPU = torch.device("cpu")
-TIGHT = 1e-9
+DOWN = {"spectral_direction": spectral_direction, "lbfgs": lbfgs}
+OPTIMIZERS = [*DOWN, "homotopy", "pressured_points"]
+N = 60
 
 
-def rows(n=60):
+def rows(apart=3):
     rng = np.random.default_rng(0)
-    return np.repeat(rng.normal(size=(3, 6)) * 3, n // 3, axis=0) + rng.normal(
-        size=(n, 6)
-    )
+    centres = np.repeat(apart * rng.normal(size=(3, 6)), N // 3, axis=0)
+    return centres + rng.normal(size=(N, 6))
 
 
-def objective_of(name, approximation="exact", n_neighbors=12, weights=None):
-    member = METHODS[name]
-    X = rows()
-    found = edges(knn_graph(X, n_neighbors, n_jobs=1), member.affinity, X=X)
+def objective_of(name, approximation="exact", weighted=False, strength=None, apart=3):
+    """Three groups of points under a method, in double precision."""
+    method, X = METHODS[name], rows(apart)
+    found = edges(knn_graph(X, 12, n_jobs=1), method.affinity, X=X)
     found = replace(found, weights=found.weights.astype(np.float64))
-    forces = make_forces(found, CPU, 1, member.attraction, member.kernel)
-    strength = member.lambda_scale(found) * member.repulsion
-    if weights is not None:
-        found = AllPairs(forces, strength, member.aggregate)
-        found.weights = weights
-        return found
-    return make_objective(approximation, forces, strength, 20, 0, member.aggregate)
+    forces = CompiledForces(found, 1, method.attraction, method.kernel)
+    repulsion = method.lambda_scale(found) * (strength or method.repulsion)
+    aggregate = method.aggregate
+    objective = make_objective(approximation, forces, repulsion, 20, 0, aggregate)
+    if weighted:
+        far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        objective.weights = far / far.mean()
+    return objective
 
 
 def start(seed=0, d=2):
-    return 0.1 * np.random.default_rng(seed).normal(size=(60, d))
+    return 0.1 * np.random.default_rng(seed).normal(size=(N, d))
 
 
-@pytest.mark.parametrize("minimizer", MINIMIZERS.values(), ids=MINIMIZERS)
+# --- The minimisers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("minimizer", DOWN.values(), ids=DOWN)
 @pytest.mark.parametrize("name", ["ee", "ssne", "tsne"])
 def test_it_goes_down_to_where_the_map_is_flat(name, minimizer):
-    objective = objective_of(name)
-    steps = list(minimizer(objective, start(), tolerance=TIGHT))
+    objective, layout = objective_of(name), start()
+    steps = list(minimizer(objective, layout, tolerance=1e-9))
+    np.testing.assert_array_equal(layout, start())
     energies = [step.energy for step in steps]
     assert all(b < a for a, b in pairwise(energies))
     assert [step.iteration for step in steps] == list(range(len(steps)))
@@ -66,50 +86,27 @@ def test_it_goes_down_to_where_the_map_is_flat(name, minimizer):
 @pytest.mark.parametrize("name", ["ee", "ssne"])
 def test_both_find_the_same_minimum_from_near_it(name):
     objective = objective_of(name)
-    near = list(spectral_direction(objective, start(), tolerance=1e-3))[-1].y
+    *_, near = spectral_direction(objective, start(), tolerance=1e-3)
     ends = [
-        list(each(objective, near, tolerance=TIGHT))[-1].energy
-        for each in MINIMIZERS.values()
+        list(each(objective, near.y, tolerance=1e-9))[-1].energy
+        for each in DOWN.values()
     ]
     assert ends[0] == pytest.approx(ends[1], rel=1e-6)
 
 
-def test_a_driver_may_stop_and_the_layout_stays_as_it_was():
-    objective, layout = objective_of("ee"), start()
-    before = layout.copy()
-    for minimizer in MINIMIZERS.values():
-        steps = minimizer(objective, layout)
-        seen = [next(steps).energy for _ in range(4)]
-        steps.close()
-        assert len(set(seen)) == 4
-        np.testing.assert_array_equal(layout, before)
-        assert len(list(minimizer(objective, layout, max_iter=2))) == 3
-
-
-@pytest.mark.parametrize("minimizer", MINIMIZERS.values(), ids=MINIMIZERS)
-def test_sampled_pairs_can_be_minimised_and_landmarks_are_refused(minimizer):
-    steps = list(minimizer(objective_of("ee", "sampled_edges"), start(), max_iter=5))
-    assert steps[-1].energy < steps[0].energy
-    with pytest.raises(InputError, match="landmarks"):
-        minimizer(objective_of("ee", "landmarks"), start())
-
-
-def test_edges_that_push_have_no_spectral_direction_but_lbfgs():
-    objective = objective_of("two_kernel_lle")
+def test_landmarks_and_edges_that_push_are_refused():
+    for minimizer in (*DOWN.values(), homotopy):
+        with pytest.raises(InputError, match="landmarks"):
+            next(minimizer(objective_of("ee", "landmarks"), start()))
+    pushing = objective_of("two_kernel_lle")
     with pytest.raises(InputError, match="lbfgs"):
-        spectral_direction(objective, start())
-    steps = list(lbfgs(objective, start(), max_iter=5))
-    assert steps[-1].energy < steps[0].energy
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_inverse_gives_the_direction_that_a_factor_gives(dtype):
-    found = edges(knn_graph(rows(), 40, n_jobs=1), "entropic")
-    found = replace(found, weights=found.weights.astype(dtype))
-    by_factor = SpectralDirection(found)(start())
-    by_inverse = SpectralDirection(found, invert=True)(start())
-    within = 2000 * np.finfo(dtype).eps * np.abs(by_factor).max()
-    np.testing.assert_allclose(by_inverse, by_factor, rtol=0, atol=within)
+        next(spectral_direction(pushing, start()))
+    for objective in (pushing, objective_of("ee", "sampled_edges")):
+        steps = list(lbfgs(objective, start(), max_iter=5))
+        assert steps[-1].energy < steps[0].energy
+    for approximation in ("landmarks", "sampled_edges"):
+        with pytest.raises(InputError, match="exact"):
+            next(pressured_points(objective_of("ee", approximation), start()))
 
 
 @pytest.mark.parametrize("n_neighbors", [5, 40])
@@ -134,9 +131,8 @@ def test_the_direction_solves_the_attractions_hessian(n_neighbors):
 
 
 def test_points_without_edges_are_no_trouble():
-    lonely = Edges(
-        np.zeros(61, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.float64)
-    )
+    none = np.zeros(0, np.uint32)
+    lonely = Edges(np.zeros(61, np.uint32), none, np.zeros(0))
     assert np.isfinite(SpectralDirection(lonely)(start())).all()
 
 
@@ -146,23 +142,267 @@ def test_homotopy_is_not_above_the_median_of_random_starts():
     ends = [
         list(spectral_direction(objective, start(seed)))[-1].energy for seed in range(7)
     ]
-    steps = list(homotopy(objective, start(), n_steps=15))
-    assert steps[-1].energy <= np.median(ends)
-    weights = [step.repulsion for step in steps]
+    steps = homotopy(objective, start(), n_steps=15)
+    first = next(steps)
+    assert objective.repulsion < whole
+    rest = list(steps)
+    assert objective.repulsion == whole
+    assert rest[-1].energy <= np.median(ends)
+    weights = [step.repulsion for step in (first, *rest)]
     assert weights == sorted(weights)
     assert (weights[0], weights[-1]) == (pytest.approx(1e-4 * whole), whole)
-    assert [step.iteration for step in steps] == list(range(len(steps)))
 
 
-def test_homotopy_gives_the_repulsion_back():
-    objective = objective_of("ee")
-    whole = objective.repulsion
-    steps = homotopy(objective, start())
-    next(steps)
-    assert objective.repulsion < whole
-    steps.close()
-    assert objective.repulsion == whole
-    with pytest.raises(InputError, match="step"):
-        homotopy(objective, start(), n_steps=0)
-    with pytest.raises(InputError, match="landmarks"):
-        homotopy(objective_of("ee", "landmarks"), start())
+# --- Pressured points ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "weighted"), [("ee", False), ("ee", True), ("ssne", False)]
+)
+@pytest.mark.parametrize("from_random", [False, True])
+def test_it_ends_flat_and_not_above_the_spectral_direction(name, weighted, from_random):
+    objective = objective_of(name, weighted=weighted, apart=1)
+    *_, sd = spectral_direction(objective, start())
+    steps = list(pressured_points(objective, start() if from_random else sd.y))
+    assert not steps[-1].heights.any()
+    slack = 2e-2 if from_random else 1e-4
+    assert steps[-1].energy <= sd.energy + slack * abs(sd.energy)
+    energy = PointEnergy(objective)(steps[-1].y)[0]
+    assert steps[-1].energy == pytest.approx(energy, rel=1e-12)
+    mu = np.array([step.mu for step in steps])
+    assert mu[0] == 0
+    assert (np.diff(mu) >= 0).all()
+    # m is the mean degree of paper 4, whose weights are half of those of Edges
+    degrees = np.asarray(objective.forces.edges.matrix().sum(axis=1))
+    multiples = mu / (degrees.mean() / 2)
+    np.testing.assert_allclose(multiples, multiples.round(), atol=1e-9)
+
+
+def test_it_helps_maps_that_are_stuck():
+    objective = objective_of("ee", weighted=True, strength=1000, apart=1)
+    gains = []
+    for seed in range(4):
+        *_, sd = spectral_direction(objective, start(seed))
+        *_, end = pressured_points(objective, sd.y)
+        gains.append(1 - end.energy / sd.energy)
+    # As a rule, not always: nothing binds it to the energy that it began from.
+    assert np.mean(gains) > 0.02
+    assert np.sum(np.array(gains) > 0) >= 3
+
+
+@pytest.mark.parametrize("name", ["ee", "ssne"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("mu", [0.0, 3.0])
+def test_heights_are_the_minima_of_one_point(name, weighted, mu):
+    objective = objective_of(name, weighted=weighted, apart=1)
+    direct = SpectralDirection(objective.forces.edges)
+    lifted = Lifted(objective, direct.degrees)
+    lifted.mu = mu
+    flat = np.column_stack([3 * start(1), np.zeros(N)])
+    _, raised, is_free = lifted.lift(flat, np.zeros(N, bool))
+    found = raised[:, -1]
+    np.testing.assert_array_equal(found > 0, is_free)
+    assert found.any()
+    for k in range(0, N, 9):
+
+        def energy(h, k=k):
+            x = flat.copy()
+            x[k, -1] = h
+            return lifted(x)[0]
+
+        wanted = minimize_scalar(energy, bounds=(0, 10), method="bounded").x
+        assert found[k] == pytest.approx(wanted, abs=2e-4)
+
+
+# --- In the place of the game -------------------------------------------------------
+
+BLOBS = make_blobs(200, 6, centers=5, cluster_std=5, random_state=0)[0]
+BLOBS = BLOBS.astype(np.float32)
+
+
+def started(method, d=2, X=BLOBS, **changes):
+    given = {"perplexity": 8, "n_components": d, "init": "pca", "n_jobs": 1, **changes}
+    settings = resolve(Settings(method=method, **given))
+    return settings, *pipeline.place(pipeline.neighbors(X, settings), X, settings)
+
+
+@pytest.fixture(scope="module")
+def ee():
+    return started("ee")
+
+
+def begin(of, optimizer, method="ee", driving=None, **settings):
+    given, found, layout = of
+    settings = {"method": method, "n_landmarks": 12, **settings}
+    settings = replace(given, optimizer=optimizer, **settings)
+    return pipeline.begin(found, layout, settings, **(driving or {}))
+
+
+def energy_of(found, method="ee", repulsion=None):
+    """The energy over all pairs of the points of a map."""
+    spec = METHODS[method]
+    forces = CompiledForces(found, 1, spec.attraction, spec.kernel)
+    repulsion = spec.lambda_scale(found) * (repulsion or spec.repulsion)
+    return AllPairs(forces, repulsion, spec.aggregate)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_it_ends_where_the_minimiser_ends(ee, optimizer):
+    _, found, layout = ee
+    own = energy_of(found)
+    if optimizer == "pressured_points":
+        *_, stuck = spectral_direction(own, layout)
+        *_, end = pressured_points(own, stuck.y)
+        end = min(stuck, end, key=lambda step: step.energy)
+    else:
+        by = {**DOWN, "homotopy": homotopy}[optimizer]
+        *_, end = by(own, layout)
+    game = begin(ee, optimizer)
+    first = next(game)
+    assert (first.iteration, first.n_iter) == (0, 0)
+    np.testing.assert_array_equal(first.embedding, layout)
+    *_, last = game
+    assert last.finished
+    assert last.iteration == last.n_iter
+    assert last.energy == pytest.approx(end.energy, rel=1e-6)
+    np.testing.assert_array_equal(last.embedding, end.y.astype(np.float32))
+
+
+def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch):
+    def upwards(objective, layout, **settings):
+        stuck = list(pressured_points(objective, layout, max_iter=2))
+        return (step._replace(y=step.y + 1, energy=1e9) for step in stuck)
+
+    monkeypatch.setattr(full_batch, "pressured_points", upwards)
+    *_, stuck = begin(ee, "spectral_direction")
+    *_, last = begin(ee, "pressured_points")
+    np.testing.assert_array_equal(last.embedding, stuck.embedding)
+    assert last.energy == stuck.energy
+
+
+@pytest.mark.parametrize("method", ["ee", "tsne"])
+@pytest.mark.parametrize("optimizer", DOWN)
+def test_the_most_iterations_are_those_of_points_whose_energy_falls(
+    ee, method, optimizer
+):
+    of = ee if method == "ee" else started(method)
+    shown = list(begin(of, optimizer, method, {"frame_iterations": 1}, max_iter=9))
+    moved = [np.any(a.embedding != b.embedding) for a, b in pairwise(shown)]
+    assert moved == [True] * 9 + [False] * FITTING
+    assert [s.iteration for s in shown] == list(range(9 + FITTING + 1))
+    own = energy_of(of[1], method)
+    for snapshot in shown[:12:4]:
+        y = torch.tensor(snapshot.embedding)
+        assert snapshot.energy == pytest.approx(own.energy(y, y[:1]), rel=1e-6)
+    energies = [snapshot.energy for snapshot in shown]
+    assert all(b <= a for a, b in pairwise(energies))
+    *_, unseen = begin(of, optimizer, method, {"diagnose": False}, max_iter=9)
+    assert unseen.energy == shown[-1].energy
+    for name in ("embedding", "landmarks", "labels", "pressure"):
+        np.testing.assert_array_equal(getattr(unseen, name), getattr(shown[-1], name))
+
+
+def test_landmarks_settle_and_pressure_is_that_of_all_pairs(ee):
+    shown = list(begin(ee, "spectral_direction", max_iter=6))
+    moving = [s for s in shown if s.iteration <= 6]
+    for snapshot in moving:
+        points = {tuple(row) for row in snapshot.embedding}
+        assert all(tuple(row) in points for row in snapshot.landmarks)
+    last = shown[-1]
+    assert not np.array_equal(last.landmarks, moving[-1].landmarks)
+    apart = np.square(last.embedding[:, None] - last.landmarks[None]).sum(axis=2)
+    np.testing.assert_array_equal(last.labels, apart.argmin(axis=1))
+    y = torch.tensor(last.embedding)
+    wanted = pressure(energy_of(ee[1]), y, y[:1])[1]
+    np.testing.assert_allclose(last.pressure, wanted, atol=1e-6)
+    assert 0 < last.pressured_share < 1
+
+
+def test_it_is_not_steered_and_can_be_left_after_every_step(ee):
+    *_, undisturbed = begin(ee, "lbfgs", max_iter=4)
+    playing = begin(ee, "lbfgs", driving={"frame_iterations": 1}, max_iter=4)
+    snapshot = next(playing)
+    while not snapshot.finished:
+        other = Settings(method="ee", optimizer="lbfgs", repulsion=2000.0)
+        snapshot = playing.send(other)
+    np.testing.assert_array_equal(snapshot.embedding, undisturbed.embedding)
+    for optimizer in OPTIMIZERS:
+        game = begin(ee, optimizer, driving={"frame_iterations": 1})
+        assert [next(game).iteration for _ in range(3)] == [0, 1, 2]
+        game.close()
+    game = begin(ee, "game")
+    next(game)
+    with pytest.raises(InputError, match="begin a new run"):
+        game.send(Settings(method="ee", optimizer="lbfgs"))
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_maps_of_one_and_three_dimensions(optimizer, d):
+    *_, last = begin(started("ee", d), optimizer, max_iter=8)
+    assert last.embedding.shape == (200, d)
+    assert last.landmarks.shape == (12, d)
+    assert np.isfinite(last.embedding).all()
+
+
+def test_the_seed_shakes_a_homotopy_along_the_axes_of_its_map(ee):
+    maps = []
+    for seed in (0, 0, 1):
+        of = replace(ee[0], random_state=seed), *ee[1:]
+        maps.append(list(begin(of, "homotopy", max_iter=30))[-1].embedding)
+    np.testing.assert_array_equal(maps[0], maps[1])
+    assert not np.array_equal(maps[0], maps[2])
+    line = np.column_stack([start()[:, 0], np.zeros(N)])
+    *_, last = homotopy(objective_of("ee"), line, n_steps=3, max_iter=20)
+    assert np.ptp(last.y[:, 0]) > 0
+    assert not last.y[:, 1].any()
+
+
+# --- What goes together -------------------------------------------------------------
+
+
+def test_which_optimisers_a_method_takes():
+    steps = "optimistic", "adaptive_rates"
+    assert optimizers("ee") == optimizers("ssne") == ("game", *OPTIMIZERS, *steps)
+    both = ("game", *DOWN, *steps)
+    assert optimizers("tsne") == optimizers("game") == both
+    pushed = ("game", "lbfgs", *steps)
+    assert optimizers("two_kernel_lle") == optimizers("game", "lle") == pushed
+    assert optimizers("two_kernel_lle", "uniform") == both
+    assert optimizers("umap") == ("game", *steps)
+    assert optimizers("pca") == ("game",)
+    assert choose("ee", None, "lbfgs")[1] == "exact"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"optimizer": "adam"}, "optimizer must be"),
+        ({"approximation": "landmarks"}, "choose the approximation exact, or"),
+        ({"approximation": "mesh"}, "does not take mesh: choose the approximation ex"),
+        ({"method": "tsne", "optimizer": "homotopy"}, "ee and ssne"),
+        ({"method": "game", "optimizer": "pressured_points"}, "ee and ssne"),
+        ({"method": "umap"}, "not defined for all pairs.* Choose game"),
+    ],
+)
+def test_what_does_not_go_together_is_told(ee, settings, sentence):
+    with pytest.raises(InputError, match=sentence):
+        next(begin(ee, **{"optimizer": "lbfgs", **settings}))
+
+
+@pytest.mark.parametrize("method", ["two_kernel_lle", "ee"])
+def test_edges_that_push_are_told(method, monkeypatch):
+    of = started(method, affinity="lle")
+    words = r"only pull.* lle push. Choose game or lbfgs"
+    with pytest.raises(InputError, match=words):
+        next(begin(of, "spectral_direction", method))
+    monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("it searched"))
+    params = {"affinity": "lle", "optimizer": "spectral_direction"}
+    with pytest.raises(InputError, match=words):
+        EmbeddingGame(method=method, method_params=params).fit(BLOBS)
+
+
+def test_too_many_points_are_told_with_the_way_out(ee, monkeypatch):
+    monkeypatch.setattr(offered, "MOST_POINTS", 199)
+    with pytest.raises(InputError, match=r"200 of them: choose the optimizer game"):
+        next(begin(ee, "lbfgs"))

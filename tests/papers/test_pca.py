@@ -1,4 +1,4 @@
-"""Gradient descent to the principal components."""
+"""PCA by attraction and repulsion: its steps, and as a method of the family."""
 
 from itertools import islice
 
@@ -8,14 +8,26 @@ from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 from sklearn.decomposition import PCA
 
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.play import play
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.choices import affinity_names
+from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.settings import Settings, affinities, resolve
 from napari_embedding_game.papers.pca import (
+    LOW_RANK,
+    SPREAD,
     START,
     low_rank_rows,
     principal_energy,
     principal_gradient,
     principal_steps,
 )
+
+NAMES = ["pca", "pca_low_rank"]
 
 
 @pytest.fixture
@@ -25,76 +37,71 @@ def X():
     return rng.normal(size=(60, 8)) * [5, 4, 1, 1, 0.5, 0.5, 0.1, 0.1] + 7
 
 
-def apart(layout, X):
-    """How far from PCA, up to an orthogonal map, relative to PCA's length."""
-    wanted = PCA(layout.shape[1], svd_solver="full").fit_transform(X)
-    turn, _ = orthogonal_procrustes(layout, wanted)
-    return np.linalg.norm(layout @ turn - wanted) / np.linalg.norm(wanted)
+@pytest.fixture(scope="module")
+def many():
+    """250 rows with standard deviations 5, 4, 2, 1 ... around a mean that is not 0."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(250, 40)) * [5, 4, 2, *[1] * 37] + 7
+
+
+def components(X, d=2):
+    return PCA(d, svd_solver="full").fit_transform(X)
+
+
+def apart(found, wanted, is_scaled=False):
+    """How far two layouts are, up to an orthogonal map and perhaps a scale."""
+    found = found.astype(np.float64)
+    turn, overlap = orthogonal_procrustes(found, wanted)
+    scale = overlap / np.linalg.norm(found) ** 2 if is_scaled else 1
+    return np.linalg.norm(found @ turn * scale - wanted) / np.linalg.norm(wanted)
 
 
 def after(n_steps, steps):
     return next(islice(steps, n_steps, None))
 
 
+# --- The steps ----------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_the_gradient_is_that_of_the_formula(X, d):
+def test_gradient_and_energy_are_those_of_the_formula(X, d):
     rng = np.random.default_rng(1)
-    y = rng.normal(size=(60, d)) + 2
-    C = np.eye(60) - 1 / 60
-    wanted = -4 * C @ (X @ X.T - y @ y.T) @ C @ y
-    np.testing.assert_allclose(principal_gradient(X, y), wanted, rtol=1e-10, atol=1e-8)
-
-
-def test_the_gradient_is_that_of_the_loss(X):
-    rng = np.random.default_rng(1)
-    y, direction = rng.normal(size=(2, 60, 2))
+    y, direction = rng.normal(size=(2, 60, d))
     C = np.eye(60) - 1 / 60
 
     def loss(y):
         return np.linalg.norm(C @ (X @ X.T - y @ y.T) @ C) ** 2
 
-    h = 1e-5
-    slope = (loss(y + h * direction) - loss(y - h * direction)) / (2 * h)
-    found = (principal_gradient(X, y) * direction).sum()
-    np.testing.assert_allclose(found, slope, rtol=1e-6)
+    wanted = -4 * C @ (X @ X.T - y @ y.T) @ C @ y
+    found = principal_gradient(X, y + 2)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-8)
+    slope = (loss(y + 1e-5 * direction) - loss(y - 1e-5 * direction)) / 2e-5
+    np.testing.assert_allclose((found * direction).sum(), slope, rtol=1e-6)
     np.testing.assert_allclose(principal_energy(X, y + 3), loss(y) - loss(0 * y))
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_it_ends_at_the_principal_components(X, d):
-    steps = principal_steps(X, d)
-    start = next(steps)
-    assert apart(start, X) > 0.5
-    assert apart(after(300, steps), X) < 1e-8
-
-
-def test_the_unit_and_the_place_of_the_start_mean_nothing(X):
-    start = np.random.default_rng(2).normal(size=(60, 2))
-    steps = principal_steps(X, start=start)
-    first = next(steps)
-    longest = np.linalg.norm(PCA(1).fit_transform(X)) / np.sqrt(60)
-    assert first.std() == pytest.approx(START * longest, rel=0.01)
-    moved = principal_steps(X, start=1e5 * start - 20)
-    np.testing.assert_allclose(next(moved), first, rtol=1e-7, atol=1e-9)
-    assert apart(after(300, steps), X) < 1e-8
-
-
-def test_it_never_swings_away(X):
-    lengths = [np.linalg.norm(y) for y in islice(principal_steps(X), 200)]
-    assert np.isfinite(lengths).all()
+def test_it_ends_at_the_principal_components_and_never_swings_away(X, d):
+    layouts = list(islice(principal_steps(X, d), 301))
+    assert apart(layouts[0], components(X, d)) > 0.5
+    assert apart(layouts[-1], components(X, d)) < 1e-8
+    lengths = [np.linalg.norm(y) for y in layouts]
     assert max(lengths) < 1.1 * lengths[-1]
 
 
-def test_sparse_rows_give_the_same(X):
-    dense = after(20, principal_steps(X))
-    scattered = after(20, principal_steps(sparse.csr_matrix(X)))
-    np.testing.assert_allclose(scattered, dense, rtol=1e-9)
-
-
-def test_a_moved_cloud_gives_the_same(X):
+def test_unit_and_place_of_start_and_rows_mean_nothing(X):
+    start = np.random.default_rng(2).normal(size=(60, 2))
+    first = next(principal_steps(X, start=start))
+    longest = np.linalg.norm(components(X, 1)) / np.sqrt(60)
+    assert first.std() == pytest.approx(START * longest, rel=0.01)
+    moved = principal_steps(X, start=1e5 * start - 20)
+    np.testing.assert_allclose(next(moved), first, rtol=1e-7, atol=1e-9)
     y = after(20, principal_steps(X))
-    moved = after(20, principal_steps(X + 100))
-    np.testing.assert_allclose(moved, y, rtol=1e-7, atol=1e-9)
+    for same in (X + 100, sparse.csr_matrix(X)):
+        found = after(20, principal_steps(same))
+        np.testing.assert_allclose(found, y, rtol=1e-7, atol=1e-9)
+    other = after(20, principal_steps(X, random_state=4))
+    assert not np.allclose(y, other)
 
 
 def test_low_rank_rows_are_nearly_the_best(X):
@@ -103,40 +110,14 @@ def test_low_rank_rows_are_nearly_the_best(X):
     centred = X - X.mean(axis=0)
     gram = centred @ centred.T
     left = np.linalg.norm(gram - rows @ rows.T)
-    values = np.linalg.eigvalsh(gram)[:-3]
-    assert left < 1.01 * np.linalg.norm(values)
-
-
-def test_low_rank_rows_of_data_of_lower_rank_are_exact(X):
+    assert left < 1.01 * np.linalg.norm(np.linalg.eigvalsh(gram)[:-3])
+    for y in islice(principal_steps(X), 1, 20):
+        assert (principal_gradient(X, y) * principal_gradient(rows, y)).sum() > 0
+    assert apart(after(300, principal_steps(X, 2, low_rank=3)), components(X)) < 0.01
     flat = X[:, :3] @ np.random.default_rng(1).normal(size=(3, 40)) + 100
     rows = low_rank_rows(flat, 6, np.random.default_rng(0))
     centred = flat - flat.mean(axis=0)
     np.testing.assert_allclose(rows @ rows.T, centred @ centred.T, atol=1e-8)
-
-
-def test_low_rank_steps_come_close(X):
-    layout = after(300, principal_steps(X, 2, low_rank=3))
-    assert apart(layout, X) < 0.01
-
-
-def test_low_rank_points_the_same_way(X):
-    rows = low_rank_rows(X, 3, np.random.default_rng(0))
-    for y in islice(principal_steps(X), 1, 20):
-        assert (principal_gradient(X, y) * principal_gradient(rows, y)).sum() > 0
-
-
-def test_the_seed_decides(X):
-    a, b, c = (after(5, principal_steps(X, random_state=s)) for s in (3, 3, 4))
-    np.testing.assert_array_equal(a, b)
-    assert not np.allclose(a, c)
-
-
-def test_layouts_are_copies(X):
-    steps = principal_steps(X)
-    start = next(steps)
-    kept = start.copy()
-    next(steps)
-    np.testing.assert_array_equal(start, kept)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +127,123 @@ def test_layouts_are_copies(X):
         ({"n_components": 0}, "from 1 to 8"),
         ({"low_rank": 1}, "from 2"),
         ({"low_rank": 9}, "to 8"),
+        ({"X": np.ones((10, 3))}, "the same"),
+        ({"X": np.array([[1, 2], [3, np.nan], [5, 6]])}, "missing"),
     ],
 )
-def test_numbers_out_of_range(X, options, message):
+def test_what_cannot_be_used_is_told(X, options, message):
     with pytest.raises(InputError, match=message):
-        next(principal_steps(X, **options))
+        next(principal_steps(**{"X": X, **options}))
 
 
-def test_rows_without_use(X):
-    with pytest.raises(InputError):
-        next(principal_steps(np.ones((10, 3))))
-    X[3, 2] = np.nan
-    with pytest.raises(InputError, match="missing"):
-        next(principal_steps(X))
+# --- A method -----------------------------------------------------------------------
+
+
+def game_of(X, method="pca", **settings):
+    chosen = resolve(Settings(method=method, **settings))
+    placed = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
+    return pipeline.begin(*placed, chosen)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_map_is_pca_up_to_one_scale(many, d, unit):
+    found = EmbeddingGame(d, method="pca", random_state=0).fit_transform(unit * many)
+    assert apart(found, components(many, d), True) < 1e-3
+    longest = np.linalg.svd(found - found.mean(axis=0), compute_uv=False)[0]
+    assert longest / np.sqrt(len(many)) == pytest.approx(SPREAD, rel=0.02)
+
+
+@pytest.mark.parametrize("init", ["random", "spectral", "pca"])
+def test_the_map_of_the_digits_is_pca_from_every_start(digits, init):
+    game = EmbeddingGame(method="pca", init=init, random_state=0)
+    found = game.fit_transform(digits[0])
+    assert apart(found, components(digits[0]), True) < 1e-3
+    assert len(np.unique(game.labels_)) > 190
+    assert np.isnan(game.pressure_).all()
+    assert (game.affinity_, game.repulsion_) == ("inner_products", 1.0)
+    assert game.n_iter_ < 500
+    eigenvalues = np.linalg.eigvalsh(np.cov(digits[0].T) * (len(found) - 1))
+    wanted = -(eigenvalues[-2:] ** 2).sum()
+    assert game.energy_ == pytest.approx(wanted, rel=1e-6)
+
+
+def test_low_rank_is_pca_of_data_of_low_rank_and_nearly_of_others(many, digits):
+    rng = np.random.default_rng(1)
+    flat = many @ rng.normal(size=(40, LOW_RANK)) @ rng.normal(size=(LOW_RANK, 60))
+    for X, most in ((flat, 1e-3), (digits[0], 0.03)):
+        game = EmbeddingGame(method="pca_low_rank", random_state=0)
+        assert apart(game.fit_transform(X), components(X), True) < most
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_points_are_seen_to_move_and_landmarks_to_settle(many, method):
+    shown = list(game_of(many, method, n_landmarks=20))
+    assert [s.iteration for s in shown[:3]] == [0, 5, 10]
+    iterations = [s.iteration for s in shown]
+    assert iterations == sorted(set(iterations))
+    assert [s.finished for s in shown] == [False] * (len(shown) - 1) + [True]
+    energies = [s.energy for s in shown]
+    # The energy goes down, until it is the same to the last digits.
+    assert (np.diff(energies) <= 1e-12 * abs(energies[-1])).all()
+    assert not np.array_equal(shown[0].embedding, shown[1].embedding)
+    assert all(s.landmarks.shape == (20, 2) for s in shown)
+    assert not any(s.has_pressure or s.warning for s in shown)
+    last = shown[-1]
+    assert last.n_iter == last.iteration
+    assert len(np.unique(last.labels)) == 20
+
+
+def test_sparse_rows_give_the_same_map(many):
+    rows = np.where(many > 9, many, 0).astype(np.float32)
+    game = EmbeddingGame(method="pca", init="random", random_state=0)
+    found = game.fit_transform(sparse.csr_matrix(rows))
+    assert apart(found, components(rows.astype(float)), True) < 1e-3
+
+
+def test_points_that_have_not_settled_are_told(many):
+    *_, last = game_of(many, max_iter=12)
+    assert "still moving after 12 iterations" in last.warning
+    assert last.iteration == 112
+
+
+def test_a_long_first_component_does_not_pass_for_the_whole():
+    """On the way the second is so short that the energy hardly changes."""
+    X = np.random.default_rng(0).normal(size=(2000, 6)) * [30, 3, *[0.1] * 4]
+    *_, last = game_of(X, max_iter=3000)
+    assert not last.warning
+    assert apart(last.embedding, components(X), True) < 1e-3
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize(
+    ("n", "columns"), [(2, [1.0, 3.0, -2.0]), (60, [1.0, 2.0]), (60, [1e-9, 2e-9, 0])]
+)
+def test_an_axis_that_the_data_do_not_have_is_settled_at_once(method, n, columns):
+    line = np.random.default_rng(0).normal(size=(n, 1)) @ [columns]
+    *_, last = game_of(line + 7 * np.array(columns), method, n_neighbors=1)
+    assert not last.warning
+    assert last.iteration < 300
+    long, none = np.linalg.svd(last.embedding, compute_uv=False)
+    assert none < 1e-4 * long
+    assert apart(last.embedding, components(line), True) < 1e-3
+
+
+def test_what_does_not_go_together_is_told(many):
+    assert {affinities(name) for name in NAMES} == {("inner_products",)}
+    for affinity in sorted(set(affinity_names()) - {"inner_products"}):
+        words = f"{METHODS['pca'].title} cannot .*'{affinity}': choose auto"
+        with pytest.raises(InputError, match=words):
+            game_of(many, affinity=affinity, perplexity=5.0)
+    with pytest.raises(InputError, match=r"inner_products.*choose auto or mixed"):
+        game_of(many, "tsne", affinity="inner_products")
+    with pytest.raises(InputError, match="cannot be steered"):
+        EmbeddingGame(method="pca", repulsion=3.0).fit(many)
+    with pytest.raises(InputError, match="1 dimensions, not 2"):
+        EmbeddingGame(method="pca_low_rank").fit(many[:, :1])
+    with pytest.raises(InputError, match="needs the rows"):
+        next(play(edges(knn_graph(many, 5)), many[:, :2], Settings(method="pca")))
+    game = game_of(many, "game")
+    next(game)
+    with pytest.raises(InputError, match="begin a new run"):
+        game.send(Settings(method="pca"))

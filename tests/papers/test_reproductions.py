@@ -15,7 +15,6 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions import (
     explain,
     fenchel,
-    figures,
     game,
     pressure,
     runs,
@@ -129,10 +128,13 @@ def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
 def test_tilings_by_hand():
     landmarks = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], np.float32)
     layout = np.repeat(landmarks, 5, axis=0) + np.float32(0.5)
-    assert game.tiling(layout, landmarks) == (0, 0, pytest.approx(1))
+    assert game.tiling(layout, landmarks) == pytest.approx(
+        {"empty": 0, "far": 0, "evenness": 1}
+    )
     landmarks = np.array([[0, 0], [1, 0], [50, 50], [51, 50]], np.float32)
     layout = np.array([[0, 0]] * 6 + [[0, 30]] * 2, np.float32)
-    assert game.tiling(layout, landmarks) == (0.75, 0.25, 0)
+    found = game.tiling(layout, landmarks)
+    assert found == {"empty": 0.75, "far": 0.25, "evenness": 0}
 
 
 def test_majority_of_each_landmark():
@@ -178,8 +180,8 @@ def test_what_is_metered_is_what_is_played_whatever_the_order(data, monkeypatch,
     monkeypatch.setattr(memory_order, "CELL", 30)
     placed = runs.placed_digits(Inputs(data), 300)
     settings = Settings(approximation=way, repulsion=70, n_landmarks=10, max_iter=40)
-    snapshots = runs.looks(placed, settings, [40], 0)
-    (found,) = game.metered(placed, way, 10, 0, snapshots)
+    snapshots = runs.looks(placed, settings, [40])
+    (found,) = game.metered(placed, settings, snapshots)
     assert found["snapshot"].finished  # only then does it tell its energy
     assert found["approximate"] == pytest.approx(found["snapshot"].energy, rel=1e-6)
 
@@ -311,17 +313,3 @@ def test_the_half_of_a_roll_is_turned_over():
         assert np.corrcoef(start[half, 1], sign * sheet[half, 1])[0, 1] > 0.999
     assert pressure.strangeness(sheet, sheet).max() == pytest.approx(1)
     assert pressure.strangeness(sheet[::-1], sheet).mean() > 2
-
-
-def test_a_stray_point_does_not_set_the_view():
-    layout = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
-    layout[0] = 1e6
-    middle, ends = figures.view(layout)
-    assert np.abs(middle).max() < 1
-    assert np.abs(ends).max() < 10
-
-
-def test_a_mosaic_keeps_each_picture():
-    images = np.arange(3)[:, None, None] + np.ones((3, 2, 2), int)
-    whole = figures.mosaic(images)
-    assert whole.tolist() == [[1, 1, 2, 2], [1, 1, 2, 2], [3, 3, 0, 0], [3, 3, 0, 0]]

@@ -84,7 +84,7 @@ def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
 
 
 @pytest.mark.parametrize("until", [7, 400])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "spectral_direction"])
 def test_minimisers(optimizer, until):
     settings = replace(CHOSEN, optimizer=optimizer, max_iter=25)
     run, last = Run(X, settings, pace=UNPACED), None

@@ -62,13 +62,11 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     assert heard == ["method", "optimizer", "method"]
 
 
-def test_a_grid_that_is_chosen_stays_under_a_minimiser_that_takes_it():
+def test_a_grid_that_is_chosen_gives_way_to_a_minimiser():
     settings = ChosenSettings()
     settings.approximation = "mesh"
     settings.choose_optimizer("lbfgs")
-    assert settings.value == Settings(optimizer="lbfgs", approximation="mesh")
-    settings.choose_optimizer("pressured_points")
-    assert settings.approximation is None
+    assert settings.value == Settings(optimizer="lbfgs")
 
 
 def test_edges_that_push_leave_an_optimiser_that_needs_pull():
@@ -82,7 +80,7 @@ def test_edges_that_push_leave_an_optimiser_that_needs_pull():
     settings.choose_method("two_kernel_lle")
     settings.choose_affinity("uniform")
     assert settings.optimizer == "lbfgs"
-    settings.choose_optimizer("pressured_points")
+    settings.choose_optimizer("spectral_direction")
     settings.choose_affinity("auto")
     assert settings.optimizer == "game"
 

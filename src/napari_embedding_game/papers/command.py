@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("name", nargs="?", metavar="NAME", help="Which one; see --list.")
-    add("--data", type=Path, help="Data file, or folder with the data files.")
+    add("--data", type=Path, help="Folder with the data files.")
     add("-o", "--out", type=Path, default=Path("reproduced"), help="Folder of results.")
     add("--quick", action="store_true", help="Small sizes, to see that it works.")
     add("--random-state", type=int, default=0, help="Seed.")

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, laplacian
+from scipy.sparse.linalg import eigsh, lobpcg
 
+from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 
 MOST_TIMES_AVERAGE = 10
@@ -27,6 +29,7 @@ MOST_TIMES_AVERAGE = 10
 _DENSE_ROWS = 500
 """Below this a dense solver is the quicker."""
 _FACTORED_ROWS = 3_000
+"""Above this the factors may fill the memory."""
 _ITERATIONS = 300
 _SPARE = 3
 """Eigenvectors that are iterated along, so that the wanted ones settle sooner."""
@@ -60,23 +63,23 @@ def heat_weights(
     graph = knn_graph(X, n_neighbors)
     squared = _squared(graph)
     scale = max(float(squared.mean() if sigma is None else sigma**2), 1e-300)
-    return _either(_directed(graph, np.exp(-squared / scale)))
+    weights = _directed(graph, np.exp(-squared / scale))
+    return weights.maximum(weights.T)
 
 
 def average_distances(graph: NeighborGraph) -> Vectors:
     """Return A_i = sqrt(sum of squared distances to t neighbours) / t (Def. 3.5)."""
     lengths = np.sqrt(_squared(graph).sum(axis=1)) / graph.n_neighbors
     # Copies of a row are 0 apart; their distances still have to be divided by this.
-    least = max(1e-6 * float(lengths.mean()), 1e-100)
-    return np.asarray(np.maximum(lengths, least))
+    return np.asarray(np.maximum(lengths, max(1e-6 * lengths.mean(), 1e-100)))
 
 
 def averaged_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
     """Weights of ALE (Def. 3.5): exp(-d^2 / (t A_i A_j)) between mutual neighbours."""
     graph = knn_graph(X, n_neighbors)
-    scale = average_distances(graph)
-    directed = _directed(graph, _scaled_weights(graph, scale, n_neighbors))
-    return sparse.csr_matrix(directed.minimum(directed.T))
+    scaled = _scaled_weights(graph, average_distances(graph), n_neighbors)
+    weights = _directed(graph, scaled)
+    return weights.minimum(weights.T)
 
 
 def variable_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
@@ -90,9 +93,10 @@ def variable_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
     scale = average_distances(knn_graph(X, n_neighbors))
     radius = variable_radius(scale, n_neighbors, X.shape[0])
     graph = knn_graph(X, int(radius.max()))
-    weights = _scaled_weights(graph, scale, n_neighbors)
-    weights[np.arange(graph.n_neighbors) >= radius[:, None]] = 0
-    return _either(_directed(graph, weights))
+    scaled = _scaled_weights(graph, scale, n_neighbors)
+    scaled[np.arange(graph.n_neighbors) >= radius[:, None]] = 0
+    weights = _directed(graph, scaled)
+    return weights.maximum(weights.T)
 
 
 def variable_radius(
@@ -109,10 +113,10 @@ def eigenmap(
     weights: sparse.csr_matrix, X: Any, n_components: int, random_state: int
 ) -> Vectors:
     """Return the bottom eigenvectors of D - W, (N, d), parts side by side."""
-    laplacian_matrix = sparse.csr_matrix(laplacian(weights), dtype=np.float64)
+    matrix = sparse.csr_matrix(laplacian(weights), dtype=np.float64)
 
     def lay_out(rows: Rows) -> Vectors:
-        return _bottom(laplacian_matrix[rows][:, rows], n_components, random_state)
+        return _bottom(matrix[rows][:, rows], n_components, random_state)
 
     return by_parts(weights, X, n_components, lay_out)
 
@@ -131,58 +135,35 @@ def by_parts(
 
     n_parts, part = connected_components(weights, directed=False)
     layout = np.zeros((weights.shape[0], n_components))
-    in_order = np.argsort(part, kind="stable")
-    for rows in np.split(in_order, np.cumsum(np.bincount(part))[:-1]):
-        part_layout = lay_out(rows)
-        layout[rows, : part_layout.shape[1]] = part_layout
+    for each in range(n_parts):
+        rows = np.flatnonzero(part == each)
+        laid = lay_out(rows)
+        layout[rows, : laid.shape[1]] = laid
     if n_parts == 1:
         return layout
     return side_by_side(layout, part, n_parts, X, n_components)
 
 
-def _bottom(
-    laplacian_matrix: sparse.csr_matrix, n_components: int, random_state: int
-) -> Vectors:
+def _bottom(matrix: sparse.csr_matrix, n_components: int, random_state: int) -> Vectors:
     """Return eigenvectors of the least eigenvalues, the first of all left out."""
-    n = laplacian_matrix.shape[0]
+    n = matrix.shape[0]
     wanted = min(n_components + 1, n)
     if n < max(_DENSE_ROWS, 4 * wanted):
-        _, vectors = np.linalg.eigh(laplacian_matrix.toarray())
-        return np.asarray(vectors[:, 1:wanted])
-    rng = np.random.default_rng(random_state)
+        return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, 1:wanted])
+    start = np.random.default_rng(random_state).normal(size=(n, n_components + _SPARE))
     if n <= _FACTORED_ROWS:
-        return _inverted(laplacian_matrix, wanted, rng)
-    return _iterated(laplacian_matrix, n_components, rng)
-
-
-def _inverted(
-    laplacian_matrix: sparse.csr_matrix, wanted: int, rng: np.random.Generator
-) -> Vectors:
-    """Factor the matrix: exact, but for many rows the factors fill the memory."""
-    from scipy.sparse.linalg import eigsh
-
-    # The shift keeps the matrix regular: its least eigenvalue is 0.
-    shift = -1e-6 * float(laplacian_matrix.diagonal().mean())
-    start = rng.normal(size=laplacian_matrix.shape[0])
-    values, vectors = eigsh(laplacian_matrix, wanted, sigma=shift, which="LM", v0=start)
-    return np.asarray(vectors[:, np.argsort(values)[1:]])
-
-
-def _iterated(
-    laplacian_matrix: sparse.csr_matrix, n_components: int, rng: np.random.Generator
-) -> Vectors:
-    """Iterate at most ``_ITERATIONS`` times: near where data are long and thin."""
-    from scipy.sparse.linalg import lobpcg
-
-    start = rng.normal(size=(laplacian_matrix.shape[0], n_components + _SPARE))
-    constant = np.ones((laplacian_matrix.shape[0], 1))
+        # The shift keeps the matrix regular: its least eigenvalue is 0.
+        shift = -1e-6 * float(matrix.diagonal().mean())
+        values, vectors = eigsh(matrix, wanted, sigma=shift, v0=start[:, 0])
+        return np.asarray(vectors[:, np.argsort(values)[1:]])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it did not get all the way
+        # It did not get all the way, as where data are long and thin.
+        warnings.simplefilter("ignore")
         values, vectors = lobpcg(
-            laplacian_matrix,
+            matrix,
             start,
-            Y=constant,
-            M=sparse.diags(1 / laplacian_matrix.diagonal()),
+            Y=np.ones((n, 1)),
+            M=sparse.diags(1 / matrix.diagonal()),
             largest=False,
             maxiter=_ITERATIONS,
             tol=1e-5,
@@ -202,15 +183,8 @@ def _scaled_weights(graph: NeighborGraph, scale: Vectors, t: int) -> Vectors:
     return weights
 
 
-def _directed(graph: NeighborGraph, weights: Vectors) -> sparse.csr_matrix:
+def _directed(graph: NeighborGraph, weights: Any) -> sparse.csr_matrix:
     """Return the (N, N) matrix of the graph's pairs; weights of 0 are no pairs."""
-    n, k = graph.indices.shape
-    indptr = np.arange(0, n * k + 1, k)
-    shape = (n, n)
-    matrix = sparse.csr_matrix((weights.ravel(), graph.indices.ravel(), indptr), shape)
+    matrix = directed(graph, weights)
     matrix.eliminate_zeros()
     return matrix
-
-
-def _either(directed: sparse.csr_matrix) -> sparse.csr_matrix:
-    return sparse.csr_matrix(directed.maximum(directed.T))

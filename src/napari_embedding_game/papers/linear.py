@@ -1,7 +1,4 @@
-"""Linear maps: principal components by a game, and random directions.
-
-All methods take the same arguments; these need no neighbours.
-"""
+"""Linear maps as starts: principal components by a game, and random directions."""
 
 from __future__ import annotations
 
@@ -9,14 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from napari_embedding_game.core.graph.start import filled
 
-from .learners import (
-    BestResponsePlus,
-    MirrorDescent,
-    play,
-)
+from .learners import best_response, mirror_descent, play
 
 ROUNDS = 10
 """T of the paper's experiment."""
@@ -43,13 +37,16 @@ def gradient_pca(
     k = min(n_components, X.shape[1])
     start = rng.normal(size=(X.shape[1], k))
     start /= np.linalg.norm(start)
-    step = (1 + np.sqrt(k)) / np.sqrt(n_rounds)
-    spread = _Spread(X)
-    x = MirrorDescent(start, float(step))
-    y = BestResponsePlus(lambda U: _unit(reconstruction_gradient(spread, U)))
+    rows = centred(X)
+
+    def answer(U: Matrix) -> Matrix:
+        gradient = reconstruction_gradient(rows, U)
+        return gradient / max(float(np.linalg.norm(gradient)), 1e-300)
+
+    x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(n_rounds)))
     # The last round shows where the step after round T led.
-    *_, last = play(x, y, np.ones(n_rounds + 1))
-    return filled(spread.rows_times(nearest_orthogonal(last.x)), n_components)
+    *_, (U, _) = play(x, best_response(answer), np.ones(n_rounds + 1), "y")
+    return filled(rows @ nearest_orthogonal(U), n_components)
 
 
 def random_projection(
@@ -63,26 +60,16 @@ def random_projection(
     return filled(model.fit_transform(X), n_components)
 
 
-class _Spread:
-    """Products with the centred rows, which are never formed: X may be sparse."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        self._mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-
-    def rows_times(self, U: Matrix) -> Matrix:
-        """Return the centred rows times ``U``, (N, k)."""
-        return np.asarray(self._X @ U - self._mean @ U)
-
-    def times(self, U: Matrix) -> Matrix:
-        """Return the scatter matrix of the rows, (D, D), times ``U``, (D, k)."""
-        along = self.rows_times(U)
-        return np.asarray(self._X.T @ along - np.outer(self._mean, along.sum(axis=0)))
+def centred(X: Any) -> LinearOperator:
+    """Return the rows less their mean, which are never formed: X may be sparse."""
+    mean = np.asarray(X.mean(axis=0), dtype=np.float64).reshape(1, -1)
+    ones = aslinearoperator(np.ones((X.shape[0], 1)))
+    return aslinearoperator(X) - ones @ aslinearoperator(mean)
 
 
-def reconstruction_gradient(spread: _Spread, U: Matrix) -> Matrix:
+def reconstruction_gradient(rows: LinearOperator, U: Matrix) -> Matrix:
     """Return the gradient of |U U^T X - X|^2 in U (paper 2, Theorem 1.7)."""
-    CU = spread.times(U)
+    CU = rows.T @ (rows @ U)
     gradient: Matrix = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)
     return gradient
 
@@ -92,7 +79,3 @@ def nearest_orthogonal(U: Matrix) -> Matrix:
     left, _, right = np.linalg.svd(U, full_matrices=False)
     nearest: Matrix = left @ right
     return nearest
-
-
-def _unit(gradient: Matrix) -> Matrix:
-    return gradient / max(float(np.linalg.norm(gradient)), 1e-300)

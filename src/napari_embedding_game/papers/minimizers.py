@@ -2,8 +2,8 @@
 
 Each is a function (objective, layout, *, tolerance, max_iter) that returns an iterator
 of steps: whoever drives it shows them, or stops by asking for no more.  The first step
-is the start; the iterator ends when the energy falls by less than ``tolerance``, or
-after ``max_iter`` iterations.
+is the start; the iterator ends when the energy falls by less than ``tolerance``, paper
+4's, where the attraction's weights sum to 1, or after ``max_iter`` iterations.
 
     for step in spectral_direction(objective, layout):
         show(step.y, step.energy)
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +37,7 @@ Energy = Callable[[Points], tuple[float, Points]]
 """Returns the energy of (N, d) points and its (N, d) gradient."""
 
 TOLERANCE = 1e-5
-"""Paper 4's: least fall of the energy in a step, where the attraction's weights
-sum to 1."""
 MAX_ITER = 5000
-
 N_STEPS = 50
 """Values of lambda of a homotopy."""
 WEAKEST = 1e-4
@@ -49,10 +45,7 @@ WEAKEST = 1e-4
 _JITTER = 0.03
 """Standard deviation of what each minimum is shaken by, in widths of the kernel:
 under a weak repulsion points fall onto one spot, where nothing parts them again."""
-
 _ARMIJO = 1e-4
-_SHORTER = 0.5
-_LONGER = 2.0
 _MOST_TRIALS = 40
 _HISTORY = 20
 
@@ -66,7 +59,7 @@ class Step(NamedTuple):
     """(N, d) positions, a copy."""
     energy: float
     """Of the map; in a homotopy under the repulsion of this step."""
-    repulsion: float = math.nan
+    repulsion: float | None = None
     """lambda of this step of a homotopy."""
     heights: Points | None = None
     """(N,) coordinates of pressured points across the map, 0 for the others."""
@@ -118,7 +111,7 @@ def spectral_direction(
     tolerance, max_iter
         When to end.
     direct : SpectralDirection, optional
-        The direction for these edges, if it has been factored already.
+        The direction for these edges, if it is there already.
 
     Yields
     ------
@@ -133,31 +126,23 @@ def spectral_direction(
     """
     energy_of = PointEnergy(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
-    least, longest = least_fall(objective, tolerance), longest_step(objective)
-    y = start_of(objective, layout)
-    return _descend(energy_of, direct, y, least, longest, max_iter)
-
-
-def _descend(
-    energy_of: PointEnergy,
-    direct: SpectralDirection,
-    y: Points,
-    least: float,
-    longest: float,
-    max_iter: int,
-) -> Iterator[Step]:
+    # A quadratic attraction has its minimum at a step of 1.  The others flatten as
+    # points part: there the direction is too short.
+    longest = 1.0 if objective.forces.attraction == "quadratic" else math.inf
+    least = least_fall(objective, tolerance)
+    y, length = start_of(objective, layout), 1.0
     energy, gradient = energy_of(y)
     yield Step(0, y.copy(), energy)
-    length = 1.0
     for iteration in range(1, max_iter + 1):
+        before = energy
         direction = direct(gradient).astype(y.dtype)
-        step = line_search(energy_of, y, energy, gradient, direction, length, longest)
-        if step is None:
+        found = line_search(energy_of, y, energy, gradient, direction, length)
+        if found is None:
             return
-        fall = energy - step.energy
-        y, energy, gradient, length = step
+        y, energy, gradient, length = found
+        length = min(length, longest)
         yield Step(iteration, y.copy(), energy)
-        if fall < least:
+        if before - energy < least:
             return
 
 
@@ -168,8 +153,7 @@ class Found(NamedTuple):
     energy: float
     gradient: Points
     length: float
-    """What the next search begins with: twice the step, if the first one served,
-    but not more than ``longest``."""
+    """What the next search begins with: twice the step, if the first one served."""
 
 
 def line_search(
@@ -179,25 +163,19 @@ def line_search(
     gradient: Points,
     direction: Points,
     length: float,
-    longest: float,
 ) -> Found | None:
     """Go back from a step of ``length`` until the energy falls.
 
-    Armijo's condition: by at least 1e-4 of what the slope promises.
-
-    Returns
-    -------
-    Found or None
-        None where no step lowers the energy: as low as the precision allows.
+    Armijo's condition: by at least 1e-4 of what the slope promises.  None where no step
+    lowers the energy: as low as the precision allows.
     """
     slope = float(np.vdot(gradient, direction))
     for trial in range(_MOST_TRIALS):
         there = y + y.dtype.type(length) * direction
         energy_there, steepness = energy_of(there)
         if energy_there < energy + _ARMIJO * length * slope:
-            longer = min(longest, length * (1 if trial else _LONGER))
-            return Found(there, energy_there, steepness, longer)
-        length *= _SHORTER
+            return Found(there, energy_there, steepness, length * (1 if trial else 2))
+        length /= 2
     return None
 
 
@@ -208,7 +186,7 @@ def lbfgs(
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
 ) -> Iterator[Step]:
-    """Follow limited-memory BFGS; torch's, which can be stopped after every step.
+    """Follow limited-memory BFGS; torch's, as SciPy's cannot be left after a step.
 
     Raises
     ------
@@ -216,14 +194,20 @@ def lbfgs(
         The objective has landmarks.
     """
     energy_of = PointEnergy(objective)
-    y = start_of(objective, layout)
-    return _lbfgs(energy_of, y, least_fall(objective, tolerance), max_iter)
+    points = start_of(objective, layout)
+    y = torch.nn.Parameter(torch.from_numpy(points))  # of the same memory
+    known: list[Points] = []
+    last = 0.0
 
+    def closure() -> float:
+        # It is asked twice for the place that a step has come to.
+        nonlocal known, last
+        if not known or not np.array_equal(points, known[0]):
+            last, gradient = energy_of(points)
+            known = [points.copy(), gradient]
+        y.grad = torch.from_numpy(known[1].copy())
+        return last
 
-def _lbfgs(
-    energy_of: PointEnergy, start: Points, least: float, max_iter: int
-) -> Iterator[Step]:
-    y = torch.nn.Parameter(torch.from_numpy(start))
     optimizer = torch.optim.LBFGS(
         [y],
         max_iter=1,
@@ -233,34 +217,15 @@ def _lbfgs(
         history_size=_HISTORY,
         line_search_fn="strong_wolfe",
     )
-    closure = _Closure(energy_of, y)
     energy = closure()
-    yield Step(0, y.detach().numpy().copy(), energy)
+    yield Step(0, points.copy(), energy)
     for iteration in range(1, max_iter + 1):
         optimizer.step(closure)  # type: ignore[no-untyped-call]
         fall = energy - (energy := closure())
         if fall > 0:
-            yield Step(iteration, y.detach().numpy().copy(), energy)
-        if fall < least:
+            yield Step(iteration, points.copy(), energy)
+        if fall < least_fall(objective, tolerance):
             return
-
-
-class _Closure:
-    """What torch's optimiser asks; it asks twice for the place it has come to."""
-
-    def __init__(self, energy_of: Energy, y: torch.nn.Parameter) -> None:
-        self._energy_of = energy_of
-        self._y = y
-        self._place = np.empty(0)
-        self._found: tuple[float, Points]
-
-    def __call__(self) -> float:
-        y = self._y.detach().numpy()
-        if not np.array_equal(y, self._place):
-            self._place, self._found = y.copy(), self._energy_of(y)
-        energy, gradient = self._found
-        self._y.grad = torch.from_numpy(gradient.copy())
-        return energy
 
 
 def homotopy(
@@ -278,42 +243,29 @@ def homotopy(
 
     ``max_iter`` is for each of the ``n_steps`` minimisations.  The objective gets
     its lambda back, also if the driver stops before the end.  ``random_state`` is the
-    seed of what the minima are shaken by.
+    seed of what the minima are shaken by, in the axes along which they extend.
 
     Raises
     ------
     InputError
-        ``n_steps`` or ``weakest`` is out of range, or as :func:`spectral_direction`.
+        As :func:`spectral_direction`.
     """
-    if n_steps < 1 or not 0 < weakest <= 1:
-        raise InputError(
-            "A homotopy needs at least 1 step, and a weakest repulsion above 0 "
-            "and at most 1."
-        )
-    PointEnergy(objective)  # refuses now, and not at the first step
     direct = direct or SpectralDirection(objective.forces.edges)
-    descend = partial(
-        spectral_direction, tolerance=tolerance, max_iter=max_iter, direct=direct
-    )
-    shares = [*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0]
-    return _follow(objective, layout, shares, descend, random_state)
-
-
-def _follow(
-    objective: Objective,
-    y: Points,
-    shares: list[float],
-    descend: Callable[[Objective, Points], Iterator[Step]],
-    random_state: int,
-) -> Iterator[Step]:
-    whole = objective.repulsion
+    whole, y = objective.repulsion, layout
     rng = np.random.default_rng(random_state)
+    width = _JITTER * (np.ptp(layout, axis=0) > 0)
     iteration = 0
     try:
-        for share in shares:
+        for share in (*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0):
             objective.repulsion = float(share) * whole
-            start = y + rng.normal(scale=_JITTER, size=y.shape)
-            for step in descend(objective, start):
+            start = y + rng.normal(size=y.shape) * width
+            for step in spectral_direction(
+                objective,
+                start,
+                tolerance=tolerance,
+                max_iter=max_iter,
+                direct=direct,
+            ):
                 y = step.y
                 yield Step(iteration, y, step.energy, objective.repulsion)
                 iteration += 1
@@ -323,19 +275,9 @@ def _follow(
 
 def start_of(objective: Objective, layout: Points) -> Points:
     """Return a copy of the layout in the type that the objective computes in."""
-    dtype = objective.forces.edges.weights.dtype
-    return np.array(layout, dtype, order="C")
+    return np.array(layout, objective.forces.edges.weights.dtype, order="C")
 
 
 def least_fall(objective: Objective, tolerance: float) -> float:
     """Return the tolerance in the unit of the objective."""
     return tolerance * abs(all_attraction(objective.forces.edges))
-
-
-def longest_step(objective: Objective) -> float:
-    """Return the longest spectral step to try.
-
-    A quadratic attraction has its minimum at a step of 1.  The others flatten as
-    points part: there the direction is too short.
-    """
-    return 1.0 if objective.forces.attraction == "quadratic" else math.inf

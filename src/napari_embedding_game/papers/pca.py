@@ -14,16 +14,13 @@ takes N D d steps: no N x N matrix is ever there.
 Theorem 1: it ends at the principal components, turned or mirrored.
 
 As layouts (:func:`layouts`) the steps end when the map has settled: when over
-``_LOOK_EVERY`` iterations neither the energy nor the square of the length of any axis
-of the map changes by more than ``SETTLED`` of itself.  The energy alone would not do:
-where the second component is far shorter than the first, it hardly tells a saddle on
-the way from the end.  Otherwise they end after the iterations of the schedule, with a
-warning.  They are shown in the unit of a game's map instead of that of the data,
-which may be any: the layout is multiplied by one number, such that the first
-component has a standard deviation of ``SPREAD``.  The energy is that of the data.
-
-An axis along which the data do not extend would shrink only like 1 / t.  So where the
-data have fewer directions than the map has axes, the start is laid into these alone.
+``_LOOK_EVERY`` iterations the square of the length of no axis of the map changes by
+more than ``SETTLED`` of itself.  The energy would not do: where the second component is
+far shorter than the first, it hardly tells a saddle on the way from the end.
+Otherwise they end after the iterations of the schedule, with a warning.  They are shown
+in the unit of a game's map instead of that of the data, which may be any: the layout is
+multiplied by one number, such that the first component has a standard deviation of
+``SPREAD``.  The energy is that of the data.
 """
 
 from __future__ import annotations
@@ -65,7 +62,7 @@ _LOOK_EVERY = 5
 _FORESEEN = 200
 """Iterations that are foreseen for the principal steps, until twice as many as there
 have been are more: most data take fewer, and a small map is shown at that pace."""
-_POWER_ITERATIONS = 30
+_POWERS = 6
 _OVERSAMPLING = 10
 
 
@@ -89,7 +86,9 @@ def principal_steps(
         Pull by an approximation of G_X of this rank instead (Lemma 3): a step then
         takes N low_rank d.  At least d.
     start : (N, d) array, optional
-        Where the points start, in any unit; at random if not given.
+        Where the points start, in any unit; at random if not given.  Where the data
+        have fewer directions than d, it is laid into these: along an axis that they do
+        not have, the map would shrink only like 1 / t.
     random_state : int
         Seed of all that is drawn at random.
 
@@ -106,28 +105,26 @@ def principal_steps(
     """
     _check(X, n_components, low_rank)
     rng = np.random.default_rng(random_state)
-    pulling = X if low_rank is None else low_rank_rows(X, low_rank, rng)
-    largest = _largest_eigenvalue(pulling, rng)
-    n_rows = X.shape[0]
+    rows = low_rank_rows(X, low_rank or n_components, rng)
+    pulling = X if low_rank is None else rows
     if start is None:
-        y = _centred(rng.normal(size=(n_rows, n_components)))
-    else:
-        y = _centred(start / start.std())
-    y *= START * np.sqrt(largest / n_rows)
+        start = rng.normal(size=(X.shape[0], n_components))
+    y = _centred(start)
+    lengths = np.linalg.norm(rows, axis=0)
+    basis = rows[:, lengths > NO_LENGTH * lengths[0]]
+    if basis.shape[1] < n_components:
+        basis = basis / np.linalg.norm(basis, axis=0)
+        y = basis @ (basis.T @ y)
+    y *= START * lengths[0] / np.sqrt(len(y)) / y.std()
     while True:
         yield y.copy()
-        y -= STEP / (4 * largest) * principal_gradient(pulling, y)
+        y -= STEP / (4 * lengths[0] ** 2) * principal_gradient(pulling, y)
 
 
 def principal_gradient(X: Any, y: Layout) -> Layout:
     """Return -4 C (G_X - G_Y) C Y, (N, d), in a time that is linear in N.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        Rows whose inner products pull; :func:`low_rank_rows` for the approximation.
-    y : (N, d) array
-        The layout.
+    ``X``, (N, D): rows whose inner products pull, or those of :func:`low_rank_rows`.
     """
     y = _centred(y)
     # As y has mean 0, X^T y is X_c^T y: the data need not be centred.
@@ -140,13 +137,6 @@ def principal_energy(X: Any, y: Layout) -> float:
     It is 0 for points on one spot.  Its minimum is minus the sum of the squares of
     the d largest eigenvalues of C G_X C.  Only D x d and d x d products are needed;
     the term that is left out would take D x D.
-
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        Rows whose inner products pull.
-    y : (N, d) array
-        The layout.
     """
     y = _centred(y)
     return float(((y.T @ y) ** 2).sum() - 2 * ((X.T @ y) ** 2).sum())
@@ -155,27 +145,17 @@ def principal_energy(X: Any, y: Layout) -> float:
 def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
     """Return rows B, (N, rank), such that B B^T approximates C G_X C (Lemma 3).
 
-    By random projection (Halko, Martinsson and Tropp, 2011): one look at the data
-    there and one back, no eigenvectors of them.
+    By random projection and powers (Halko, Martinsson and Tropp, 2011); the columns
+    are orthogonal, the longest first.
     """
     width = min(rank + _OVERSAMPLING, *X.shape)
-    random = _centred(rng.normal(size=(X.shape[0], width)))
-    basis, _ = np.linalg.qr(_centred(X @ (X.T @ random)))
+    basis = rng.normal(size=(X.shape[0], width))
+    for _ in range(_POWERS):
+        basis, _ = np.linalg.qr(_centred(X @ (X.T @ _centred(basis))))
     # Columns beyond the rank of the data are any, and need not have mean 0.
     left, singular, _ = np.linalg.svd((X.T @ _centred(basis)).T, full_matrices=False)
     rows: Layout = basis @ (left[:, :rank] * singular[:rank])
     return rows
-
-
-def _largest_eigenvalue(X: Any, rng: np.random.Generator) -> float:
-    """Return the largest eigenvalue of C G_X C by power iterations, from below."""
-    vector = _centred(rng.normal(size=(X.shape[0], 1)))
-    length = 0.0
-    for _ in range(_POWER_ITERATIONS):
-        vector /= np.linalg.norm(vector)
-        vector = _centred(X @ (X.T @ vector))
-        length = float(np.linalg.norm(vector))
-    return length
 
 
 def _centred(rows: Any) -> Layout:
@@ -196,8 +176,7 @@ def _check(X: Any, n_components: int, low_rank: int | None) -> None:
             f"The rank must be from {n_components}, the dimensions of the map, to "
             f"{most}, not {low_rank}."
         )
-    values = X.data if sparse.issparse(X) else X
-    if not np.isfinite(values).all():
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         raise InputError("The data have missing or infinite numbers: leave them out.")
 
 
@@ -233,17 +212,19 @@ def layouts(
             f"{get_method(settings.method).title} needs the rows of the data: make the "
             "edges with the affinity inner_products."
         )
-    rows = problem.edges.rows
     # In double precision, so that no product copies them anew.
+    rows = problem.edges.rows
     rows = rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
-    seed = problem.random_state
+    seed, d = problem.random_state, problem.n_components
     if low_rank is not None:
         rank = min(low_rank, *rows.shape)
         rows = low_rank_rows(rows, rank, np.random.default_rng(seed))
-    most = resolve_schedule(settings).n_iter
-    states = _states(rows, problem.layout[:, : problem.n_components], most, seed)
+    start = problem.layout[:, :d]
+    steps = principal_steps(rows, d, start=start, random_state=seed)
     return Layouts(
-        states, way_back="choose another start or method", shows_every_step=True
+        _states(rows, steps, resolve_schedule(settings).n_iter),
+        way_back="choose another start or method",
+        shows_every_step=True,
     )
 
 
@@ -252,60 +233,29 @@ def low_rank_layouts(problem: Problem, settings: Settings) -> Layouts:
     return layouts(problem, settings, LOW_RANK)
 
 
-def _states(
-    rows: Any, layout: NDArray[np.floating], most: int, random_state: int
-) -> Iterator[State]:
-    n_components = layout.shape[1]
-    start = _within(rows, np.asarray(layout, float), random_state)
-    steps = principal_steps(rows, n_components, start=start, random_state=random_state)
-    before, unit = None, 0.0
+def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
+    before: Any = np.nan
+    unit = 0.0
     for iteration, y in enumerate(steps):
-        if iteration == 0:
-            unit = SPREAD * START / y.std()
+        unit = unit or SPREAD * START / y.std()
         is_last = iteration == most
         if iteration % _LOOK_EVERY and not is_last:
             continue
-        energy = principal_energy(rows, y)
-        now = np.array([energy, *np.linalg.eigvalsh(y.T @ y)])
-        has_settled = before is not None and _is_near(now, before)
-        before = now
+        lengths = np.linalg.eigvalsh(y.T @ y)
+        is_near = np.abs(lengths - before) <= SETTLED * lengths
+        has_settled = bool((is_near | (lengths < NO_LENGTH**2 * lengths[-1])).all())
+        before = lengths
+        unsettled = (
+            f"The points were still moving after {most:,} iterations: allow more "
+            "iterations."
+        )
         done = is_last or has_settled
         yield State(
             iteration,
             iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
             torch.from_numpy(in_the_plane((unit * y).astype(np.float32))),
-            energy=energy,
-            warning="" if has_settled or not is_last else _unsettled(most),
+            energy=principal_energy(rows, y),
+            warning=unsettled if is_last and not has_settled else "",
         )
         if done:
             return
-
-
-def _within(rows: Any, layout: Layout, random_state: int) -> Layout:
-    """Return the start in the directions that the data have, if these are too few."""
-    n_components = layout.shape[1]
-    if n_components > min(rows.shape):
-        return layout  # refused by the steps
-    rng = np.random.default_rng(random_state)
-    directions = low_rank_rows(rows, n_components, rng)
-    lengths = np.linalg.norm(directions, axis=0)
-    has_length = lengths > NO_LENGTH * lengths.max()
-    if has_length.all():
-        return layout
-    basis = directions[:, has_length] / lengths[has_length]
-    return np.asarray(basis @ (basis.T @ (layout - layout.mean(axis=0))))
-
-
-def _is_near(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-    """Return whether energy and squared lengths of the axes, in this order, agree."""
-    nothing = np.zeros_like(now)
-    nothing[1:] = NO_LENGTH**2 * now[1:].max()
-    change = np.abs(now - before)
-    return bool(((change <= SETTLED * np.abs(now)) | (now < nothing)).all())
-
-
-def _unsettled(n_iter: int) -> str:
-    return (
-        f"The points were still moving after {n_iter:,} iterations: "
-        "allow more iterations."
-    )

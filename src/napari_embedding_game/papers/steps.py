@@ -94,31 +94,23 @@ class AdaptiveGame(Game):
         given = super()._rates(0.0)
         if given != self._given:
             self._given = given
-            self._now = self._at_half = [min(rate, REACH) for rate in given]
+            self._now = [min(rate, REACH) for rate in given]
+            self._at_half = list(self._now)
 
     def _rates(self, done: float) -> tuple[float, float]:
+        assert self._given is not None
         lengths = [self._optimizer.length(player) for player in (self._y, self._z)]
         if None not in lengths:
-            self._adapt([x for x in lengths if x is not None], done)
-        points, landmarks = self._now
-        return points, landmarks
-
-    def _adapt(self, lengths: list[float], done: float) -> None:
-        """Take up how straight the players' last steps were, 0 to 1."""
-        assert self._given is not None
-        if done < self._done:  # the schedule went back, for new settings
-            self._now = self._at_half
-        self._done = done
-        grown = []
-        for rate, given, length, wanted in zip(
-            self._now, self._given, lengths, _WANTED, strict=True
-        ):
-            growth = _SPEED * (length - float(np.interp(done, _DONE, wanted)))
-            least = min(given, _LEAST)
-            grown.append(min(max(rate * math.exp(growth), least), REACH))
-        self._now = grown
-        if done <= _HALF:
-            self._at_half = grown
+            if done < self._done:  # the schedule went back, for new settings
+                self._now = list(self._at_half)
+            self._done = done
+            for i, length in enumerate(lengths):
+                wanted = float(np.interp(done, _DONE, _WANTED[i]))
+                grown = self._now[i] * math.exp(_SPEED * ((length or 0.0) - wanted))
+                self._now[i] = min(max(grown, min(self._given[i], _LEAST)), REACH)
+            if done <= _HALF:
+                self._at_half = list(self._now)
+        return self._now[0], self._now[1]
 
 
 def optimistic(problem: Problem, settings: Settings) -> Game:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,6 @@ from napari_embedding_game.papers.pca import (
 )
 
 from .fenchel import roll
-from .figures import curves, scatter
 from .frame import Check, Inputs, Parts, Result
 from .metrics import knn_accuracy, neighbor_recall
 from .runs import Map, Placed, digits, draw_rows, looks, place
@@ -64,7 +63,7 @@ def distance(layout: Layout, wanted: Layout) -> float:
 
 
 def descend(X: Layout, rank: int | None, seed: int) -> dict[str, Any]:
-    """Return distances from PCA, layouts, and how the two gradients agree."""
+    """Return distances from PCA, how the two gradients agree, and the last layout."""
     wanted = components(X)
     rng = np.random.default_rng(seed)
     rows = X if rank is None else low_rank_rows(X, rank, rng)
@@ -77,7 +76,7 @@ def descend(X: Layout, rank: int | None, seed: int) -> dict[str, Any]:
             _cosine(principal_gradient(X, y), principal_gradient(rows, y))
             for y in layouts
         ],
-        "layouts": layouts,
+        "layout": layouts[-1],
     }
 
 
@@ -98,9 +97,12 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
     pixels, labels = digits(inputs, 200 if inputs.quick else 1_000)
     X = pixels.astype(np.float64)
     ranks = {k: v for k, v in RANKS.items() if v is None or v <= min(X.shape)}
-    found = parts(
-        {name: partial(descend, X, k, inputs.random_state) for name, k in ranks.items()}
-    )
+    seed = inputs.random_state
+
+    def compute(name: str) -> dict[str, Any]:
+        return {**descend(X, ranks[name], seed), "labels": labels}
+
+    found = parts(compute, ranks)
     far, cosine = (
         pd.DataFrame({name: each[what] for name, each in found.items()}, index=EPOCHS)
         for what in ("distance", "cosine")
@@ -118,21 +120,7 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
             Check(f"distance from PCA after {last} epochs", end, "<", MOST_ERROR),
             Check("Lemma 3: least cosine in the first 30 epochs", least, ">", 0),
         ],
-        [
-            *(
-                scatter(f"epoch {epoch}", y, labels)
-                for epoch, y in zip(EPOCHS, found[full]["layouts"], strict=True)
-                if epoch in (0, 10, 100, last)
-            ),
-            scatter("PCA", components(X), labels),
-            curves(
-                "distance from PCA",
-                {name: (EPOCHS, far[name]) for name in far},
-                "epoch",
-                log="y",
-                level=MOST_ERROR,
-            ),
-        ],
+        {"distance from PCA": far.rename_axis("epoch")},
     )
 
 
@@ -160,17 +148,16 @@ def embed(
 ) -> dict[str, Any]:
     """Play a method from a start and return its map and how good it is."""
     X, labels = digits(inputs, n_points)
-    seed = inputs.random_state
-    start = Settings(
+    settings = Settings(
+        method=method,
         affinity=get_method(method).affinity,
+        approximation=APPROXIMATIONS[method],
         n_neighbors=N_NEIGHBORS,
         init=begin,
-        random_state=seed,
+        max_iter=n_iter,
+        random_state=inputs.random_state,
     )
-    settings = Settings(
-        method=method, approximation=APPROXIMATIONS[method], max_iter=n_iter
-    )
-    (end,) = looks(place(X, labels, start), settings, [n_iter], seed)
+    (end,) = looks(place(X, labels, settings), settings, [n_iter])
     return {
         "row": {
             "start": begin,
@@ -203,13 +190,8 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
     digits that are nearest on the map.
     """
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
-    found = parts(
-        {
-            (begin, method): partial(embed, inputs, n_points, n_iter, begin, method)
-            for begin in ("random", "spectral")
-            for method in APPROXIMATIONS
-        }
-    )
+    played = product(("random", "spectral"), APPROXIMATIONS)
+    found = parts(partial(embed, inputs, n_points, n_iter), played)
     accuracy = {key: each["row"]["kNN accuracy"] for key, each in found.items()}
     apart = {
         begin: abs(accuracy[begin, "two_kernel_lle"] - accuracy[begin, "umap"])
@@ -227,15 +209,6 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
             ),
             Check("random start: PCA clearly below UMAP", pca, "<=", clearly),
         ],
-        [
-            scatter(
-                f"{method}, {begin}: {accuracy[begin, method]:.3f}",
-                each["layout"],
-                each["labels"],
-            )
-            for (begin, method), each in found.items()
-        ],
-        columns=4,
     )
 
 
@@ -302,9 +275,9 @@ def along(
     pair = Pair.of(weighted["fuzzy"], weighted["lle"], seed)
     own = weighted[get_method(method).affinity]
     layout = start_layout(own, X, 2, "random", seed)
-    settings = Settings(method=method, max_iter=at[-1])
-    placed = Placed(X, np.zeros(len(X)), own, layout)
-    return [pair.cosine(each.embedding) for each in looks(placed, settings, at, seed)]
+    settings = Settings(method=method, max_iter=at[-1], random_state=seed)
+    placed = Placed(np.zeros(len(X)), own, layout)
+    return [pair.cosine(each.embedding) for each in looks(placed, settings, at)]
 
 
 def gradients(inputs: Inputs, parts: Parts) -> Result:
@@ -322,13 +295,8 @@ def gradients(inputs: Inputs, parts: Parts) -> Result:
     """
     names = ("mnist", "roll") if inputs.quick else DATA
     n_points, at = (300, AT[:15]) if inputs.quick else (2_000, AT)
-    found = parts(
-        {
-            (name, method): partial(along, inputs, n_points, at, name, method)
-            for name in names
-            for method in ("umap", "two_kernel_lle")
-        }
-    )
+    methods = ("umap", "two_kernel_lle")
+    found = parts(partial(along, inputs, n_points, at), product(names, methods))
     cosines = pd.DataFrame(found)
     rows = cosines.agg(["mean", "std", "min", "max"]).T
     mean = rows["mean"]
@@ -344,17 +312,10 @@ def gradients(inputs: Inputs, parts: Parts) -> Result:
             Check("Conjecture 1: mean over data and runs", mean.mean(), ">", 0),
             Check("least mean along any run", mean.min(), ">", 0),
         ],
-        [
-            curves(
-                f"inner product of unit gradients, {name}",
-                {
-                    method: (at, found[name, method])
-                    for method in ("umap", "two_kernel_lle")
-                },
-                "iteration",
-                level=0,
+        {
+            f"inner product of unit gradients, {name}": cosines[name].set_index(
+                pd.Index(at, name="iteration")
             )
             for name in names
-        ],
-        columns=2,
+        },
     )

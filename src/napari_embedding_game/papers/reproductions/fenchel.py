@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +16,12 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import classical_layout
 from napari_embedding_game.papers import eigenmaps
 from napari_embedding_game.papers.learners import (
-    BestResponsePlus,
-    MirrorDescent,
+    best_response,
     convergence_bound,
+    mirror_descent,
     play,
 )
 
-from .figures import curves, scatter
 from .frame import Check, Inputs, Parts, Result
 from .metrics import neighbor_recall
 
@@ -73,14 +72,15 @@ def table(inputs: Inputs, parts: Parts) -> Result:
     """
     n_rows, n_draws, n_sizes = (300, 2, 4) if inputs.quick else (2000, 5, len(SIZES))
     X = inputs.load("mnist").X
-    computations = {}
-    for draw in range(n_draws):
+
+    def compute(draw: int, k: int) -> dict[str, float]:
         seed = inputs.random_state + draw
         rng = np.random.default_rng(seed)
-        sample = X[rng.choice(len(X), min(n_rows, len(X)), replace=False)]
-        for k in SIZES[:n_sizes]:
-            computations[draw, k] = partial(scores, sample, k, seed)
-    kept = pd.DataFrame(parts(computations)).T.groupby(level=1)
+        rows = rng.choice(len(X), min(n_rows, len(X)), replace=False)
+        return scores(X[rows], k, seed)
+
+    found = parts(compute, product(range(n_draws), SIZES[:n_sizes]))
+    kept = pd.DataFrame(found).T.groupby(level=1)
     mean, least, most = kept.mean(), kept.min(), kept.max()
     paper = pd.DataFrame(PAPER, index=SIZES)[:n_sizes]
     away = (mean - paper).abs().max()
@@ -93,8 +93,6 @@ def table(inputs: Inputs, parts: Parts) -> Result:
                 name: mean[name][k],
                 f"{name}, range": f"{least[name][k]:.4f} to {most[name][k]:.4f}",
             }
-    lines = {name: (mean.index, mean[name]) for name in PAPER}
-    lines |= {f"{name}, paper": (mean.index, paper[name]) for name in PAPER}
     title = f"Share of the {NEIGHBORS} nearest neighbours kept"
     return Result(
         {f"{title}, {n_rows:,} digits, mean of {n_draws} draws (least to most)": rows},
@@ -102,8 +100,7 @@ def table(inputs: Inputs, parts: Parts) -> Result:
             Check(f"{name}: farthest from the paper, over all k", away[name], "<=", far)
             for name, far in TOLERANCE.items()
         ],
-        [curves(title, lines, "dimensions k", log="x")],
-        columns=1,
+        {title: mean.join(paper.add_suffix(", paper"))},
     )
 
 
@@ -132,7 +129,7 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def unroll(X: Vector, sheet: Vector, name: str, t: int, seed: int) -> dict[str, Any]:
+def unroll(X: Vector, sheet: Vector, seed: int, name: str, t: int) -> dict[str, Any]:
     """Return the map for ``t`` neighbours, and how good it is."""
     from scipy.stats import spearmanr
 
@@ -146,6 +143,7 @@ def unroll(X: Vector, sheet: Vector, name: str, t: int, seed: int) -> dict[str, 
             abs(spearmanr(column, sheet[:, 0]).statistic) for column in layout.T
         ),
         "layout": layout.astype(np.float32),
+        "labels": sheet[:, 0],
     }
 
 
@@ -177,13 +175,7 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
     n_points, ts = (300, TS[:5]) if inputs.quick else (2000, TS)
     seed = inputs.random_state
     X, sheet = roll(n_points, seed)
-    found = parts(
-        {
-            (name, t): partial(unroll, X, sheet, name, t, seed)
-            for name in WEIGHTS
-            for t in ts
-        }
-    )
+    found = parts(partial(unroll, X, sheet, seed), product(WEIGHTS, ts))
     maps = pd.DataFrame(found).T.rename_axis(["method", "t"])
     summary = {}
     for name in WEIGHTS:
@@ -201,7 +193,7 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {
             "Over all t": list(summary.values()),
-            "For each number of neighbours t": maps.drop(columns="layout")
+            "For each number of neighbours t": maps.drop(columns=["layout", "labels"])
             .reset_index()
             .to_dict("records"),
         },
@@ -214,24 +206,7 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
             )
             for name in ("ALE", "VRLE")
         ],
-        [
-            *(
-                scatter(f"{name}, t = {t}", found[name, t]["layout"], sheet[:, 0])
-                for name in WEIGHTS
-                for t in ts[::2]
-            ),
-            scatter("Figure 3: the roll, from above", X[:, :2], sheet[:, 0]),
-            *(
-                curves(
-                    what,
-                    {name: (ts, maps.loc[name][what]) for name in WEIGHTS},
-                    "neighbours t",
-                    log="x",
-                )
-                for what in measures
-            ),
-        ],
-        columns=len(ts[::2]),
+        {what: maps[what].unstack(level=0).astype(float) for what in measures},
     )
 
 
@@ -301,12 +276,9 @@ def race(problem: Problem, n_rounds: int) -> dict[str, float]:
     for _ in range(n_rounds):
         w = w - step * problem.gradient(w)
         descent.append(w)
-    rounds = play(
-        MirrorDescent(np.zeros(_SHAPE[1]), step),
-        BestResponsePlus(problem.best_response),
-        np.ones(n_rounds + 1),
-    )
-    game = [each.x for each in rounds]
+    x = mirror_descent(np.zeros(_SHAPE[1]), step)
+    y = best_response(problem.best_response)
+    game = [action for action, _ in play(x, y, np.ones(n_rounds + 1), "y")]
     least = problem.value(problem.least)
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
@@ -323,20 +295,11 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
     squared norm of a gradient; the proof needs the norm itself, which is taken here.
     """
     rounds = (10, 30, 100, 300, 1000, 3000, 10000)[: 3 if inputs.quick else None]
-    found = parts(
-        {
-            (name, n): partial(race, problem, n)
-            for name, problem in problems(inputs.random_state).items()
-            for n in rounds
-        }
-    )
+    both = problems(inputs.random_state)
+    found = parts(lambda name, n: race(both[name], n), product(both, rounds))
     rows = pd.DataFrame(found).T.rename_axis(["function", "rounds"])
     apart = rows["difference"].max(skipna=False)
     share = (rows["gap"] / rows["bound"]).max(skipna=False)
-    lines: dict[str, Any] = {}
-    for name in ("absolute", "quadratic"):
-        own = rows.loc[name]
-        lines |= {name: (rounds, own["gap"]), f"{name}, bound": (rounds, own["bound"])}
     title = "f(mean of w_1 ... w_T) less its minimum, and the bound"
     return Result(
         {title: rows.reset_index().to_dict("records")},
@@ -344,6 +307,5 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
             Check("descent and game: largest difference", apart, "<=", 1e-12),
             Check("largest share of 3 G R / (2 sqrt(T))", share, "<=", 1),
         ],
-        [curves(title, lines, "rounds T", log="xy")],
-        columns=1,
+        {what: rows[what].unstack(level=0) for what in ("gap", "bound")},
     )

@@ -8,9 +8,9 @@ Each is a line of :mod:`table` and a function in the module of its paper:
         What differs from the paper, and why.
         '''
         X = inputs.load("mnist").X
-        found = parts({f"k={k}": partial(measure, X, k) for k in SIZES})
+        found = parts(partial(measure, X), SIZES)
         check = Check("least share", min(found.values()), ">", 0.9)
-        return Result({"Shares": [found]}, [check], [curves("Shares", ...)])
+        return Result({"Shares": [found]}, [check])
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import operator
 import os
 import platform
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -34,9 +35,11 @@ import numpy as np
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 
-from .figures import Panel, write_figure
+from .figures import write_figure
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from napari_embedding_game.data.dataset import Dataset
 
 K = TypeVar("K", bound=Hashable)
@@ -56,7 +59,7 @@ class Inputs:
     """What a person chose for a reproduction."""
 
     data: Path | None = None
-    """A data file, or a folder with the files of :data:`table.SOURCES`."""
+    """A folder with the files of :data:`table.SOURCES`."""
     quick: bool = False
     """Small sizes, to see that it works: seconds instead of minutes or hours."""
     random_state: int = 0
@@ -90,10 +93,8 @@ class Result:
     tables: Mapping[str, Rows]
     """By title."""
     checks: Sequence[Check]
-    panels: Sequence[Panel]
-    """Of the figure, drawn row by row."""
-    columns: int = 3
-    """Panels side by side."""
+    curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Of the figure, by title, besides the maps of all parts."""
 
 
 class Reproduction(NamedTuple):
@@ -112,16 +113,7 @@ class Reproduction(NamedTuple):
 class Parts:
     """Computes parts by name, or takes them from the folder where they are kept.
 
-    Parameters
-    ----------
-    folder : Path
-        Where :class:`joblib.Memory` keeps them.
-    origin : dict
-        What the parts depend on.  Parts of another origin are others.
-    again : bool
-        Compute everything, whatever is there.
-    quiet : bool
-        Show no progress on stderr.
+    ``origin`` is what they depend on; ``again`` computes whatever is there.
     """
 
     def __init__(
@@ -136,22 +128,25 @@ class Parts:
         self._origin, self._again, self._quiet = origin, again, quiet
         self.processor_seconds = 0.0
         """Of all parts, those from the folder included."""
+        self.maps: dict[str, dict[str, Any]] = {}
+        """Those parts that have a layout."""
 
-    def __call__(self, computations: Mapping[K, Callable[[], Any]]) -> dict[K, Any]:
-        """Return each part under its key, computing those that are not there."""
+    def __call__(self, compute: Callable[..., Any], keys: Iterable[K]) -> dict[K, Any]:
+        """Return ``compute(*key)`` under each key, computed where it is not there."""
         from rich.console import Console
         from rich.progress import track
 
-        found = {}
-        for key in track(
-            computations, console=Console(stderr=True), disable=self._quiet
-        ):
-            name = " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-            call = self._origin, name, computations[key]
+        found, console = {}, Console(stderr=True)
+        for key in track(list(keys), console=console, disable=self._quiet):
+            values = key if isinstance(key, tuple) else (key,)
+            name = " ".join(map(str, values))
+            call = self._origin, name, partial(compute, *values)
             if self._again and self._computed.check_call_in_cache(*call):
                 self._computed.call_and_shelve(*call).clear()
             found[key], seconds = self._computed(*call)
             self.processor_seconds += seconds
+            if isinstance(found[key], dict) and "layout" in found[key]:
+                self.maps[name] = found[key]
         return found
 
 
@@ -236,7 +231,7 @@ def reproduce(
             for note in (inspect.getdoc(run) or "").split("\n\n")[1:]
         ],
     }
-    write_figure(result.panels, result.columns, folder / f"{name}.png")
+    write_figure(parts.maps, result.curves, folder / f"{name}.png")
     numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
     for ending, text in ((".md", markdown(facts)), (".json", numbers)):
         with whole_or_nothing(folder / (name + ending)) as temporary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,9 @@ from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
-from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.settings import Settings, approximation_of
 from napari_embedding_game.core.snapshot import Snapshot
 
-from .figures import curves, pictures, scatter, texts
 from .frame import Check, Inputs, Parts, Result
 from .metrics import knn_accuracy, true_energy
 from .runs import (
@@ -65,8 +65,7 @@ ENOUGH = 0.95
 """Majority share that paper 1's Figure 3 is to be read as."""
 _MAJORITY = "MNIST: median share of a landmark's majority digit"
 N_CLUSTERS = 4
-"""Shown in Figure 3, as in the paper: the first ones."""
-N_MEMBERS = 16
+"""Counted in Figure 3, as in the paper: the first ones."""
 
 
 def settings_for(inputs: Inputs, names: Sequence[str]) -> list[Setting]:
@@ -91,20 +90,8 @@ def load(inputs: Inputs, setting: Setting) -> Any:
     return dataset.subset(chosen)
 
 
-class Tiling(NamedTuple):
-    """How well landmarks cover points."""
-
-    empty: float
-    """Share of the landmarks that are nearest to no point."""
-    far: float
-    """Share of the points farther from their landmark than twice the spacing, the
-    median distance of a landmark to the nearest other one."""
-    evenness: float
-    """Of the numbers of points: entropy, 1 where all landmarks have as many."""
-
-
-def tiling(layout: Map, landmarks: Map) -> Tiling:
-    """Measure how landmarks tile the points."""
+def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
+    """Measure how landmarks tile the points, in the words of :func:`tilings`."""
     from scipy.spatial import cKDTree
     from scipy.stats import entropy
 
@@ -112,11 +99,11 @@ def tiling(layout: Map, landmarks: Map) -> Tiling:
     distances, nearest = tree.query(layout)
     sizes = np.bincount(nearest, minlength=len(landmarks))
     spacing = np.median(tree.query(landmarks, k=2)[0][:, 1])
-    return Tiling(
-        empty=float((sizes == 0).mean()),
-        far=float((distances > FAR * spacing).mean()),
-        evenness=float(entropy(sizes, base=len(landmarks))),
-    )
+    return {
+        "empty": float((sizes == 0).mean()),
+        "far": float((distances > FAR * spacing).mean()),
+        "evenness": float(entropy(sizes, base=len(landmarks))),
+    }
 
 
 def majorities(labels: NDArray[Any], nearest: NDArray[np.integer]) -> pd.Series:
@@ -124,23 +111,27 @@ def majorities(labels: NDArray[Any], nearest: NDArray[np.integer]) -> pd.Series:
     return pd.crosstab(nearest, labels, normalize="index").max(axis=1)
 
 
-def fit(inputs: Inputs, setting: Setting, repulsion: float) -> dict[str, Any]:
-    """Play by the paper's schedule with a lambda; the measures and the map."""
+def fit(
+    inputs: Inputs, settings: Sequence[Setting], data: str, kept: str
+) -> dict[str, Any]:
+    """Play by the paper's schedule with its lambda or lambda N; measures and map."""
+    (setting,) = (each for each in settings if each.data == data)
     dataset = load(inputs, setting)
     obs = dataset.obs
     column = setting.column if setting.column in obs else obs.columns[0]
     labels = obs[column].astype(str).to_numpy()
     n, seed = len(labels), inputs.random_state
-    start = Settings(affinity="uniform", n_neighbors=15, random_state=seed)
-    settings = Settings(
+    repulsion = setting.repulsion * (setting.n_paper / n if kept == "lambda N" else 1)
+    chosen = Settings(
+        affinity="uniform",
         repulsion=repulsion * n,
         n_landmarks=setting.n_landmarks,
         schedule="paper",
         max_iter=setting.n_iter,
+        random_state=seed,
     )
-    placed = place(dataset.X, labels, start)
-    (end,) = looks(placed, settings, [setting.n_iter], seed)
-    kept = draw_rows(n, 10_000, seed)
+    (end,) = looks(place(dataset.X, labels, chosen), chosen, [setting.n_iter])
+    some = draw_rows(n, 10_000, seed)
     shares = majorities(labels, end.labels)
     return {
         "row": {
@@ -149,12 +140,12 @@ def fit(inputs: Inputs, setting: Setting, repulsion: float) -> dict[str, Any]:
             "L": setting.n_landmarks,
             "lambda": repulsion,
             "lambda N": repulsion * n,
-            **tiling(end.embedding, end.landmarks)._asdict(),
+            **tiling(end.embedding, end.landmarks),
             "landmarks with points": len(shares),
             "median majority": shares.median(),
             "a quarter below": shares.quantile(0.25),
             "of all": pd.Series(labels).value_counts(normalize=True).max(),
-            "kNN accuracy": knn_accuracy(end.embedding[kept], labels[kept]),
+            "kNN accuracy": knn_accuracy(end.embedding[some], labels[some]),
         },
         "layout": end.embedding,
         "landmarks": end.landmarks,
@@ -176,15 +167,9 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     lambda N.
     """
     settings = settings_for(inputs, ["mnist", "covid", "cells", "texts"])
-    computations = {}
-    for each in settings:
-        n = load(inputs, each).X.shape[0]
-        same_product = each.repulsion * each.n_paper / n
-        computations[each.data, "lambda N"] = partial(fit, inputs, each, same_product)
-        if each.data != "mnist":
-            part = partial(fit, inputs, each, each.repulsion)
-            computations[each.data, "lambda"] = part
-    found = parts(computations)
+    played = product((each.data for each in settings), ("lambda N", "lambda"))
+    wanted = [pair for pair in played if pair != ("mnist", "lambda")]
+    found = parts(partial(fit, inputs, settings), wanted)
     checks = []
     for (_, kept), each in found.items():
         row = each["row"]
@@ -198,68 +183,40 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {title: [each["row"] for each in found.values()]},
         [*checks, Check(_MAJORITY, majority, ">=", ENOUGH)],
-        [
-            scatter(
-                f"{each['row']['data']}, {kept}",
-                each["layout"],
-                each["labels"],
-                landmarks=each["landmarks"],
-            )
-            for (_, kept), each in found.items()
-        ],
-        columns=4,
     )
 
 
 def members(inputs: Inputs, parts: Parts) -> Result:
-    """Play them again and show random members of the first clusters.
+    """Play them again and count who the members of the first clusters are.
 
     The paper shows pictures of four clusters of MNIST and of the posts, and no numbers.
+
     Settings and data are those of game-fig2, with the paper's lambda N.
     """
     settings = settings_for(inputs, ["mnist", "covid", "texts"])
-    found = parts(
-        {
-            each.data: partial(
-                fit,
-                inputs,
-                each,
-                each.repulsion * each.n_paper / load(inputs, each).X.shape[0],
-            )
-            for each in settings
-        }
-    )
-    rows, panels = [], []
-    for setting in settings:
-        each, dataset = found[setting.data], load(inputs, setting)
+    wanted = [(each.data, "lambda N") for each in settings]
+    found = parts(partial(fit, inputs, settings), wanted)
+    rows = []
+    for each in found.values():
         of_landmark = pd.Series(each["labels"]).groupby(each["nearest"])
         for landmark, own in list(of_landmark)[:N_CLUSTERS]:
             counts = own.value_counts()
             common = [f"{name} {n}" for name, n in counts[:3].items()]
             row = {
-                "data": setting.title,
+                "data": each["row"]["data"],
                 "landmark": landmark,
                 "points": len(own),
                 "majority": counts.max() / len(own),
                 "labels": ", ".join(common),
             }
             rows.append(row)
-            shown = own.sample(min(N_MEMBERS, len(own)), random_state=0)
-            title = f"{setting.title}: landmark {landmark}, {len(own):,} points"
-            if dataset.images is not None:
-                panels.append(pictures(title, dataset.images[shown.index]))
-            else:
-                lines = shown if dataset.texts is None else dataset.texts[shown.index]
-                panels.append(texts(title, [str(line) for line in lines]))
-    overall = [found[each.data]["row"] for each in settings]
+    overall = [each["row"] for each in found.values()]
     return Result(
         {
             "Over all landmarks": overall,
             f"The first {N_CLUSTERS} landmarks with points": rows,
         },
         [Check(_MAJORITY, overall[0]["median majority"], ">=", ENOUGH)],
-        panels,
-        columns=N_CLUSTERS,
     )
 
 
@@ -293,8 +250,9 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
         landmark_learning_rate=rate,
         schedule="paper",
         max_iter=2 * n_iter,  # the schedule lowers its rates half-way, where this ends
+        random_state=inputs.random_state,
     )
-    (end,) = looks(placed, settings, [n_iter], inputs.random_state)
+    (end,) = looks(placed, settings, [n_iter])
     layout, labels = end.embedding, placed.labels
     low, high = np.percentile(layout, [2, 98], axis=0)
     repulsion = MNIST_REPULSION / len(layout)
@@ -329,9 +287,7 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     """
     swept = (0.01, 0.3, 30.0) if inputs.quick else RATES
     n_points, n_iter = (600, 500) if inputs.quick else (10_000, 2_000)
-    found = parts(
-        {rate: partial(sweep, inputs, n_points, n_iter, rate) for rate in swept}
-    )
+    found = parts(partial(sweep, inputs, n_points, n_iter), swept)
     rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
     share = rows["occupancy"]
     widest = share.iloc[1:-1].max()
@@ -342,7 +298,6 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
         f"{n_points:,} digits after {n_iter:,} iterations with eta_y = 0.03, L = 100, "
         f"K = 15, lambda N = {MNIST_REPULSION:g}"
     )
-    lines = {what: (swept, rows[what]) for what in ("occupancy", "distinct")}
     return Result(
         {title: rows.reset_index().to_dict("records")},
         [
@@ -352,19 +307,7 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
             ),
             Check("a window between: largest", widest, ">=", LEAST_OCCUPANCY),
         ],
-        [
-            *(
-                scatter(
-                    f"eta_z = {rate:g}, occupancy {share[rate]:.3f}",
-                    each["layout"],
-                    each["labels"],
-                    landmarks=each["landmarks"],
-                )
-                for rate, each in found.items()
-            ),
-            curves("", lines, "eta_z", log="x", level=LEAST_OCCUPANCY),
-        ],
-        columns=5,
+        {"occupancy and distinct spots": rows[["occupancy", "distinct"]]},
     )
 
 
@@ -384,7 +327,7 @@ _GAME = get_method("game")
 
 
 def follow(
-    inputs: Inputs, n_points: int, way: Approximation, L: int, at: Sequence[int]
+    inputs: Inputs, n_points: int, at: Sequence[int], way: Approximation, L: int = 10
 ) -> dict[str, Any]:
     """Play in one way, and compare it with the sum over all pairs at ``at``.
 
@@ -402,10 +345,10 @@ def follow(
         n_landmarks=L,
         schedule="paper",
         max_iter=at[-1],
+        random_state=inputs.random_state,
     )
-    seed = inputs.random_state
-    snapshots = looks(placed, settings, at, seed)
-    found = pd.DataFrame(metered(placed, way, L, seed, snapshots))
+    snapshots = looks(placed, settings, at)
+    found = pd.DataFrame(metered(placed, settings, snapshots))
     last = found.pop("snapshot").iloc[-1]
     return {
         **found.to_dict("list"),
@@ -419,11 +362,7 @@ def follow(
 
 
 def metered(
-    placed: Placed,
-    way: Approximation,
-    L: int,
-    seed: int,
-    snapshots: Iterator[Snapshot],
+    placed: Placed, settings: Settings, snapshots: Iterator[Snapshot]
 ) -> Iterator[dict[str, Any]]:
     """Yield the energy that is played on and the true one, and their gradients.
 
@@ -433,8 +372,9 @@ def metered(
     repulsion = _GAME.lambda_scale(placed.edges) * MNIST_REPULSION
     order = memory_order(np.asarray(placed.layout, placed.edges.weights.dtype))
     forces = make_forces(placed.edges.in_order(order), torch.device("cpu"))
-    played = make_objective(way, forces, repulsion, L, seed)
-    every = make_objective("exact", forces, repulsion, L, seed)
+    drawn = repulsion, settings.n_landmarks, settings.random_state
+    played = make_objective(approximation_of(settings), forces, *drawn)
+    every = make_objective("exact", forces, *drawn)
     for each in snapshots:
         y, z = torch.from_numpy(each.embedding[order]), torch.from_numpy(each.landmarks)
         approximate, gradient, _ = played.evaluate(y, z)
@@ -462,13 +402,7 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     n_points, sizes, n_iter = (
         (300, (3, 30), 600) if inputs.quick else (5_000, LS, 4_000)
     )
-    found = parts(
-        {
-            (way, L): partial(follow, inputs, n_points, way, L, [n_iter])
-            for way in WAYS
-            for L in sizes
-        }
-    )
+    found = parts(partial(follow, inputs, n_points, [n_iter]), product(WAYS, sizes))
     rows = pd.DataFrame(
         {
             "L": L,
@@ -502,16 +436,6 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
             Check("every L: sampled landmarks by the higher of both", worst, ">", 1),
             Check("few L: distinct places, landmarks by edges", fewer, "<", 1),
         ],
-        [
-            scatter(
-                f"{WAYS[way]}, L = {L}: energy {each['true'][-1]:,.0f}",
-                each["layout"],
-                each["labels"],
-                landmarks=None if way == "sampled_edges" else each["landmarks"],
-            )
-            for (way, L), each in found.items()
-        ],
-        columns=len(sizes),
     )
 
 
@@ -527,7 +451,7 @@ def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
     optimised landmarks are the worse.
     """
     n_points, at = (300, AT[:11:2]) if inputs.quick else (5_000, AT)
-    found = parts({way: partial(follow, inputs, n_points, way, 10, at) for way in WAYS})
+    found = parts(partial(follow, inputs, n_points, at), WAYS)
     rows = {
         way: {
             "repulsion": WAYS[way],
@@ -561,20 +485,11 @@ def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
             ),
             Check("share of times: landmarks' gradient the better", better, ">=", 0.9),
         ],
-        [
-            curves(
-                title,
-                {
-                    WAYS[way]: (found[way]["iteration"], found[way][what])
-                    for way in WAYS
-                },
-                "iteration",
-                log="y",
+        {
+            what: pd.DataFrame(
+                {WAYS[way]: found[way][what] for way in WAYS},
+                index=pd.Index(at, name="iteration"),
             )
-            for what, title in (
-                ("approximate", "energy that is played with"),
-                ("true", "true energy (Eq. 1)"),
-                ("rmse", "gradient RMSE"),
-            )
-        ],
+            for what in ("approximate", "true", "rmse")
+        },
     )

@@ -23,13 +23,9 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 def neighbor_recall(
     input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
-    """Return the mean share of input neighbours that are neighbours on the map.
+    """Return the mean share of input neighbours that are neighbours on the map, (N, d).
 
-    Parameters
-    ----------
-    input_neighbors : (N, K) int
-        Exact neighbours in the input, the point itself left out.
-    embedding : (N, d) float
+    ``input_neighbors`` (N, K): exact neighbours, the point itself left out.
     """
     map_neighbors = knn_graph(embedding, input_neighbors.shape[1]).indices
     kept = (input_neighbors[:, :, None] == map_neighbors[:, None, :]).any(axis=2)
@@ -39,21 +35,10 @@ def neighbor_recall(
 def knn_accuracy(
     embedding: NDArray[np.floating], labels: NDArray[Any], n_neighbors: int = 15
 ) -> float:
-    """Return how often a point's neighbours on the map vote for its own label.
+    """Return how often a point's neighbours on the (N, d) map vote for its own label.
 
-    10-fold cross-validation, stratified and shuffled with a fixed seed.
-
-    Parameters
-    ----------
-    embedding : (N, d) float
-    labels : (N,) array
-    n_neighbors : int
-        How many neighbours vote.
-
-    Raises
-    ------
-    ValueError
-        There are fewer than 10 rows, or no label that 10 of them have.
+    10-fold cross-validation, stratified and shuffled with a fixed seed; ValueError
+    where there are fewer than 10 rows, or no label that 10 of them have.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
@@ -70,19 +55,10 @@ def true_energy(
     n_rows: int | None = None,
     random_state: int = 0,
 ) -> float:
-    """Return Eq. 1, whose repulsive sum runs over all pairs, i = j included.
+    """Return Eq. 1 of an (N, d) map, its repulsive sum over all pairs, i = j included.
 
-    Parameters
-    ----------
-    edges : Edges
-    embedding : (N, d) float
-    repulsion : float
-        The paper's lambda.
-    n_rows : int, optional
-        Rows of the repulsive sum to draw at random, an unbiased estimate; all
-        by default, which takes N^2 steps.
-    random_state : int
-        Seed of the draw.
+    ``repulsion`` is the paper's lambda.  Of ``n_rows`` rows of that sum, drawn at
+    random, it is an unbiased estimate; all take N^2 steps.
     """
     from napari_embedding_game.core.energy import pair_loops
     from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p

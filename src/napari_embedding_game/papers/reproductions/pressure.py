@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -24,7 +24,6 @@ from napari_embedding_game.papers.pressured_points import pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
 from .fenchel import roll
-from .figures import curves, pictures, scatter
 from .frame import Check, Inputs, Parts, Result
 from .runs import Placed, digits, looks
 
@@ -153,15 +152,15 @@ def _minimised(objective: Objective, start: Points, max_iter: int) -> dict[str, 
     *_, end = spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
     heights = pressure(objective, points, points[:1])[1]
-    return {"y": end.y, "heights": heights, "iterations": end.iteration}
+    return {"layout": end.y, "heights": heights, "iterations": end.iteration}
 
 
 def _of_roll(n_points: int, max_iter: int, seed: int) -> dict[str, Any]:
     X, sheet = roll(n_points, seed)
     found = _minimised(objective_of(X, "ssne"), twisted(sheet), max_iter)
-    strange = strangeness(found["y"], sheet)
+    strange = strangeness(found["layout"], sheet)
     wrong = strange >= np.quantile(strange, 0.9)
-    return {**found, "wrong": wrong, "color": sheet[:, 0]}
+    return {**found, "wrong": wrong, "labels": sheet[:, 0]}
 
 
 def _of_objects(inputs: Inputs) -> dict[str, Any]:
@@ -169,7 +168,8 @@ def _of_objects(inputs: Inputs) -> dict[str, Any]:
     start = random_start(len(X), inputs.random_state)
     max_iter = 10 if inputs.quick else 100
     found = _minimised(objective_of(X, "ee"), start, max_iter)
-    return {**found, "wrong": among_others(found["y"], numbers), "color": numbers}
+    wrong = among_others(found["layout"], numbers)
+    return {**found, "wrong": wrong, "labels": numbers}
 
 
 def misplaced(inputs: Inputs, parts: Parts) -> Result:
@@ -187,14 +187,13 @@ def misplaced(inputs: Inputs, parts: Parts) -> Result:
     The start of the roll is the flat sheet with one half turned over.
     """
     n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
-    found = parts(
-        {
-            "twisted roll, s-SNE": partial(
-                _of_roll, n_points, max_iter, inputs.random_state
-            ),
-            "COIL-20 midway, EE": partial(_of_objects, inputs),
-        }
-    )
+    maps = {
+        "twisted roll, s-SNE": partial(
+            _of_roll, n_points, max_iter, inputs.random_state
+        ),
+        "COIL-20 midway, EE": partial(_of_objects, inputs),
+    }
+    found = parts(lambda title: maps[title](), maps)
     rows = {
         title: {
             "": title,
@@ -206,33 +205,28 @@ def misplaced(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {"Points in the wrong place, and their pressure": list(rows.values())},
         _found_by_pressure(rows),
-        [
-            scatter(
-                f"{title}; larger: more pressure",
-                each["y"],
-                each["color"],
-                heights=each["heights"],
-                marked=each["wrong"],
-            )
-            for title, each in found.items()
-        ],
-        columns=2,
     )
 
 
-def tsne(X: Points, seed: int) -> dict[str, Any]:
+def tsne(X: Points, labels: Points, seed: int) -> dict[str, Any]:
     """Return the map of t-SNE after 200 iterations, and the pressure on it."""
     start = random_start(len(X), seed).astype(np.float32)
-    placed = Placed(X, np.zeros(len(X)), weighted(X, 30.0), start)
+    placed = Placed(labels, weighted(X, 30.0), start)
     settings = Settings(
-        method="tsne", approximation="exact", n_landmarks=1, max_iter=200
+        method="tsne",
+        approximation="exact",
+        n_landmarks=1,
+        max_iter=200,
+        random_state=seed,
     )
-    (end,) = looks(placed, settings, [200], seed)
-    return {"y": end.embedding, "heights": end.pressure}
-
-
-def _some_digits(inputs: Inputs) -> tuple[Points, Points]:
-    return digits(inputs, 300 if inputs.quick else 2_000)
+    (end,) = looks(placed, settings, [200])
+    wrong = among_others(end.embedding, labels)
+    return {
+        "layout": end.embedding,
+        "heights": end.pressure,
+        "labels": labels,
+        "wrong": wrong,
+    }
 
 
 def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
@@ -243,24 +237,13 @@ def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
     Among others: most of a digit's 10 neighbours on the map have another label. Recall
     and chance: as for pressure-fig3.
     """
-    X, labels = _some_digits(inputs)
-    found = parts({"t-SNE": partial(tsne, X, inputs.random_state)})["t-SNE"]
-    heights, wrong = found["heights"], among_others(found["y"], labels)
+    X, labels = digits(inputs, 300 if inputs.quick else 2_000)
     title = f"{len(X):,} digits, t-SNE"
-    row = {"": title, **recall(heights, wrong)}
-    order = np.flatnonzero(wrong)[np.argsort(-heights[wrong], kind="stable")]
-    side = round(X.shape[1] ** 0.5)
-    images = X.reshape(-1, side, side)
+    found = parts(lambda _: tsne(X, labels, inputs.random_state), [title])[title]
+    row = {"": title, **recall(found["heights"], found["wrong"])}
     return Result(
         {"Digits among other digits, and their pressure": [row]},
         _found_by_pressure({"digits, t-SNE": row}),
-        [
-            scatter(title, found["y"], labels, heights=heights, marked=wrong),
-            pictures("among others, highest pressure", images[order[:16]]),
-            pictures(
-                "among others, no pressure", images[order[heights[order] == 0][:16]]
-            ),
-        ],
     )
 
 
@@ -353,14 +336,19 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         "s-SNE, COIL-20": (X, "ssne", n_runs),
         "EE, MNIST": (digits(inputs, n_digits)[0], "ee", 1),
     }
-    computations: dict[tuple[str, int], Callable[[], Any]] = {
-        (title, run): partial(_compared, rows, method, seed + run, max_iter)
-        for title, (rows, method, n) in tasks.items()
-        for run in range(n)
-    }
-    computations["homotopy", 0] = partial(_homotopy, X, seed, n_lambdas)
-    found = parts(computations)
-    least = found.pop(("homotopy", 0))["energies"][-1]
+
+    def compute(title: str, run: int) -> dict[str, dict[str, Any]]:
+        rows, method, _ = tasks[title]
+        start = random_start(len(rows), seed + run)
+        return compare(objective_of(rows, method), start, max_iter)
+
+    def by_homotopy(_: str) -> dict[str, Any]:
+        start = random_start(len(X), seed)
+        return ended(homotopy(objective_of(X, "ee"), start, n_steps=n_lambdas))
+
+    runs_of = [(title, run) for title, task in tasks.items() for run in range(task[2])]
+    found = parts(compute, runs_of)
+    least = parts(by_homotopy, ["homotopy"])["homotopy"]["energies"][-1]
     best = [{"": "EE, COIL-20", "paper": "3.28", "least": least}]
     runs = [
         {
@@ -398,30 +386,18 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
                 0.03,
             ),
         ],
-        [
-            curves(
-                f"{title}: {what}",
+        {
+            f"{title}: {what}": pd.DataFrame(
                 {
-                    which: (np.arange(len(run[what])), run[what])
+                    which: pd.Series(run[what])
                     for which, run in found[title, 0].items()
                     if which != SD or what == "energies"
-                },
-                "iterations",
-                log="y" if what == "energies" else "",
-            )
+                }
+            ).rename_axis("iteration")
             for what in ("energies", "raised")
             for title in tasks
-        ],
+        },
     )
-
-
-def _compared(rows: Points, method: str, seed: int, max_iter: int) -> dict[str, Any]:
-    return compare(objective_of(rows, method), random_start(len(rows), seed), max_iter)
-
-
-def _homotopy(X: Points, seed: int, n_lambdas: int) -> dict[str, Any]:
-    start = random_start(len(X), seed)
-    return ended(homotopy(objective_of(X, "ee"), start, n_steps=n_lambdas))
 
 
 def starts(inputs: Inputs, parts: Parts) -> Result:
@@ -437,7 +413,7 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
     @lru_cache
     def shared() -> tuple[Objective, SpectralDirection]:
         objective = objective_of(X, "ee")
-        return objective, SpectralDirection(objective.forces.edges, invert=True)
+        return objective, SpectralDirection(objective.forces.edges)
 
     def compute(seed: int) -> dict[str, list[float]]:
         objective, direct = shared()
@@ -445,19 +421,13 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
         found = compare(objective, start, max_iter, from_random=False, direct=direct)
         return {which: run["energies"] for which, run in found.items()}
 
-    found = parts(
-        {
-            f"start {i}": partial(compute, inputs.random_state + i)
-            for i in range(n_starts)
-        }
-    )
+    first = inputs.random_state
+    found = parts(compute, range(first, first + n_starts))
     runs = pd.DataFrame(found).T
     energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
     rows = summary(energies).assign(iterations=n_iter.mean())
     # Read off the histogram in Figure 7.
     rows.insert(0, "paper, range", ["6.60 to 6.77", "6.57 to 6.68"])
-    order = np.argsort(energies[SD].to_numpy(), kind="stable")
-    ranks = np.arange(n_starts)
     title = f"Energies of {n_starts} starts, {n_words:,} words"
     return Result(
         {title: rows.rename_axis("optimiser").reset_index().to_dict("records")},
@@ -470,12 +440,5 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
                 0,
             )
         ],
-        [
-            curves(
-                title,
-                {which: (ranks, energies[which].iloc[order]) for which in energies},
-                "starts, by the energy of SD",
-            )
-        ],
-        columns=1,
+        {title: energies.sort_values(SD).reset_index(drop=True).rename_axis("start")},
     )

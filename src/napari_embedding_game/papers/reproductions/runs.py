@@ -25,9 +25,8 @@ MNIST_REPULSION = 70.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """Rows with their edges, standing where a game begins."""
+    """Points with their labels and edges, standing where a game begins."""
 
-    X: Any
     labels: NDArray[Any]
     edges: Edges
     layout: Map
@@ -52,35 +51,28 @@ def digits(inputs: Inputs, wanted: int) -> tuple[NDArray[np.float32], NDArray[An
 @lru_cache(maxsize=2)
 def placed_digits(inputs: Inputs, wanted: int) -> Placed:
     """Return random digits with the edges and start of paper 1."""
-    seed = inputs.random_state
-    start = Settings(affinity="uniform", n_neighbors=15, random_state=seed)
-    return place(*digits(inputs, wanted), start)
+    settings = Settings(affinity="uniform", random_state=inputs.random_state)
+    return place(*digits(inputs, wanted), settings)
 
 
 def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
-    """Find the edges of the rows and put the points where ``start`` says."""
+    """Find the edges of the rows and put the points where the settings say."""
     edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
-    return Placed(X, labels, edges, layout)
+    return Placed(labels, edges, layout)
 
 
-def looks(
-    placed: Placed, settings: Settings, at: Sequence[int], random_state: int
-) -> Iterator[Snapshot]:
+def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:
     """Play, and yield the snapshot at each of the iterations ``at``, which rise.
 
     Labels and pressure are up to date where ``at`` ends with the schedule.
     """
-
-    def until_next(iteration: int) -> int:
-        return min(stop for stop in at if stop > iteration) - iteration
-
     game = play(
         placed.edges,
         placed.layout,
         settings,
-        random_state=random_state,
+        random_state=settings.random_state,
         diagnose=False,
-        frame_iterations=until_next,
+        frame_iterations=lambda done: min(stop for stop in at if stop > done) - done,
     )
     for snapshot in game:
         if snapshot.iteration in at:

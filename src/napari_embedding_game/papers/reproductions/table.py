@@ -71,9 +71,8 @@ SOURCES: dict[str, str] = {
     "covid": "covid_balf_counts.h5ad",
     "words": "glove_words_5000.npz",
     "texts": "newsgroups_5000.npz",
-    "digits": "",
 }
-"""Data sets and the names of their files; "" comes with scikit-learn.
+"""Data sets and the names of their files.
 
 An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
 principal components as ``obsm["X_pca"]``, or raw counts.
@@ -90,66 +89,49 @@ def find(name: str) -> Reproduction:
     return REPRODUCTIONS[name]
 
 
-def find_source(name: str, data: Path | None) -> Path | None:
-    """Return the file or folder of a data set, None if it has to be fetched.
+def source(name: str, folder: Path | None) -> Path | None:
+    """Return where a data set lies; None for MNIST, which is downloaded.
 
     Raises
     ------
     DataError
-        There is no such file, and it cannot be downloaded.
+        It is not in the folder, and cannot be downloaded.
     """
     file = SOURCES[name]
-    if data is None:
-        if name in ("mnist", "digits"):
-            return None
-        raise DataError(f"This needs {file}: add --data with the folder it lies in.")
-    if not data.exists():
-        raise DataError(f"{data} does not exist: check the name and the folder.")
-    if data.is_file() or not file:
-        return data
-    if (data / file).exists():
-        return data / file
-    if name == "mnist":  # the folder with the four original files, perhaps
-        return data
-    raise DataError(f"There is no {file} in {data}: name the folder it lies in.")
+    if folder is None and name == "mnist":
+        return None
+    if folder is not None and (folder / file).exists():
+        return folder / file
+    if folder is not None and folder.is_dir() and name == "mnist":
+        return folder  # the four original files, perhaps
+    raise DataError(f"This needs {file}: name the folder it lies in by --data.")
 
 
-def load(name: str, data: Path | None) -> Dataset:
-    """Read a data set; :func:`find_source` says from where.  Pixels are from 0 to 1."""
+def load(name: str, folder: Path | None) -> Dataset:
+    """Read a data set; :func:`source` says from where.  Pixels are from 0 to 1."""
     from napari_embedding_game.data import samples
     from napari_embedding_game.data.readers import read
 
-    if name == "digits":
-        return samples.digits()
-    path = find_source(name, data)
+    path = source(name, folder)
     if name == "mnist":
         return samples.mnist(path)
     assert path is not None
     return read(path)
 
 
-def described(names: str, data: Path | None) -> str:
+def described(names: str, folder: Path | None) -> str:
     """Say which data are used: names, with commas between, and sizes of files.
 
     Raises
     ------
     DataError
-        One is not there, or one file is named where several sets are needed: it would
-        be taken for all.
+        One is not there.
     """
-    if not names:
-        return "none"
-    each = names.split(", ")
-    if len(each) > 1 and data is not None and data.is_file():
-        files = " and ".join(SOURCES[name] for name in each if SOURCES[name])
-        raise DataError(
-            f"This needs {files}: name the folder they lie in, and not one file."
-        )
-    return "; ".join(_described(name, data) for name in each)
-
-
-def _described(name: str, data: Path | None) -> str:
-    path = find_source(name, data)
-    if path is None or path.is_dir():
-        return name
-    return f"{path.name}, {path.stat().st_size:,} bytes"
+    told = []
+    for name in names.split(", ") if names else []:
+        path = source(name, folder)
+        if path is None or path.is_dir():
+            told.append(name)
+        else:
+            told.append(f"{path.name}, {path.stat().st_size:,} bytes")
+    return "; ".join(told) or "none"
