@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.figure import Levels, PointColors, draw
+from napari_embedding_game.data.export import writers
+from napari_embedding_game.data.export.plots import Levels, PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import (
     WRITERS,
@@ -267,66 +268,55 @@ def test_names_that_mean_something_to_matplotlib(dataset, result, tmp_path):
     assert "$50^{ and $5" in text.replace("\\", "")
 
 
-def texts(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Write a figure, and return what it was drawn of."""
+    kept = []
+    monkeypatch.setattr(writers, "save", lambda figure, path: kept.append(figure))
+
+    def drawn(*args, **options):
+        write_figure(*args, tmp_path / "a.png", **options)
+        return kept[-1].axes
+
+    return drawn
 
 
-def test_a_figure_names_its_groups_and_counts_what_is_in_none(dataset, result):
+def test_a_figure_names_its_groups_and_counts_what_is_in_none(dataset, result, drawn):
     rgba = np.array([[1, 0, 0, 1], [0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5]])
     levels = Levels(("A", "empty", "B"), np.array([2, 0, -1]))
-    (axes,) = draw(dataset, result, colors=PointColors(rgba, "kind", levels)).axes
+    (axes,) = drawn(dataset, result, colors=PointColors(rgba, "kind", levels))
     np.testing.assert_array_equal(axes.collections[0].get_facecolors(), rgba)
-    assert texts(axes) == ["A (1)", "B (1)", "missing (1)"]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts == ["A (1)", "B (1)", "missing (1)"]
     assert axes.get_legend().get_title().get_text() == "kind"
     shown = [disc.get_color() for disc in axes.get_legend().legend_handles]
     np.testing.assert_array_equal(shown, rgba[[1, 0, 2]])
 
 
-def test_a_figure_in_3d_has_a_bar_with_the_limits_of_its_colors(dataset, result):
-    deep = replace(result, embedding=np.eye(3, dtype=np.float32))
-    rgba = np.eye(4)[:3]
-    scale = np.array([[0, 0, 0, 1], [1, 1, 1, 1]])
-    colors = PointColors(rgba, "tone", scale=scale, limits=(2.0, 5.0))
-    axes, bar = draw(dataset, deep, colors=colors).axes
-    assert bar.get_ylim() == (2, 5)
-    assert bar.get_ylabel() == "tone"
-    assert axes.get_legend() is None
-
-
-def test_a_figure_in_3d_has_one_scale_along_all_axes(dataset, result):
-    spread = np.random.default_rng(0).normal(size=(3, 3)) * [9, 5, 0.5]
-    (axes,) = draw(dataset, replace(result, embedding=spread)).axes
-    limits = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
-    sides = np.array([high - low for low, high in limits])
-    box = np.asarray(axes.get_box_aspect())
-    np.testing.assert_allclose(sides / box, (sides / box)[0])
-    assert not len(axes.get_zticks())
-
-
-def test_a_figure_in_3d_is_seen_as_the_canvas_is(dataset, result):
-    from mpl_toolkits.mplot3d.proj3d import proj_transform
-
+def test_a_map_in_space_is_drawn_as_the_canvas_shows_it(dataset, result, drawn):
     places = np.random.default_rng(0).normal(size=(3, 3)) * [9, 5, 2]
     deep = replace(result, embedding=places)
+    scale = np.array([[0, 0, 0, 1], [1, 1, 1, 1]])
+    colors = PointColors(np.eye(4)[:3], "tone", scale=scale, limits=(2.0, 5.0))
     facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
-    figure = draw(dataset, deep, facing=facing)
-    figure.canvas.draw()
-    (axes,) = figure.axes
-    turned = np.array(axes.collections[0]._offsets3d, float)
-    seen = np.array(proj_transform(*turned, axes.get_proj()))[:2].T
-    expected = places @ facing.T
-    apart, wanted = seen - seen.mean(axis=0), expected - expected.mean(axis=0)
-    scale = np.linalg.norm(wanted) / np.linalg.norm(apart)
-    np.testing.assert_allclose(scale * apart, wanted, atol=1e-6)
-    # Nearer is nearer to the reader.
-    nearer = places @ np.cross(*facing)
-    assert np.corrcoef(turned[1], nearer)[0, 1] == pytest.approx(-1)
+    names = [("one", places[0])]
+    axes, bar = drawn(dataset, deep, colors=colors, facing=facing, names=names)
+    order = np.argsort(places @ np.cross(*facing))  # the nearest is drawn last
+    seen = axes.collections[0].get_offsets()
+    np.testing.assert_allclose(seen, (places @ facing.T)[order])
+    assert axes.get_aspect() == 1
+    assert axes.texts[0].xy == pytest.approx((places @ facing.T)[0])
+    assert bar.get_ylim() == (2, 5)
+    assert bar.get_ylabel() == "tone"
+    assert len(drawn(dataset, deep)[0].collections[0].get_offsets()) == 3
 
 
-def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result):
+def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result, drawn):
     codes = np.arange(60)
-    many = replace(result, embedding=np.zeros((60, 2)), labels=codes, clusters=codes)
-    (axes,) = draw(dataset, many).axes
+    many = replace(
+        result, embedding=np.zeros((60, 2), np.float32), labels=codes, clusters=codes
+    )
+    (axes,) = drawn(dataset, many)
     assert axes.get_legend() is None
     assert axes.get_xlabel() == "Cluster: 60 colours, too many to list"
 

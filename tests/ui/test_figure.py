@@ -57,7 +57,7 @@ def test_colours_of_clusters_given_and_not(play, session, saved):
 
 def written_on(axes):
     """The names on a map, each with its place."""
-    return {text.get_text(): text.get_position() for text in axes.texts}
+    return {text.get_text(): text.xy for text in axes.texts}
 
 
 def test_the_figure_has_the_names_that_the_map_has(play, dock, session, saved):

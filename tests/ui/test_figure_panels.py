@@ -9,8 +9,7 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDialogButtonBox, QFileDialog
 
-from napari_embedding_game.data.export.expression_figure import ExpressionPlot
-from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
+from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
 from napari_embedding_game.ui.controls.save_menu import PANELS
 from napari_embedding_game.ui.tasks.figure_dialog import NOTHING, FigureDialog
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
@@ -127,6 +126,6 @@ def test_a_map_in_space_is_drawn_as_it_is_seen(play, workspace, session):
     facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
     session.facing = facing
     (panel,), _ = collect(workspace, FigureChoice())()
-    back_to_front = np.argsort(places @ np.cross(*facing))
+    back_to_front = np.argsort(places @ np.cross(*facing), kind="stable")
     expected = places[back_to_front] @ facing.T
     np.testing.assert_allclose(panel.embedding, expected, rtol=1e-5, atol=1e-5)

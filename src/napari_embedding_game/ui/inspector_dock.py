@@ -12,8 +12,7 @@ from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.expression_figure import ExpressionPlot
-from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
+from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
 from napari_embedding_game.session.cluster_report import ClusterReport, as_levels
 from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.compat import main_window_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,20 +47,17 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     left out where the method does not define it, stretch and isolation where they are
     not known.
     """
-    clusters = dataset.expand(result.point_names(), UNASSIGNED)
-    columns: dict[str, Any] = dict(dataset.quality)
-    columns |= {
-        name: dataset.expand(dataset.obs[name], np.nan)
-        for name in (*dataset.scores, *sorted(dataset.worked_out))
-        if name in dataset.obs
-    }
+    made = [*dataset.scores, *sorted(dataset.worked_out)]
     for name in dataset.taught:
-        columns |= _expanded(dataset, (name, name + CONFIDENCE))
+        made += [name, name + CONFIDENCE]
     for name, predicted in dataset.predicted.items():
-        columns |= _expanded(dataset, [name + end for end in predicted.columns])
-    columns |= {
-        f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
-    }
+        made += [name + end for end in predicted.columns]
+    columns: dict[str, Any] = dict(dataset.quality)
+    for name in made:
+        if name in dataset.obs:
+            columns[name] = _of_all_rows(dataset, dataset.obs[name])
+    names = pd.Categorical(result.point_names(), categories=list(result.groups()))
+    columns[f"{KEY}_cluster"] = _of_all_rows(dataset, pd.Series(names))
     if result.has_pressure:
         columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
     if result.stretch is not None:
@@ -75,52 +71,13 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     return columns
 
 
-def _expanded(dataset: Dataset, names: Iterable[str]) -> dict[str, Any]:
-    """Columns of all rows of the source; none if they are not at hand."""
-    return {
-        name: _of_all_rows(dataset, dataset.obs[name])
-        for name in names
-        if name in dataset.obs
-    }
-
-
 def _of_all_rows(dataset: Dataset, column: pd.Series) -> Any:
+    """Return the values of all rows of the source, NaN or "unassigned" if left out."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return dataset.expand(column, np.nan)
-    names = list(column.cat.categories)
-    if not dataset.kept.all() and UNASSIGNED not in names:
-        names.append(UNASSIGNED)
-    told = dataset.expand(column.to_numpy(dtype=object), UNASSIGNED)
-    return pd.Categorical(told, categories=names)
-
-
-def _predicted_record(dataset: Dataset) -> dict[str, Any]:
-    """Return of which references labels were predicted."""
-    told = {
-        name: {
-            "reference": one.reference,
-            "label": one.label,
-            "correct_batch": one.correct_batch,
-        }
-        for name, one in dataset.predicted.items()
-    }
-    return {"predicted": storable(told)} if told else {}
-
-
-def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
-    """Names of the clusters, and "unassigned" if there are rows left out."""
-    names = list(result.groups())
-    if dataset.kept.all() or UNASSIGNED in names:
-        return names
-    return [*names, UNASSIGNED]
-
-
-def result_colors(dataset: Dataset, result: EmbeddingResult) -> list[str] | None:
-    """Colours in the order of the clusters' names, as scanpy keeps them in uns."""
-    if not result.cluster_colors:
-        return None
-    known = result.groups()
-    return [known.get(name) or GREY for name in _groups(dataset, result)]
+    places = np.full(dataset.n_source_rows, -1)
+    places[dataset.kept] = np.arange(len(column))
+    return _laid_out(column.array, places)
 
 
 def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
@@ -169,6 +126,14 @@ def _centres(dataset: Dataset) -> dict[str, Any]:
 
 def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Everything that is needed to do the same again."""
+    references = {
+        name: {
+            "reference": one.reference,
+            "label": one.label,
+            "correct_batch": one.correct_batch,
+        }
+        for name, one in dataset.predicted.items()
+    }
     return {
         "parameters": storable(result.parameters),
         "landmarks": result.landmarks,
@@ -186,7 +151,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "provenance": storable(dataset.provenance),
         **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
         **({"taught": storable(dataset.taught)} if dataset.taught else {}),
-        **_predicted_record(dataset),
+        **({"predicted": storable(references)} if references else {}),
         **_projection_record(dataset),
         "versions": versions(),
     }
@@ -249,24 +214,16 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
         places = _rows_in(dataset, obs.index)
+        columns, obsm, uns = _parts(dataset, result, places)
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        columns = {
-            name: _laid_out(column, places)
-            for name, column in result_columns(dataset, result).items()
-        }
         write_elem(file, "obs", obs.assign(**columns))
-        for group in ("obsm", "uns"):
+        for group, elements in (("obsm", obsm), ("uns", uns)):
             if group not in file:
                 write_elem(file, group, {})
-        positions = dataset.expand(result.embedding, np.nan)
-        write_elem(file["obsm"], f"X_{KEY}", positions[places])
-        for key, components in made_components(dataset).items():
-            write_elem(file["obsm"], key, components[places])
-        write_elem(file["uns"], KEY, _record(dataset, result))
-        if _COLORS in file["uns"]:
+            for key, value in elements.items():
+                write_elem(file[group], key, value)
+        if _COLORS not in uns and _COLORS in file["uns"]:
             del file["uns"][_COLORS]
-        if (colors := result_colors(dataset, result)) is not None:
-            write_elem(file["uns"], _COLORS, np.array(colors, dtype=object))
 
 
 def folder_with_result(dataset: Dataset, result: EmbeddingResult) -> AnnData:
@@ -369,17 +326,37 @@ def _storable_column(column: pd.Series) -> pd.Series:
 
 
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
-    places = _rows_in(dataset, adata.obs_names)
-    adata.obs = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-    for name, column in result_columns(dataset, result).items():
-        adata.obs[name] = _laid_out(column, places)
-    adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)[places]
-    for key, components in made_components(dataset).items():
-        adata.obsm[key] = components[places]
-    adata.uns[KEY] = _record(dataset, result)
+    _put(adata, *_parts(dataset, result, _rows_in(dataset, adata.obs_names)))
+
+
+def _parts(
+    dataset: Dataset, result: EmbeddingResult, places: NDArray[np.intp]
+) -> tuple[dict[str, Any], ...]:
+    """Return what a result adds to obs, obsm and uns; see :func:`_laid_out`."""
+    obs = {
+        name: _laid_out(column, places)
+        for name, column in result_columns(dataset, result).items()
+    }
+    positions = dataset.expand(result.embedding, np.nan)
+    obsm = {f"X_{KEY}": positions, **made_components(dataset)}
+    uns: dict[str, Any] = {KEY: _record(dataset, result)}
+    if result.cluster_colors:
+        known, names = result.groups(), obs[f"{KEY}_cluster"].categories
+        uns[_COLORS] = np.array([known.get(n) or GREY for n in names], dtype=object)
+    return obs, {key: _laid_out(value, places) for key, value in obsm.items()}, uns
+
+
+def _put(
+    adata: AnnData, obs: dict[str, Any], obsm: dict[str, Any], uns: dict[str, Any]
+) -> None:
+    with warnings.catch_warnings():
+        # A view of another AnnData becomes one of its own, as anndata has it.
+        warnings.filterwarnings("ignore", message=".*view")
+        former = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
+        adata.obs = former.assign(**obs)
+    adata.obsm.update(obsm)
     adata.uns.pop(_COLORS, None)
-    if (colors := result_colors(dataset, result)) is not None:
-        adata.uns[_COLORS] = np.array(colors, dtype=object)
+    adata.uns.update(uns)
 
 
 def add_to_rows(
@@ -408,24 +385,9 @@ def add_to_rows(
         )
     places = np.full(adata.n_obs, -1)
     places[rows] = np.arange(len(rows))
-    columns = {
-        name: _laid_out(column, places)
-        for name, column in result_columns(dataset, result).items()
-    }
-    positions = dataset.expand(result.embedding, np.nan)
-    with warnings.catch_warnings():
-        # A view of another AnnData becomes one of its own, as anndata has it.
-        warnings.filterwarnings("ignore", message=".*view")
-        obs = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        adata.obs = obs.assign(**columns)
-    adata.obsm[f"X_{KEY}"] = _laid_out(positions, places)
-    adata.uns[KEY] = _record(dataset, result)
-    adata.uns.pop(_COLORS, None)
-    colors = result_colors(dataset, result)
-    if colors is not None:
-        n_names = len(columns[f"{KEY}_cluster"].categories)
-        colors += [GREY] * (n_names - len(colors))
-        adata.uns[_COLORS] = np.array(colors, dtype=object)
+    obs, obsm, uns = _parts(dataset, result, places)
+    # Components that the recipe made do not take the place of a person's own.
+    _put(adata, obs, {f"X_{KEY}": obsm[f"X_{KEY}"]}, uns)
 
 
 def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from colorsys import hsv_to_rgb
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,19 @@ from napari_embedding_game.data.export.atomic import (
     target_of,
     whole_or_nothing,
 )
-from napari_embedding_game.data.export.figure import MapName, PointColors, draw, save
+from napari_embedding_game.data.export.plots import (
+    FACING,
+    Levels,
+    MapPlot,
+    Name,
+    PointColors,
+    draw,
+    flat_map,
+    save,
+)
 from napari_embedding_game.data.export.result import EmbeddingResult
+
+_GOLDEN_ANGLE = 0.618034
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -116,15 +128,56 @@ def write_figure(
     colors: PointColors | None = None,
     title: str | None = None,
     facing: NDArray[np.floating] | None = None,
-    names: Sequence[MapName] = (),
+    names: Sequence[Name] = (),
 ) -> None:
-    """Draw the map with its legend as .pdf, .svg or .png; see :func:`~.figure.draw`."""
+    """Draw the map with its legend as .pdf, .svg or .png.
+
+    Parameters
+    ----------
+    dataset, result
+    path : path
+    colors : PointColors, optional
+        Those of the clusters by default.
+    title : str, optional
+        The name of the dataset by default.
+    facing : (2, 3) array, optional
+        Steps of length 1 that go right and up where a map in space is to be seen as on
+        the canvas; by default it is seen at an angle.
+    names : sequence of (str, (d,) array)
+        Written on the map, each at its place.
+
+    Raises
+    ------
+    DataError
+        If `path` is the input, or cannot be written, or matplotlib is missing.
+    """
     path = Path(path)
     check_output(dataset.source, path)
-    figure = draw(
-        dataset, result, colors=colors, title=title, facing=facing, names=names
+    colors = _by_cluster(result) if colors is None else colors
+    seen = FACING if facing is None else facing
+    shown = None if colors.shown is None else np.flatnonzero(colors.shown)
+    flat, rows = flat_map(result.embedding, seen, shown)
+    plot = MapPlot(
+        embedding=flat[rows],
+        colors=colors.of(rows),
+        title=dataset.name if title is None else title,
+        names=tuple((text, flat_map(at[None], seen)[0][0]) for text, at in names),
+        is_counted=True,
     )
-    save(figure, path)
+    save(draw(plot), path)
+
+
+def _by_cluster(result: EmbeddingResult) -> PointColors:
+    """Return colours that are known of the clusters, else hues far from each other."""
+    groups = result.groups()
+    table = np.ones((len(groups), 4))
+    for place, color in enumerate(groups.values()):
+        hue, value = place * _GOLDEN_ANGLE % 1, (0.85, 0.6)[place % 2]
+        table[place, :3] = hsv_to_rgb(hue, 0.7, value)
+        if color:
+            table[place, :3] = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    codes = pd.Categorical(result.point_names(), categories=list(groups)).codes
+    return PointColors(table[codes], "Cluster", Levels(tuple(groups), codes))
 
 
 def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:

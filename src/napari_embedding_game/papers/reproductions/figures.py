@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_embedding_game.data.export.atomic import whole_or_nothing
-from napari_embedding_game.data.export.expression_figure import figure_of_matplotlib
+from napari_embedding_game.data.export.plots import new_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def write_figure(
     columns = max(1, min(4, n_panels))
     rows = max(1, -(-n_panels // columns))
     size = _INCHES * columns, _INCHES * rows
-    figure = figure_of_matplotlib()(figsize=size, layout="constrained")
+    figure = new_figure(size)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, title in zip_longest(grid.ravel(), [*maps, *curves]):
         if title in maps:

@@ -15,7 +15,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.figure import Levels
+from napari_embedding_game.data.export.plots import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.hiding import CLUSTERS, Hiding
 from napari_embedding_game.session.panels import Panels

@@ -20,10 +20,10 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.expression_figure import (
+from napari_embedding_game.data.export.plots import (
     ExpressionPlot,
     PlotKind,
-    write_expression,
+    write_plot,
 )
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
@@ -416,7 +416,7 @@ class DotPlotPane(QWidget):
         if path is None:
             return
         try:
-            write_expression(plot, path)
+            write_plot(plot, path)
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:

@@ -27,7 +27,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.data.export.expression_figure import (
+from napari_embedding_game.data.export.plots import (
     SIZE_EXPONENT,
     PlotKind,
 )

@@ -33,9 +33,9 @@ from napari_embedding_game.core.inspect.markers import (
     iter_pseudobulk,
 )
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.volcano_figure import (
+from napari_embedding_game.data.export.plots import (
     VolcanoPlot,
-    write_volcano,
+    write_plot,
 )
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
@@ -409,7 +409,7 @@ class MarkersPane(QWidget):
             return
         path = ask_figure(self, proposed(self._session.dataset, "volcano"))
         if path is not None:
-            write = partial(write_volcano, _plot_of(compared), path)
+            write = partial(write_plot, _plot_of(compared), path)
             self._write(write, path.name, compared)
 
     def _write(self, write: Callable[[], None], name: str, compared: _Compared) -> None:

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QVBoxLayout, QWi
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plate_figure import PlatePicture, write_plate
+from napari_embedding_game.data.export.plots import PlatePlot, write_plot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
 from napari_embedding_game.session.plates import (
     Plate,
@@ -170,7 +170,7 @@ class PlatePane(QWidget):
 
     def _picture(
         self, dataset: Dataset, plate: Plate
-    ) -> tuple[PlatePicture, Sequence[str]]:
+    ) -> tuple[PlatePlot, Sequence[str]]:
         """Return the wells in their colours, and what is said of each besides."""
         choice = self.shown.currentText()
         nothing = [""] * len(plate.wells)
@@ -187,7 +187,7 @@ class PlatePane(QWidget):
             return self._by_number(plate, means, value_extent(every), choice), nothing
         return self._by_name(plate, choice), nothing
 
-    def _by_share(self, plate: Plate) -> tuple[PlatePicture, Sequence[str]]:
+    def _by_share(self, plate: Plate) -> tuple[PlatePlot, Sequence[str]]:
         clusters = self._session.clusters
         known = clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in known]
@@ -225,7 +225,7 @@ class PlatePane(QWidget):
         title: str,
         *,
         is_share: bool = False,
-    ) -> PlatePicture:
+    ) -> PlatePlot:
         return self._made(
             plate,
             value_colors(values, limits),
@@ -235,7 +235,7 @@ class PlatePane(QWidget):
             is_share=is_share,
         )
 
-    def _by_name(self, plate: Plate, column: str) -> PlatePicture:
+    def _by_name(self, plate: Plate, column: str) -> PlatePlot:
         assert self._dataset is not None
         values = self._dataset.obs[column].astype("category")
         names = [str(level) for level in values.cat.categories]
@@ -250,10 +250,8 @@ class PlatePane(QWidget):
         colors = np.array(rgba, np.float32).reshape(-1, 4)
         return self._made(plate, colors, column, levels=tuple(told))
 
-    def _made(
-        self, plate: Plate, rgba: Colors, title: str, **more: Any
-    ) -> PlatePicture:
-        return PlatePicture(
+    def _made(self, plate: Plate, rgba: Colors, title: str, **more: Any) -> PlatePlot:
+        return PlatePlot(
             shape=self._shape(plate),
             wells=tuple(plate.wells),
             rgba=rgba,
@@ -296,7 +294,7 @@ class PlatePane(QWidget):
         if path is None:
             return
         try:
-            write_plate(picture, path)
+            write_plot(picture, path)
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:

@@ -19,7 +19,7 @@ from qtpy.QtGui import (
 )
 from qtpy.QtWidgets import QToolTip, QWidget
 
-from napari_embedding_game.data.export.plate_figure import PlatePicture
+from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import Well, row_letters
 from napari_embedding_game.ui.style.level_click import adds
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -40,7 +40,7 @@ LINE = 16
 
 
 class PlateView(QWidget):
-    """Draws a :class:`PlatePicture`, and tells where a person clicked."""
+    """Draws a :class:`PlatePlot`, and tells where a person clicked."""
 
     picked = Signal(object, bool)
     """The :data:`Well`, and whether its points are added to the selection."""
@@ -53,7 +53,7 @@ class PlateView(QWidget):
         self._chosen: frozenset[Well] = frozenset()
         self._texts: dict[Well, str] = {}
         self._hovered: Well | None = None
-        self.picture: PlatePicture | None = None
+        self.picture: PlatePlot | None = None
         self.setMouseTracking(True)
         self.setMinimumSize(200, 64)
         self.setAccessibleName("Wells of the plate")
@@ -67,7 +67,7 @@ class PlateView(QWidget):
         """Return a size in which the wells of 96 can be told apart."""
         return QSize(460, 220)
 
-    def show_picture(self, picture: PlatePicture | None, texts: Sequence[str]) -> None:
+    def show_picture(self, picture: PlatePlot | None, texts: Sequence[str]) -> None:
         """Show wells, each with what is told of it under the mouse."""
         self.picture = picture
         wells = () if picture is None else picture.wells
@@ -156,7 +156,7 @@ class PlateView(QWidget):
         self,
         painter: QPainter,
         colors: ThemeColors,
-        picture: PlatePicture,
+        picture: PlatePlot,
         side: float,
     ) -> None:
         painter.setPen(colors.dim)
@@ -178,7 +178,7 @@ class PlateView(QWidget):
         self,
         painter: QPainter,
         colors: ThemeColors,
-        picture: PlatePicture,
+        picture: PlatePlot,
         side: float,
     ) -> None:
         radius = max(1.0, SHARE * side / 2)
@@ -213,7 +213,7 @@ class PlateView(QWidget):
         self,
         painter: QPainter,
         colors: ThemeColors,
-        picture: PlatePicture,
+        picture: PlatePlot,
         left: float,
     ) -> None:
         metrics = QFontMetricsF(painter.font())
@@ -242,7 +242,7 @@ class PlateView(QWidget):
         self,
         painter: QPainter,
         colors: ThemeColors,
-        picture: PlatePicture,
+        picture: PlatePlot,
         left: float,
         top: float,
     ) -> None:
@@ -264,5 +264,5 @@ class PlateView(QWidget):
             painter.drawText(QPointF(left, top + LINE - 4), more)
 
 
-def _said(limit: float, picture: PlatePicture) -> str:
+def _said(limit: float, picture: PlatePlot) -> str:
     return f"{limit:.0%}" if picture.is_share else f"{limit:,.3g}"

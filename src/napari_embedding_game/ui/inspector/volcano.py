@@ -9,7 +9,7 @@ from qtpy.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.core.inspect.markers import MarkerTable
-from napari_embedding_game.data.export.volcano_figure import (
+from napari_embedding_game.data.export.plots import (
     LARGE,
     LEAST_P,
     N_NAMED,

@@ -18,13 +18,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.data.export.expression_figure import ExpressionPlot
-from napari_embedding_game.data.export.panel_figure import (
+from napari_embedding_game.data.export.page import (
     MOST_VECTOR,
     WIDTHS,
     PageSettings,
 )
-from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
+from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
 from napari_embedding_game.data.gene_names import find_names, split_names
 from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.style.coloring import CLUSTER

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.export.expression_figure import ExpressionPlot
-from napari_embedding_game.data.export.figure import Levels, PointColors
-from napari_embedding_game.data.export.panel_figure import (
-    MapPanel,
-    PageSettings,
-    Panel,
-    caption_of,
+from napari_embedding_game.data.export.page import PageSettings, Panel, caption_of
+from napari_embedding_game.data.export.plots import (
+    ExpressionPlot,
+    MapPlot,
+    PointColors,
+    VolcanoPlot,
+    flat_map,
 )
-from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.style.coloring import (
@@ -128,36 +127,23 @@ class _Source:
         facing: NDArray[np.floating] = STRAIGHT,
     ) -> None:
         self._dataset = dataset
-        n_points = len(snapshot.embedding)
-        self._rows = np.arange(n_points) if rows is None else rows
-        places = snapshot.embedding
-        flat = np.zeros((n_points, 2), np.float32)
-        if places.shape[1] == 3:  # as it is seen on the canvas, the farthest first
-            flat[:] = places @ facing.T
-            nearness = places @ np.cross(*facing)
-            self._rows = self._rows[np.argsort(nearness[self._rows])]
-        else:
-            flat[:, : places.shape[1]] = places[:, :2]
-        self._flat = flat
+        self._flat, self._rows = flat_map(snapshot.embedding, facing, rows)
 
     def panel(
         self,
         colors: PointColors,
         title: str = "",
         rows: NDArray[np.intp] | None = None,
-    ) -> MapPanel:
+    ) -> MapPlot:
         """Return the map in these colours, of these rows or of all on show."""
         rows = self._rows if rows is None else rows
-        levels = colors.levels
-        if levels is not None:
-            levels = Levels(levels.names, levels.codes[rows])
-        return MapPanel(
+        return MapPlot(
             embedding=self._flat[rows],
-            colors=replace(colors, rgba=colors.rgba[rows], levels=levels),
+            colors=colors.of(rows),
             title=title or colors.title,
         )
 
-    def named(self, colors: PointColors) -> MapPanel:
+    def named(self, colors: PointColors) -> MapPlot:
         """Return the map with the names of its groups at their middles."""
         panel = self.panel(colors, "Clusters")
         levels = panel.colors.levels
@@ -166,11 +152,10 @@ class _Source:
         for code, name in enumerate(levels.names):
             places = panel.embedding[levels.codes == code]
             if len(places):
-                x, y = np.median(places, axis=0).tolist()
-                names.append((name, x, y))
-        return replace(panel, names=tuple(names))
+                names.append((name, np.median(places, axis=0)))
+        return replace(panel, names=tuple(names), has_key=False)
 
-    def split(self, choice: FigureChoice, colors: PointColors) -> list[MapPanel]:
+    def split(self, choice: FigureChoice, colors: PointColors) -> list[MapPlot]:
         """Return a map of each group of a column, in the colours on show."""
         levels = as_levels(self._dataset.obs[choice.split_by]).iloc[self._rows]
         found = []
@@ -179,7 +164,7 @@ class _Source:
             found.append(self.panel(colors, f"{choice.split_by}: {level}", rows))
         return found
 
-    def gene(self, name: str) -> MapPanel:
+    def gene(self, name: str) -> MapPlot:
         """Return the map in the colours of a gene, which is read from the data."""
         values = ByValue(name, gene_values(self._dataset, name))
         return self.panel(values.for_figure(name))

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QApplication, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
-from napari_embedding_game.data.export.figure import PointColors
+from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
@@ -150,7 +150,7 @@ class WritingTask(QObject):
 
     def save_panels(self, choice: FigureChoice, path: Path) -> None:
         """Write a figure of several panels."""
-        from napari_embedding_game.data.export.panel_figure import write_panels
+        from napari_embedding_game.data.export.page import write_panels
 
         try:
             make = collect(self._workspace, choice)

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.figure import MapName
+from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.drawing import RESTING
@@ -552,7 +552,7 @@ def named_clusters(
     return clusters, labels
 
 
-def names_for_figure(session: Session) -> list[MapName]:
+def names_for_figure(session: Session) -> list[Name]:
     """Return the names that the map has, each where its cluster is on the whole map."""
     clusters, labels = named_clusters(session)
     if session.snapshot is None or not clusters:
@@ -560,7 +560,7 @@ def names_for_figure(session: Session) -> list[MapName]:
     parts = members(labels, [cluster.id for cluster in clusters])
     places = centers(session.snapshot.embedding, parts)
     texts = map(text_of, clusters)
-    return [MapName(*name) for name in zip(texts, places, strict=True)]
+    return list(zip(texts, places, strict=True))
 
 
 def to_be_named(

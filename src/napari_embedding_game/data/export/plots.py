@@ -1,0 +1,665 @@
+"""Plots, each painted once: into a file, onto a page, or into a window.
+
+A plot is a frozen value with ``size()``, its width and height in inches, and
+``paint(axes)``, which draws it into empty axes of matplotlib.  A figure is laid out
+anew where it is drawn, so that nothing here has a place by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.wells import Well, row_letters
+
+MOST_VECTOR = 5_000
+"""Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
+MISSING = "missing"
+_MOST_LEVELS = 40
+_GREY, _EDGE = "#999999", "#555555"
+
+Points = NDArray[np.floating]
+Name = tuple[str, NDArray[np.floating]]
+"""A text on a map, and its middle among the points (d,)."""
+Key = Sequence[tuple[str, Any]]
+"""Names, each with its colour."""
+
+
+class Plot(Protocol):
+    """What can be drawn."""
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches, with all that explains it."""
+
+    def paint(self, axes: Any) -> None:
+        """Draw into empty axes; what explains the colours takes room beside them."""
+
+
+def draw(plot: Plot) -> Any:
+    """Return a plot as a matplotlib figure."""
+    figure = new_figure(plot.size())
+    paint([plot], [figure.add_subplot()])
+    return figure
+
+
+def paint(plots: Sequence[Plot], axes: Sequence[Any]) -> None:
+    """Draw each plot into empty axes of one figure, and names where they have room."""
+    for plot, one in zip(plots, axes, strict=True):
+        plot.paint(one)
+    axes[0].get_figure(root=True).draw_without_rendering()  # they have their size
+    for plot, one in zip(plots, axes, strict=True):
+        if isinstance(plot, MapPlot | VolcanoPlot):
+            plot.write_names(one)
+
+
+def write_plot(plot: Plot, path: Path) -> None:
+    """Write a plot as the ending says: .pdf, .svg or .png; its text stays text.
+
+    Raises
+    ------
+    DataError
+        `path` cannot be written, or has another ending.
+    """
+    save(draw(plot), path)
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Return an empty figure of so many inches, without a window.
+
+    Raises
+    ------
+    DataError
+        If matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DataError(
+            "Figures are drawn by matplotlib, which is not installed: run "
+            "`pip install matplotlib`."
+        ) from error
+    return Figure(size, layout="constrained")
+
+
+def save(figure: Any, path: Path, dpi: int = 300) -> None:
+    """Write a figure whose letters can be edited; the same one gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : Path
+        Its ending is .pdf, .svg or .png.
+    dpi : int
+        Dots per inch of what is a picture: a .png, and many points in the others.
+
+    Raises
+    ------
+    DataError
+        `path` cannot be written, or has another ending.
+    """
+    from matplotlib import rc_context
+
+    ending = path.suffix.lower()
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": None}
+    if ending not in dates:
+        raise DataError(
+            f"{path.name} is no figure: end its name in .pdf, .svg or .png."
+        )
+    options: Any = {
+        "pdf.fonttype": 42,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "embedding-game",
+    }
+    with rc_context(options), whole_or_nothing(path) as temporary:
+        figure.savefig(temporary, format=ending[1:], dpi=dpi, metadata=dates[ending])
+
+
+# Maps
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Named groups of points, each of one colour."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.integer]
+    """(n,) place of each point's group among the names, -1 where it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointColors:
+    """The colour of every point, and how to read it."""
+
+    rgba: Points
+    """(n, 4) from 0 to 1."""
+    title: str = ""
+    """What the colours tell, such as the name of a gene."""
+    levels: Levels | None = None
+    scale: Points | None = None
+    """(K, 4) colours from the low to the high limit."""
+    limits: tuple[float, float] = (0.0, 1.0)
+    shown: NDArray[np.bool_] | None = None
+    """(n,) the points that are drawn and counted; None for all."""
+
+    def of(self, rows: NDArray[Any]) -> PointColors:
+        """Return the colours of some points, all of which are drawn."""
+        levels = self.levels
+        if levels is not None:
+            levels = Levels(levels.names, levels.codes[rows])
+        return replace(self, rgba=self.rgba[rows], levels=levels, shown=None)
+
+
+FACING = np.array([[0.5, 0.0, -0.866], [0.433, 0.866, 0.25]])
+"""Steps to the right and up, as a map in space is seen where nobody looks at it."""
+
+
+def flat_map(
+    embedding: Points,
+    facing: Points = FACING,
+    rows: NDArray[np.integer] | None = None,
+) -> tuple[Points, NDArray[np.integer]]:
+    """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
+
+    Parameters
+    ----------
+    embedding : (N, d) array
+        The first coordinate to the right and the second upwards; of 3 dimensions it is
+        seen from where ``facing`` says.
+    facing : (2, 3) array
+        Steps of length 1 that go right and up.
+    rows : (m,) int, optional
+        Those that are drawn; by default all.
+    """
+    n, d = embedding.shape
+    rows = np.arange(n) if rows is None else rows
+    if d == 3:
+        nearness = embedding @ np.cross(*facing)
+        return embedding @ facing.T, rows[np.argsort(nearness[rows], kind="stable")]
+    flat = np.zeros((n, 2), np.float32)
+    flat[:, :d] = embedding[:, :2]
+    return flat, rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MapPlot:
+    """A map in one colouring."""
+
+    embedding: Points
+    """(n, 2)"""
+    colors: PointColors
+    title: str
+    names: tuple[Name, ...] = ()
+    """Written on the map."""
+    has_key: bool = True
+    """Whether groups are listed."""
+    is_counted: bool = False
+    """Whether the list has the points of each group."""
+    is_key_below: bool = False
+    limits: tuple[Points, Points] | None = None
+    """Lowest and highest corner (2,) of what is shown; by default all points."""
+    most_vector: int = MOST_VECTOR
+    """Points above which they are a picture."""
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches."""
+        return 8.0, 6.0
+
+    def key(self) -> Key:
+        """Return the groups that have points, the points of none last."""
+        levels, colors = self.colors.levels, self.colors.rgba
+        if levels is None or not self.has_key:
+            return ()
+        codes, first, counts = np.unique(
+            levels.codes, return_index=True, return_counts=True
+        )
+        found = [
+            (
+                (levels.names[code] if code >= 0 else MISSING)
+                + (f" ({count:,})" if self.is_counted else ""),
+                colors[row],
+            )
+            for code, row, count in zip(codes, first, counts, strict=True)
+        ]
+        is_some_missing = bool(len(codes)) and codes[0] < 0
+        return [*found[1:], found[0]] if is_some_missing else found
+
+    def paint(self, axes: Any) -> None:
+        """Draw into empty axes."""
+        box = axes.get_window_extent()
+        per_point = axes.figure.dpi / 72
+        n = max(len(self.embedding), 1)
+        room = 0.3 * box.width * box.height / per_point**2
+        diameter = float(np.clip(np.sqrt(room / n), 0.6, 4.5))
+        axes.scatter(
+            *self.embedding.T,
+            s=diameter**2,
+            c=self.colors.rgba,
+            linewidths=0,
+            rasterized=n > self.most_vector,
+        )
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_visible(False)
+        if self.limits is None:
+            axes.set_aspect("equal", "datalim")
+        else:
+            (left, bottom), (right, top) = self.limits
+            axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        axes.set_title(plain(self.title))
+        if self.colors.scale is not None:
+            below = replace(self.colors, title="")  # the title of the plot says it
+            if self.is_key_below:
+                explain_scale(axes, below, "bottom")
+            else:
+                explain_scale(axes, self.colors)
+        elif key := self.key():
+            title = "" if self.is_key_below else self.colors.title
+            explain_levels(axes, key, title, is_below=self.is_key_below)
+
+    def write_names(self, axes: Any) -> None:
+        """Write the names, up or down where they would cover one another."""
+        lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
+        _write_names(
+            axes,
+            [(text, place) for text, place in self.names],
+            [("center", 0.0, 1.25 * line) for line in lines],
+            bbox={"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6},
+            color="black",
+        )
+
+
+# Genes in groups
+
+PlotKind = Literal["dots", "matrix", "cells"]
+SIZE_EXPONENT = 1.5
+"""Power of the share that the area of a dot grows with, as in scanpy."""
+_MOST_SHARES = 5
+"""Dots that explain the sizes of all others."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExpressionPlot:
+    """Dot plot, matrix plot or heat map of G genes in C groups of points."""
+
+    kind: PlotKind
+    genes: tuple[str, ...]
+    groups: tuple[str, ...]
+    values: Points
+    """(C, G) what the colours tell of a group."""
+    shares: Points
+    """(C, G) what the sizes of dots tell, 0 to 1."""
+    cells: tuple[Points, ...]
+    """For each group (m, G): what the colours of a heat map tell."""
+    scale: Points
+    """(K, 4) colours from the low to the high limit."""
+    limits: tuple[float, float]
+    title: str
+    """What the colours tell, such as "Mean expression"."""
+
+    def size(self, cell: float = 0.26, letter: float = 0.085) -> tuple[float, float]:
+        """Return width and height, for inches of a cell and of a letter."""
+        n_groups, n_genes = self.values.shape
+        width = cell * n_genes + letter * max(map(len, self.groups))
+        height = cell * n_groups + letter * max(map(len, self.genes))
+        return width + 22 * letter, max(height + 4 * letter, 24 * letter)
+
+    def paint(self, axes: Any) -> None:
+        """Draw groups as rows and genes as columns, the first group on top."""
+        n_groups, n_genes = self.values.shape
+        shades = _shades(self)
+        if self.kind == "dots":
+            rows, columns = np.indices(self.values.shape, float).reshape(2, -1)
+            places = np.column_stack([columns, rows])
+            colors = shades.to_rgba(self.values.ravel())
+            _discs(axes, places, _diameters(np.nan_to_num(self.shares.ravel())), colors)
+            self._explain_sizes(axes, n_genes)
+        elif self.kind == "matrix":
+            axes.imshow(shades.to_rgba(self.values))
+            axes.hlines(np.arange(n_groups - 1) + 0.5, -0.5, n_genes - 0.5, "white")
+        else:
+            for row, part in enumerate(part for part in self.cells if len(part)):
+                extent = (-0.5, n_genes - 0.5, row + 0.46, row - 0.46)
+                axes.imshow(
+                    shades.to_rgba(part), extent=extent, interpolation="nearest"
+                )
+        axes.set(xlim=(-0.5, n_genes - 0.5), ylim=(n_groups - 0.5, -0.5))
+        axes.set_aspect("equal", anchor="W")
+        axes.set_xticks(range(n_genes), map(plain, self.genes), rotation=90)
+        axes.set_yticks(range(n_groups), map(plain, self.groups))
+        axes.tick_params(length=2)
+        explain_scale(axes, self)
+
+    def _explain_sizes(self, axes: Any, n_genes: int) -> None:
+        """Draw dots beside the genes that tell shares, one below the other."""
+        n_dots = min(len(self.groups), _MOST_SHARES)
+        x, shares = n_genes + 0.3, np.arange(1, n_dots + 1) / n_dots
+        places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
+        discs = _discs(axes, places, _diameters(shares), _GREY)
+        discs.set_clip_on(False)
+        for y, share in enumerate(shares):
+            axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
+        axes.text(x - 0.5, -0.8, "Share\nabove 0", va="bottom", size="small")
+
+
+def _diameters(shares: Points) -> Points:
+    """Return the diameters of dots; the largest just fits into its cell of side 1."""
+    diameters: Points = 0.9 * np.sqrt(shares**SIZE_EXPONENT)
+    return diameters
+
+
+# Two groups compared
+
+SURE, LARGE = 0.05, 1.0
+"""Adjusted p-value and log2 fold change from which a gene stands out."""
+MOST_CHANGE, LEAST_P = 10.0, 1e-300
+"""Beyond these a gene is drawn at the edge."""
+USUAL = 0.99
+"""Share of the genes that are not sure which the axis has room for in any case."""
+N_NAMED = 10
+"""Genes on each side whose names are written, where there is room."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VolcanoPlot:
+    """G genes of two groups, by falling score: their change, and how sure it is."""
+
+    names: NDArray[np.object_]
+    """(G,)"""
+    changes: Points
+    """(G,) log2 fold changes; NaN where there is none."""
+    p_values: Points
+    """(G,) adjusted."""
+    title: str = ""
+    """What is compared."""
+    most_vector: int = MOST_VECTOR
+    """Points above which they are a picture."""
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches."""
+        return 4.0, 3.6
+
+    def places(self) -> Points:
+        """Return where each gene is drawn (G, 2): its change, and -log10 of its p."""
+        x = drawn_changes(self.changes, self.p_values)
+        return np.column_stack([x, -np.log10(np.maximum(self.p_values, LEAST_P))])
+
+    def stands_out(self, places: Points) -> NDArray[np.bool_]:
+        """Return which genes differ surely and much, by their places."""
+        x, y = places.T
+        found: NDArray[np.bool_] = (y > -np.log10(SURE)) & (abs(x) > LARGE)
+        return found
+
+    def paint(self, axes: Any) -> None:
+        """Draw each gene: its change to the right or left, its certainty upwards."""
+        places = self.places()
+        x, y = places.T
+        is_known, stands_out = np.isfinite(x), self.stands_out(places)
+        for rows, color in (
+            (is_known & ~stands_out, "#b8b8b8"),
+            (stands_out & (x < 0), "#d9804f"),
+            (stands_out & (x > 0), "#3f7cb5"),
+        ):
+            axes.scatter(
+                *places[rows].T,
+                s=6.0,
+                c=color,
+                linewidths=0,
+                rasterized=len(x) > self.most_vector,
+            )
+        widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
+        highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
+        axes.set(xlim=(-widest, widest), ylim=(0, highest), title=plain(self.title))
+        axes.set(xlabel="log2 fold change", ylabel="−log10 adjusted p")
+        dashed: Mapping[str, Any] = {
+            "color": "#888888",
+            "linewidth": 0.5,
+            "linestyle": (0, (4, 3)),
+        }
+        for change in (-LARGE, LARGE):
+            axes.axvline(change, **dashed)
+        axes.axhline(-np.log10(SURE), **dashed)
+        axes.spines[["top", "right"]].set_visible(False)
+
+    def write_names(self, axes: Any) -> None:
+        """Write the names of the first and last genes that have room."""
+        places = self.places()
+        found = np.flatnonzero(self.stands_out(places))
+        named = dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]])
+        _write_names(
+            axes,
+            [(str(self.names[row]), places[row]) for row in named],
+            [("left", 0.3, 0.0), ("right", -0.3, 0.0)],
+            may_be_left_out=True,
+            size="small",
+        )
+
+
+def drawn_changes(changes: Points, p_values: Points) -> Points:
+    """Return the changes that are drawn: those beyond the axis lie at its end.
+
+    The axis reaches as far as the genes that are sure and nearly all others. Genes
+    without a count on one side, whose change has no bound, would squeeze the others.
+
+    Parameters
+    ----------
+    changes : ndarray of shape (G,)
+        log2 fold changes; NaN where there is none.
+    p_values : ndarray of shape (G,)
+        Adjusted.
+
+    Returns
+    -------
+    ndarray of shape (G,)
+        NaN where there is none.
+    """
+    known = np.isfinite(changes)
+    if not known.any():
+        return changes
+    size = np.abs(changes)
+    usual = np.quantile(size[known], USUAL)
+    sure = size[known & (p_values < SURE)].max(initial=0.0)
+    limit = min(max(usual, sure, 2 * LARGE), MOST_CHANGE)
+    drawn: Points = np.clip(changes, -limit, limit)
+    return drawn
+
+
+# Plates
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlatePlot:
+    """W wells of a plate; those that were not measured are empty."""
+
+    shape: tuple[int, int]
+    """Rows and columns of the plate."""
+    wells: tuple[Well, ...]
+    """(W,)"""
+    rgba: Points
+    """(W, 4) their colours."""
+    title: str
+    """What the colours tell."""
+    plate: str = ""
+    scale: Points | None = None
+    """(K, 4) colours from the low to the high limit, where they tell a number."""
+    limits: tuple[float, float] = (0.0, 1.0)
+    is_share: bool = False
+    """Whether the number is a share, which is told in percent."""
+    levels: Key = ()
+    """Names and colours, where they tell a name."""
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches."""
+        n_rows, n_columns = self.shape
+        side = 0.34 if n_columns <= 24 else 0.16
+        return side * n_columns + 2.9, max(side * n_rows + 1.0, 1.6)
+
+    def paint(self, axes: Any) -> None:
+        """Draw wells as discs, row A above."""
+        n_rows, n_columns = self.shape
+        every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
+        _discs(axes, every, np.full(len(every), 0.78), "none", edgecolors="#bbbbbb")
+        measured = np.array(self.wells, float).reshape(-1, 2)[:, ::-1]
+        _discs(axes, measured, np.full(len(measured), 0.78), self.rgba)
+        axes.set(xlim=(-0.6, n_columns - 0.4), ylim=(n_rows - 0.4, -0.6))
+        axes.set_aspect("equal", anchor="NW")
+        step = 1 if n_columns <= 24 else 2
+        axes.set_xticks(range(0, n_columns, step), range(1, n_columns + 1, step))
+        letters = map(row_letters, range(0, n_rows, step))
+        axes.set_yticks(range(0, n_rows, step), letters)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0, labelsize="small")
+        axes.set_title(plain(self.plate), size="medium", loc="left")
+        if self.scale is None:
+            explain_levels(axes, self.levels, self.title)
+        else:
+            explain_scale(axes, self, form="{x:.0%}" if self.is_share else "")
+
+
+# What all have in common
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib takes for no formula."""
+    return text.replace("$", r"\$")
+
+
+def _shades(plot: Any) -> Any:
+    """Return what turns numbers into the colours of a plot."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    return ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
+
+
+def explain_scale(axes: Any, plot: Any, place: str = "right", form: str = "") -> None:
+    """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
+    axes.figure.colorbar(
+        _shades(plot),
+        ax=axes,
+        label=plain(plot.title),
+        location=place,
+        panchor=False,
+        shrink=0.7,
+        format=form or None,
+    )
+
+
+def explain_levels(
+    axes: Any, key: Key, title: str = "", *, is_below: bool = False
+) -> None:
+    """List names and colours beside or below axes; of very many, their number."""
+    from matplotlib.lines import Line2D
+
+    if len(key) > _MOST_LEVELS:
+        axes.set_xlabel(plain(f"{title}: {len(key)} colours, too many to list"))
+        return
+    discs = []
+    for name, color in key:
+        # matplotlib hides labels that begin with "_".
+        label = plain(f" {name}" if name.startswith("_") else name)
+        disc = Line2D([], [], linestyle="", marker="o", markersize=5, label=label)
+        disc.set_color(tuple(np.asarray(color, float).tolist()))
+        discs.append(disc)
+    n_columns = 1 + (len(discs) > _MOST_LEVELS // 2)
+    if is_below:
+        box = axes.get_window_extent()
+        n_columns = key_columns(key, 72 * box.width / axes.figure.dpi)
+    axes.legend(
+        handles=discs,
+        title=plain(title),
+        loc="upper center" if is_below else "center left",
+        bbox_to_anchor=(0.5, 0.0) if is_below else (1.0, 0.5),
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+        handletextpad=0.1,
+        columnspacing=0.8,
+        labelspacing=0.3,
+    )
+
+
+def key_columns(key: Key, width: float) -> int:
+    """Return how many columns of names have room in so many points."""
+    from matplotlib import rcParams
+
+    longest = max((len(name) for name, _ in key), default=1)
+    letter = 0.5 * rcParams["font.size"]
+    return max(1, min(len(key), int(width // (letter * (longest + 4)))))
+
+
+def _write_names(
+    axes: Any,
+    names: Iterable[Name],
+    ways: Sequence[tuple[str, float, float]],
+    *,
+    may_be_left_out: bool = False,
+    **style: Any,
+) -> None:
+    """Write names on axes that have their size, so that none covers another.
+
+    Parameters
+    ----------
+    names : iterable of (str, (2,) array)
+        Texts and their places.
+    ways : sequence of (str, float, float)
+        How a name may stand to its place, the first one best: "left", "center" or
+        "right" of the text at so many heights of a letter to the right, and up.
+    may_be_left_out : bool
+        Whether a name without room is left out, and not written over others.
+    **style
+        Of the texts.
+    """
+    inside = axes.get_window_extent()
+    taken: list[Any] = []
+    for name, place in names:
+        text = axes.annotate(
+            *(plain(name), tuple(map(float, place))),
+            xytext=(0, 0),
+            textcoords="offset points",
+            va="center",
+            **style,
+        )
+        text.set_in_layout(False)
+        height = text.get_size()
+        for side, right, up in ways:
+            text.set(ha=side, position=(right * height, up * height))
+            box = text.get_window_extent()
+            is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
+            if is_in and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+        else:
+            if may_be_left_out:
+                text.remove()
+                continue
+            text.set(ha=ways[0][0], position=(0, 0))
+        box, page = text.get_window_extent(), axes.get_figure(root=True).bbox
+        beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
+        if beyond:
+            right, up = text.get_position()
+            text.set_position((right + beyond * 72 / axes.figure.dpi, up))
+
+
+def _discs(
+    axes: Any, places: Points, diameters: Points, colors: Any, edgecolors: str = _EDGE
+) -> Any:
+    """Draw discs whose diameters are in units of the axes, and return them."""
+    from matplotlib.collections import EllipseCollection
+
+    discs = EllipseCollection(
+        *(diameters, diameters, np.zeros(len(places))),
+        units="xy",
+        offsets=places,
+        offset_transform=axes.transData,
+        facecolors=colors,
+        edgecolors=edgecolors,
+        linewidths=0.4,
+    )
+    return axes.add_collection(discs)

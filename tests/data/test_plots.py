@@ -1,0 +1,247 @@
+"""Plots as files whose letters stay letters, each alone and several on a page."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.page import (
+    PageSettings,
+    caption_of,
+    draw_panels,
+    write_panels,
+)
+from napari_embedding_game.data.export.plots import (
+    SIZE_EXPONENT,
+    ExpressionPlot,
+    Levels,
+    MapPlot,
+    PlatePlot,
+    PointColors,
+    VolcanoPlot,
+    draw,
+    drawn_changes,
+    write_plot,
+)
+
+SCALE = np.linspace([0, 0, 0, 1], [1, 1, 0, 1], 8)
+PAGE = PageSettings()
+
+
+@pytest.fixture
+def clusters():
+    codes = np.arange(60) % 3
+    places = np.random.default_rng(0).normal(size=(60, 2)) + 5 * codes[:, None]
+    levels = Levels(("T cells", "B cells", "_$odd"), codes)
+    return MapPlot(
+        embedding=places,
+        colors=PointColors(np.eye(4)[codes] + [0, 0, 0, 1], "Cluster", levels),
+        title="Clusters",
+        names=(("T cells", np.zeros(2)), ("B cells", np.array([0.1, 0.0]))),
+        has_key=False,
+    )
+
+
+@pytest.fixture
+def gene(clusters):
+    rgba = SCALE[np.arange(60) % 8]
+    colors = PointColors(rgba, "ISG15", scale=SCALE, limits=(0.0, 2.5))
+    return replace(clusters, colors=colors, title="ISG15", names=(), has_key=True)
+
+
+@pytest.fixture
+def volcano():
+    return VolcanoPlot(
+        names=np.array(["UP1", "FLAT", "NONE", "DOWN1"], object),
+        changes=np.array([3.0, 0.1, np.nan, -4.0]),
+        p_values=np.array([1e-20, 0.9, 1e-9, 0.0]),
+        title="B cells against all the rest",
+    )
+
+
+def plot_of(kind="dots"):
+    return ExpressionPlot(
+        kind=kind,
+        genes=("CD3D", "MS4A1", "a$b"),
+        groups=("T cells", "B cells"),
+        values=np.array([[0, 1, 0.5], [1, 0, 0.25]]),
+        shares=np.array([[0.25, 1.0, 0.0], [1.0, 0.5, 0.04]]),
+        cells=(np.zeros((4, 3)), np.ones((2, 3))),
+        scale=np.linspace([0, 0, 0, 1], [1, 1, 1, 1], 256),
+        limits=(0.0, 1.0),
+        title="Scaled mean",
+    )
+
+
+@pytest.fixture
+def panels(clusters, gene, volcano):
+    groups = replace(clusters, names=(), title="kind", has_key=True)
+    return [clusters, groups, gene, volcano, plot_of()]
+
+
+def texts_in(path):
+    return {
+        t.strip() for t in re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text())
+    }
+
+
+@pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])
+def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
+    first, again = tmp_path / f"plot{ending}", tmp_path / f"again{ending}"
+    for plot, words in (
+        (volcano, {"UP1", "DOWN1", "log2 fold change", volcano.title}),
+        *(
+            (plot_of(kind), {"CD3D", "T cells", "a$b", "Scaled mean"})
+            for kind in ("dots", "matrix", "cells")
+        ),
+    ):
+        write_plot(plot, first)
+        write_plot(plot, again)
+        written = first.read_bytes()
+        assert written == again.read_bytes()
+        if ending == ".svg":
+            assert words <= texts_in(first)
+            assert "FLAT" not in texts_in(first)
+        elif ending == ".pdf":
+            assert b"/FontFile2" in written  # TrueType, which is fonttype 42
+            assert b"/Subtype /Type3" not in written
+        else:
+            assert written.startswith(b"\x89PNG")
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"end its name in \.pdf, \.svg or \.png"):
+        write_plot(plot_of(), tmp_path / "figure.doc")
+
+
+def test_dots_have_the_size_of_the_share_and_the_colour_of_the_value():
+    plot = plot_of()
+    axes = draw(plot).axes[0]
+    dots, _ = axes.collections
+    area = dots.get_widths() ** 2
+    np.testing.assert_allclose(area / area.max(), plot.shares.ravel() ** SIZE_EXPONENT)
+    red = dots.get_facecolors()[:, 0]
+    np.testing.assert_allclose(red, plot.values.ravel(), atol=1 / 255)
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["T cells", "B cells"]
+    assert axes.yaxis_inverted()  # the first cluster on top
+
+
+def test_a_heat_map_has_a_picture_for_each_group():
+    axes = draw(plot_of("cells")).axes[0]
+    assert [image.get_array().shape[0] for image in axes.images] == [4, 2]
+
+
+def plate(**more):
+    rgba = np.array([[1, 0, 0, 1], [0, 0, 1, 1]], np.float32)
+    wells = ((0, 0), (2, 3))
+    title = "Share $of$ 1"
+    return PlatePlot(shape=(3, 4), wells=wells, rgba=rgba, title=title, **more)
+
+
+def test_wells_stand_where_they_are_on_the_plate(tmp_path):
+    figure = draw(plate(scale=SCALE, limits=(0, 0.5), is_share=True))
+    axes, bar = figure.axes
+    empty, measured = axes.collections
+    assert len(empty.get_offsets()) == 12
+    assert measured.get_offsets().tolist() == [[0, 0], [3, 2]]
+    assert axes.yaxis_inverted()  # row A is above
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["A", "B", "C"]
+    figure.canvas.draw()
+    assert bar.get_yticklabels()[0].get_text() == "0%"
+    levels = (("_none", np.array([1, 0, 0, 1])), ("drug $x$", np.array([0, 0, 1, 1])))
+    write_plot(plate(levels=levels, plate="plate 7"), tmp_path / "plate.svg")
+    assert {"drug $x$", "_none", "plate 7"} <= texts_in(tmp_path / "plate.svg")
+
+
+def test_letters_stay_letters_in_an_svg(panels, tmp_path):
+    path = tmp_path / "figure.svg"
+    write_panels(panels, replace(PAGE, caption=caption_of(panels)), path)
+    drawn, texts = path.read_text(), texts_in(path)
+    assert {"a", "b", "c", "d", "e", "ISG15", "T cells", "CD3D", "UP1"} <= texts
+    assert "_$odd" in texts
+    assert any(text.startswith("a, Clusters (60 points). b, kind") for text in texts)
+    assert "<image" not in drawn.split("ISG15")[0]  # few points are shapes
+    again = tmp_path / "again.svg"
+    write_panels(panels, replace(PAGE, caption=caption_of(panels)), again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_many_points_are_one_picture(gene, tmp_path):
+    sizes = {}
+    for most in (59, 60):
+        path = tmp_path / f"{most}.svg"
+        write_panels([gene], replace(PAGE, most_vector=most), path)
+        drawn = path.read_text()
+        sizes[most] = drawn.count("<image"), len(re.findall("<use ", drawn))
+    assert sizes[59][0] == sizes[60][0] + 1
+    assert sizes[60][1] >= sizes[59][1] + 60
+
+
+@pytest.mark.parametrize("width", [89.0, 183.0])
+def test_the_page_has_its_width_and_nothing_is_cut_off(panels, width):
+    page = replace(PAGE, width=width, caption=caption_of(panels))
+    figure = draw_panels(panels, page)
+    assert figure.get_size_inches()[0] * 25.4 == pytest.approx(width)
+    box = figure.get_tightbbox()
+    wide, high = figure.get_size_inches()
+    assert box.x0 >= -0.01
+    assert box.y0 >= -0.01
+    assert box.x1 <= wide + 0.01
+    assert box.y1 <= high + 0.01
+
+
+def test_maps_have_one_scale(clusters, gene):
+    half = replace(gene, embedding=clusters.embedding / 2)
+    figure = draw_panels([clusters, half], PAGE)
+    first, second = figure.axes[:2]
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_ylim() == second.get_ylim()
+    one, other = first.get_position(), second.get_position()
+    assert one.width == pytest.approx(other.width)
+    assert one.height == pytest.approx(other.height)
+
+
+def test_names_that_would_cover_each_other_are_moved(clusters):
+    figure = draw_panels([clusters], PAGE)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
+    assert len(boxes) == 2
+    assert not boxes[0].overlaps(boxes[1])
+
+
+def test_one_panel_has_no_letter(gene):
+    axes = draw_panels([gene], PAGE).axes[0]
+    assert (axes.get_title(), axes.get_title(loc="left")) == ("ISG15", "")
+    assert caption_of([gene]).startswith("ISG15 of 60 points, colours from 0 to 2.5")
+
+
+def test_no_panel_is_told():
+    with pytest.raises(DataError, match="at least one panel"):
+        draw_panels([], PAGE)
+
+
+USUAL = np.linspace(-1.5, 1.5, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "p", "drawn"),
+    [
+        (30.0, 1.0, 2.0),  # in no cell of the other group, and not sure
+        (-30.0, 1.0, -2.0),
+        (5.0, 1e-9, 5.0),  # all that is sure has its place
+        (30.0, 1e-9, 10.0),
+        (np.nan, 1.0, np.nan),
+    ],
+)
+def test_a_gene_without_bound_squeezes_no_others(change, p, drawn):
+    found = drawn_changes(np.append(USUAL, change), np.append(np.ones(1_000), p))
+    np.testing.assert_array_equal(found[:-1], USUAL)
+    np.testing.assert_array_equal(found[-1], drawn)
+
+
+def test_where_no_gene_has_a_change_none_is_drawn():
+    assert np.isnan(drawn_changes(np.full(3, np.nan), np.ones(3))).all()
