@@ -65,7 +65,7 @@ def of_scanpy(kind, method, tie_correct, reference):
 
 
 @pytest.mark.parametrize("reference", ["rest", "b"])
-@pytest.mark.parametrize("form", ["dense", "csr", "csc", "fortran"])
+@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
 @pytest.mark.parametrize("kind", ["ties", "continuous"])
 @pytest.mark.parametrize(
     ("method", "tie_correct"),
@@ -77,7 +77,6 @@ def test_the_figures_are_scanpys(method, tie_correct, kind, form, reference):
         "dense": np.asarray,
         "csr": sparse.csr_matrix,
         "csc": sparse.csc_matrix,
-        "fortran": np.asfortranarray,
     }
     expected = of_scanpy(kind, method, tie_correct, reference)
     outside = groups() == "b" if reference == "b" else None

@@ -157,14 +157,6 @@ def test_file_without_obsm_and_uns(cells, tmp_path):
     )
 
 
-def test_no_cluster_is_called_unassigned_when_all_rows_have_one(tmp_path):
-    dataset = from_features({"a": [1.0, 2, 4], "b": [0.0, 1, 0]}, "cells")
-    write_h5ad(dataset, layout(3), tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    categories = adata.obs["embedding_game_cluster"].cat.categories
-    assert categories.tolist() == ["0", "1", "2"]
-
-
 def test_clusters_are_in_the_order_of_their_numbers(tmp_path):
     dataset = from_features({"a": np.arange(12.0)}, "cells")
     result = layout(12)
@@ -235,22 +227,6 @@ def test_cells_in_memory_keep_genes_and_space(cells, tmp_path):
     assert adata.obs["type"].tolist() == list("BTBTBT")
 
 
-def test_csv(cells, tmp_path):
-    dataset = read(cells, missing="drop")
-    result = layout(5)
-    write_csv(dataset, result, tmp_path / "out.csv")
-    table = pd.read_csv(tmp_path / "out.csv", index_col="row")
-    assert table.index.tolist() == [f"c{i}" for i in range(6)]
-    np.testing.assert_allclose(
-        table.loc["c5", "embedding_game_x"], result.embedding[4, 0], rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        table.loc["c5", "embedding_game_y"], result.embedding[4, 1], rtol=1e-6
-    )
-    assert table.loc["c2", "embedding_game_cluster"] == "unassigned"
-    assert np.isnan(table.loc["c2", "embedding_game_x"])
-
-
 @pytest.mark.parametrize("write", [write_h5ad, write_csv])
 def test_input_is_never_overwritten(cells, tmp_path, write):
     dataset = read(cells, missing="drop")
@@ -261,31 +237,6 @@ def test_input_is_never_overwritten(cells, tmp_path, write):
         with pytest.raises(DataError, match="is the input itself"):
             write(dataset, layout(5), target)
     assert cells.read_bytes() == before
-
-
-@pytest.mark.parametrize("write", [write_h5ad, write_csv])
-def test_nothing_is_left_of_a_result_that_failed(cells, tmp_path, monkeypatch, write):
-    dataset = read(cells, missing="drop")
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "old.h5ad").write_text("an earlier result")
-
-    def full_disk(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full_disk)
-    with pytest.raises(DataError, match=r"old\.h5ad could not be written \(No space"):
-        write(dataset, layout(5), out / "old.h5ad")
-    assert [path.name for path in out.iterdir()] == ["old.h5ad"]
-    assert (out / "old.h5ad").read_text() == "an earlier result"
-
-
-def test_earlier_result_is_replaced(cells, tmp_path):
-    dataset = read(cells, missing="drop")
-    out = tmp_path / "out.h5ad"
-    out.write_text("an earlier result")
-    write_h5ad(dataset, layout(5), out)
-    assert "X_embedding_game" in anndata.read_h5ad(out).obsm
 
 
 def test_folders_that_take_no_file(cells, tmp_path):

@@ -15,6 +15,7 @@ the cuts with Leiden's clusters of the points.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -279,12 +280,12 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
             f"Landmarks with points in this cluster: {n_most}. It cannot be split "
             f"into {n_parts}: {choice if n_most >= 2 else ''}play with more landmarks."
         )
-    low, high = 1, tree.n_leaves
-    while low < high:  # the number of parts only grows with the number of clusters
-        middle = (low + high) // 2
-        parts = _parts(tree.cut(middle)[members])
-        low, high = (low, middle) if parts.max() + 1 >= n_parts else (middle + 1, high)
-    return _parts(tree.cut(high)[members])
+    # The number of parts only grows with the number of clusters.
+    numbers = range(1, tree.n_leaves)
+    place = bisect_left(
+        numbers, n_parts, key=lambda n: _parts(tree.cut(n)[members]).max() + 1
+    )
+    return _parts(tree.cut(place + 1)[members])
 
 
 def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:

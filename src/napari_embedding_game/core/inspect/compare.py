@@ -65,12 +65,11 @@ def compare_maps(
         Draws the points whose neighbours are compared.
     """
     a, b = _wide(first, second), _wide(second, first)
-    a_middle, b_middle = a.mean(axis=0), b.mean(axis=0)
-    a, b = a - a_middle, b - b_middle
-    rotation, _ = orthogonal_procrustes(b, a)
+    middle, b_middle, rotation = _turn(a, b)
+    a, b = a - middle, b - b_middle
     squared = float((b**2).sum())
     scale = math.sqrt(float((a**2).sum()) / squared) if squared > 0 else 1.0
-    laid = (scale * b @ rotation + a_middle)[:, : first.shape[1]].astype(np.float32)
+    laid = (scale * b @ rotation + middle)[:, : first.shape[1]].astype(np.float32)
     kept_first = np.ascontiguousarray(first, dtype=np.float32)
     radius = float(np.sqrt((a**2).sum(axis=1).mean()))
     away = np.linalg.norm(laid - kept_first, axis=1)
@@ -99,13 +98,17 @@ def laid_on(
     *others : (m, d) array
         What goes with the second map, such as its landmarks.
     """
-    a, b = first.astype(np.float64), second.astype(np.float64)
-    a_middle, b_middle = a.mean(axis=0), b.mean(axis=0)
-    rotation, _ = orthogonal_procrustes(b - b_middle, a - a_middle)
+    middle, former, rotation = _turn(first.astype(float), second.astype(float))
     return tuple(
-        ((part - b_middle) @ rotation + a_middle).astype(np.float32)
+        ((part - former) @ rotation + middle).astype(np.float32)
         for part in (second, *others)
     )
+
+
+def _turn(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the middles of two maps, and the rotation that lays b on a."""
+    middles = a.mean(axis=0), b.mean(axis=0)
+    return *middles, orthogonal_procrustes(b - middles[1], a - middles[0])[0]
 
 
 def _wide(points: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[Any]:

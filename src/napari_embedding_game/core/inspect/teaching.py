@@ -93,30 +93,28 @@ def learn(
         raise InputError("Sort examples into two boxes at least: there is one class.")
     yield 0.0
     examples, scaler = _scaled(X, rows, is_scaled=is_scaled)
+    model = _fitted(examples, codes, random_state)
     n_folds = int(min(MOST_FOLDS, counts.min()))
     score, spread, recalls = None, float("nan"), np.zeros(0)
     if n_folds > 1:
-        told = np.empty_like(codes)
-        folds = _folds(n_folds, random_state)
-        fixed = None
+        told, known = np.empty_like(codes), None
         if len(rows) > MOST_SCORED:
-            fixed = _penalty(examples, codes, random_state)
-        for place, (train, test) in enumerate(folds.split(codes, codes)):
-            yield 0.8 * place / n_folds
-            model = _fitted(examples[train], codes[train], random_state, fixed)
-            told[test] = model.predict(examples[test])
+            known = model.C
+        folds = _folds(n_folds, random_state).split(codes, codes)
+        for place, (train, test) in enumerate(folds):
+            yield 0.8 * (place + 1) / (n_folds + 1)
+            some = _fitted(examples[train], codes[train], random_state, known)
+            told[test] = some.predict(examples[test])
         recalls = np.atleast_1d(recall_score(codes, told, average=None))
         score, spread = float(recalls.mean()), _standard_error(recalls, counts)
-    yield 0.8
-    model = _fitted(examples, codes, random_state)
     all_codes = np.empty(X.shape[0], np.intp)
     confidence = np.empty(X.shape[0], np.float32)
     for first in range(0, X.shape[0], BLOCK):
+        yield 0.8 + 0.2 * first / X.shape[0]
         block = slice(first, first + BLOCK)
         shares = model.predict_proba(scaler(X[block]))
         all_codes[block] = shares.argmax(axis=1)
         confidence[block] = shares.max(axis=1)
-        yield 0.8 + 0.2 * first / X.shape[0]
     all_codes[rows] = codes
     return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))
 
@@ -143,38 +141,37 @@ def _fitted(
     X: Any, codes: NDArray[np.integer], random_state: int, penalty: float | None = None
 ) -> Any:
     """Return a fitted classifier with a given penalty, or the best one."""
-    if penalty is None:
-        penalty = _penalty(X, codes, random_state)
-    n_weights = X.shape[1] * (int(codes.max()) + 1)
-    return _classifier(penalty, n_weights).fit(X, codes)
-
-
-def _classifier(penalty: float, n_weights: int) -> Any:
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
 
-    return LogisticRegression(
-        C=penalty,
+    counts = np.bincount(codes)
+    model = LogisticRegression(
+        C=penalty or 1.0,
         class_weight="balanced",
         max_iter=MAX_ITER,
         # Few steps, each with a matrix of all weights squared.
-        solver="newton-cholesky" if n_weights <= MOST_WEIGHTS else "lbfgs",
+        solver="newton-cholesky"
+        if X.shape[1] * len(counts) <= MOST_WEIGHTS
+        else "lbfgs",
     )
+    n_folds = int(min(MOST_INNER_FOLDS, counts.min()))
+    if penalty is not None or n_folds < 2:
+        return model.fit(X, codes)
+    search = GridSearchCV(
+        *(model, {"C": PENALTIES}),
+        scoring=_balanced_log_loss,
+        cv=_folds(n_folds, random_state),
+    )
+    return search.fit(X, codes).best_estimator_
 
 
-def _penalty(X: Any, codes: NDArray[np.integer], random_state: int) -> float:
-    """Return the penalty with the least cross-validated log loss."""
-    n_folds = int(min(MOST_INNER_FOLDS, np.bincount(codes).min()))
-    if n_folds < 2:
-        return 1.0
-    losses = np.zeros(len(PENALTIES))
+def _balanced_log_loss(model: Any, X: Any, codes: NDArray[np.integer]) -> float:
+    """Return minus the log loss, in which classes count alike."""
+    from sklearn.metrics import log_loss
+
     weights = 1 / np.bincount(codes)[codes]
-    for train, test in _folds(n_folds, random_state).split(codes, codes):
-        for place, penalty in enumerate(PENALTIES):
-            model = _fitted(X[train], codes[train], random_state, penalty)
-            shares = model.predict_proba(X[test])
-            right = shares[np.arange(len(test)), codes[test]]
-            losses[place] -= weights[test] @ np.log(np.maximum(right, 1e-9))
-    return PENALTIES[int(losses.argmin())]
+    shares = model.predict_proba(X)
+    return -float(log_loss(codes, shares, sample_weight=weights, labels=model.classes_))
 
 
 def _standard_error(

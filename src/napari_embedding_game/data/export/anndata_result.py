@@ -197,24 +197,40 @@ def _cluster_record(result: EmbeddingResult) -> dict[str, Any]:
     }
 
 
-def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
-    """Copy the input and add the result, without loading what is only copied."""
+def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
+    """Write a result as .h5ad, beside all that the source of a dataset holds."""
+    source = dataset.source
+    if source is not None and source.suffix.lower() == ".h5ad":
+        with open_store(source) as file:
+            is_old = is_legacy(file, source.name)
+        if not is_old:
+            _write_into_copy(dataset, result, source, target)
+            return
+        adata = read_legacy(source)
+        _add_result(adata, dataset, result)
+    elif source is not None and _is_counts_or_zarr(source):
+        adata = _read_whole(dataset, source)
+        _add_result(adata, dataset, result)
+    else:
+        adata = new_anndata(dataset, result)
+    adata.write_h5ad(target, compression="gzip")
+
+
+def _is_counts_or_zarr(path: Path) -> bool:
+    return path.is_dir() or path.name.lower().endswith((".h5", ".mtx", ".mtx.gz"))
+
+
+def _write_into_copy(
+    dataset: Dataset, result: EmbeddingResult, source: Path, target: Path
+) -> None:
+    """Copy a file and add the result, without loading what is only copied."""
     import h5py
     from anndata.io import read_elem, write_elem
 
-    assert dataset.source is not None
-    with open_store(dataset.source) as file:
-        legacy = is_legacy(file, dataset.source.name)
-    if legacy:
-        adata = read_legacy(dataset.source)
-        _add_result(adata, dataset, result)
-        adata.write_h5ad(target)
-        return
-    shutil.copyfile(dataset.source, target)
+    shutil.copyfile(source, target)
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
-        places = _rows_in(dataset, obs.index)
-        columns, obsm, uns = _parts(dataset, result, places)
+        columns, obsm, uns = _parts(dataset, result, _rows_in(dataset, obs.index))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**columns))
         for group, elements in (("obsm", obsm), ("uns", uns)):
@@ -226,20 +242,11 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
             del file["uns"][_COLORS]
 
 
-def folder_with_result(dataset: Dataset, result: EmbeddingResult) -> AnnData:
-    """AnnData of a .zarr folder or of 10x counts, as it is there, and the result."""
-    adata = read_whole(dataset)
-    _add_result(adata, dataset, result)
-    return adata
-
-
-def read_whole(dataset: Dataset) -> AnnData:
-    """Everything that the .zarr folder or the 10x counts of a dataset hold."""
+def _read_whole(dataset: Dataset, path: Path) -> AnnData:
+    """Return everything that a .zarr folder or 10x counts hold."""
     from anndata import AnnData
     from anndata.io import read_elem
 
-    path = dataset.source
-    assert path is not None
     if path.suffix.lower() != ".zarr":
         parts = finish(tenx_parts(path))
         return AnnData(parts.values, parts.obs, pd.DataFrame(index=parts.var_names))

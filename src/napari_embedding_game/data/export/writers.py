@@ -16,10 +16,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, shortened
 from napari_embedding_game.data.export.anndata_result import (
     UNASSIGNED,
-    copy_with_result,
-    folder_with_result,
-    new_anndata,
     result_frame,
+    write_anndata,
 )
 from napari_embedding_game.data.export.atomic import (
     is_same_file,
@@ -88,15 +86,13 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
     """
     path = Path(path)
     check_output(dataset.source, path)
-    _check_present(dataset)
+    if dataset.source is not None and not dataset.source.exists():
+        raise DataError(
+            f"{dataset.source} is no longer there, but the result is written beside "
+            "what it held: put it back, or save the result as .csv."
+        )
     with whole_or_nothing(path) as temporary:
-        if dataset.source and dataset.source.suffix.lower() == ".h5ad":
-            copy_with_result(dataset, result, temporary)
-        elif dataset.source and _is_counts_or_zarr(dataset.source):
-            adata = folder_with_result(dataset, result)
-            adata.write_h5ad(temporary, compression="gzip")
-        else:
-            new_anndata(dataset, result).write_h5ad(temporary, compression="gzip")
+        write_anndata(dataset, result, temporary)
 
 
 def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
@@ -245,15 +241,3 @@ def features(
         table[f"{KEY}_cluster"] = cluster.fillna(UNASSIGNED)
     table.insert(0, "index", wanted)
     return table.reset_index(drop=True)
-
-
-def _is_counts_or_zarr(path: Path) -> bool:
-    return path.is_dir() or path.name.lower().endswith((".h5", ".mtx", ".mtx.gz"))
-
-
-def _check_present(dataset: Dataset) -> None:
-    if dataset.source is not None and not dataset.source.exists():
-        raise DataError(
-            f"{dataset.source} is no longer there, but the result is written beside "
-            "what it held: put it back, or save the result as .csv."
-        )
