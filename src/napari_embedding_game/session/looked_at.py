@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.export.expression_figure import PlotKind
+from napari_embedding_game.data.export.plots import PlotKind
 
 MOST = 12
 """Comparisons, and figures, that are remembered: the newest."""

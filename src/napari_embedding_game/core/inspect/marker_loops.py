@@ -249,12 +249,11 @@ def _sorted_in_place(keys, spare, sign, n_bits):
 
 @njit(**_OPTIONS)
 def _merged_ranks(inside, outside, zeros_inside, zeros_outside, zero):
-    """Return the rank sum inside and the sum of t^3 - t over groups of t ties."""
+    """Return the rank sum inside; of ties each has their mean rank."""
     i = 0
     j = 0
     seen = 0.0
     rank_sum = 0.0
-    ties = 0.0
     is_zero_due = zeros_inside + zeros_outside > 0
     while is_zero_due or i < inside.shape[0] or j < outside.shape[0]:
         is_left = i < inside.shape[0]
@@ -276,14 +275,13 @@ def _merged_ranks(inside, outside, zeros_inside, zeros_outside, zero):
                 b += 1
         t = float(a + b)
         rank_sum += a * (seen + 0.5 * (t + 1.0))
-        ties += t * t * t - t
         seen += t
-    return rank_sum, ties
+    return rank_sum
 
 
 @njit(**_OPTIONS)
 def rank_sums(keys, begin, end, sizes, sign, n_bits, out):
-    """Write the rank sum inside and the sum of t^3 - t to ``out`` (2, columns).
+    """Write the rank sum inside of each column to ``out`` (columns,).
 
     ``keys`` are the bits of the gathered values, as unsigned numbers, and are
     overwritten; ``sign`` has the bit of the sign alone.
@@ -298,7 +296,7 @@ def rank_sums(keys, begin, end, sizes, sign, n_bits, out):
         outside = keys[begin[column, 1] : end[column, 1]]
         _sorted_in_place(inside, spare[: inside.shape[0]], sign, n_bits)
         _sorted_in_place(outside, spare[: outside.shape[0]], sign, n_bits)
-        out[0, column], out[1, column] = _merged_ranks(
+        out[column] = _merged_ranks(
             inside,
             outside,
             sizes[0] - inside.shape[0],

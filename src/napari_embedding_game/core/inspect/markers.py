@@ -97,7 +97,6 @@ def iter_markers(
     method: MarkerMethod = "wilcoxon",
     n_top: int | None = 20,
     log1p: bool = True,
-    tie_correct: bool = False,
     n_jobs: int | None = None,
 ) -> Generator[float, None, MarkerTable]:
     """Yield the share done, 0 to 1, block by block, and return the table.
@@ -119,8 +118,6 @@ def iter_markers(
         Rows of the table; None is all.
     log1p : bool
         Whether the values are log(1 + x), which the fold change undoes.
-    tie_correct : bool
-        Whether the variance of the rank sum allows for equal values.
     n_jobs : int, optional
         Threads; see :func:`threads.resolve_n_jobs`.
 
@@ -143,7 +140,7 @@ def iter_markers(
     if method == "t-test":
         scores, pvals = _welch(*sides)
     else:
-        scores, pvals = _rank_sum_test(figures[4], *sides, tie_correct=tie_correct)
+        scores, pvals = _rank_sum_test(figures[4, 0], *sides)
     adjusted = _stats().false_discovery_control(pvals)
     top = np.argsort(-scores, kind="stable")[:n_top]
     chosen = [_Side(*(figure[top] for figure in side)) for side in sides]
@@ -164,15 +161,15 @@ def iter_markers(
 
 
 def _moments_and_ranks(*gathered: Any) -> FloatArray:
-    """Return (5, 2, columns): figures of both groups; rank sums inside, and ties."""
+    """Return (5, 2, columns): figures of both groups, and the rank sum inside."""
     values, begin, end, sizes = gathered
-    ranks = np.empty((1, 2, len(begin)))
-    figures = moments(*gathered)
+    figures = np.concatenate([moments(*gathered), np.zeros((1, 2, len(begin)))])
     unsigned = np.uint32 if values.dtype == np.float32 else np.uint64
     n_bits = 8 * values.itemsize
     sign = unsigned(1 << (n_bits - 1))
-    loops.rank_sums(values.view(unsigned), begin, end, sizes, sign, n_bits, ranks[0])
-    return np.concatenate([figures, ranks])
+    keys = values.view(unsigned)
+    loops.rank_sums(keys, begin, end, sizes, sign, n_bits, figures[4, 0])
+    return figures
 
 
 def iter_leading(
@@ -367,16 +364,11 @@ def _stats() -> Any:
 
 
 def _rank_sum_test(
-    ranks: FloatArray, inside: _Side, outside: _Side, *, tie_correct: bool
+    rank_sum: FloatArray, inside: _Side, outside: _Side
 ) -> tuple[FloatArray, FloatArray]:
-    rank_sum, ties = ranks
+    """Return the standardised rank sums and two-sided p, each (G,)."""
     n, m = inside.n, outside.n
-    variance = n * m * (n + m + 1) / 12
-    kept = 1 - ties / ((n + m) ** 3 - (n + m)) if tie_correct else np.ones_like(ties)
-    deviation = np.sqrt(variance * np.maximum(kept, 0))
-    scores = rank_sum - n * (n + m + 1) / 2
-    # Where all values are equal nothing deviates, and the score is 0.
-    scores = np.divide(scores, deviation, np.zeros_like(scores), where=deviation > 0)
+    scores = (rank_sum - n * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12)
     return scores, 2 * _stats().norm.sf(np.abs(scores))
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import (
-    MOST_VECTOR,
     ExpressionPlot,
     MapPlot,
     Points,
@@ -51,14 +50,8 @@ class PageSettings:
 
     width: float = 183.0
     """Millimetres."""
-    has_letters: bool = True
-    """Whether panels are called a, b, c, ..."""
     caption: str = ""
     """Written under the panels."""
-    most_vector: int = MOST_VECTOR
-    """Points of a panel above which they are a picture."""
-    dpi: int = 300
-    """Dots per inch of such a picture."""
 
 
 def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
@@ -82,7 +75,7 @@ def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
     with rc_context(_style()):
         limits = _limits(panels)
         cells = [
-            replace(panel, most_vector=page.most_vector, **_on_page(panel, limits))
+            _on_page(panel, limits)
             for panel in panels
             if not isinstance(panel, ExpressionPlot)
         ]
@@ -111,10 +104,10 @@ def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
             halves = part.subfigures(1, 2, width_ratios=(left, width - left))
             axes.append(halves[0].subplots())
         figure.draw_without_rendering()
-        if page.has_letters and len(panels) > 1:
+        if len(panels) > 1:
             for number, one in enumerate(axes):
-                letter = ascii_lowercase[number % len(ascii_lowercase)]
-                one.set_title(letter, loc="left", weight="bold", size=FONT + 1)
+                title = _letter(number)
+                one.set_title(title, loc="left", weight="bold", size=FONT + 1)
         paint([*cells, *plots], axes)
         figure.draw_without_rendering()  # letters take the sizes of this style
     return figure
@@ -128,17 +121,19 @@ def write_panels(panels: Sequence[Panel], page: PageSettings, path: Path) -> Non
     DataError
         There is no panel, `path` cannot be written, or matplotlib is missing.
     """
-    save(draw_panels(panels, page), path, page.dpi)
+    save(draw_panels(panels, page), path)
 
 
-def caption_of(panels: Sequence[Panel], *, has_letters: bool = True) -> str:
+def caption_of(panels: Sequence[Panel]) -> str:
     """Return what each panel shows, in a sentence for each."""
-    told = []
-    for number, panel in enumerate(panels):
-        letter = ascii_lowercase[number % len(ascii_lowercase)]
-        begin = f"{letter}, " if has_letters and len(panels) > 1 else ""
-        told.append(f"{begin}{_told(panel)}")
+    told = [_told(panel) for panel in panels]
+    if len(told) > 1:
+        told = [f"{_letter(place)}, {words}" for place, words in enumerate(told)]
     return " ".join(told)
+
+
+def _letter(place: int) -> str:
+    return ascii_lowercase[place % len(ascii_lowercase)]
 
 
 def _told(panel: Panel) -> str:
@@ -175,10 +170,13 @@ def _style() -> Any:
     }
 
 
-def _on_page(panel: Panel, limits: tuple[Points, Points]) -> dict[str, Any]:
-    if isinstance(panel, MapPlot):
-        return {"limits": limits, "is_key_below": True}
-    return {}
+def _on_page(
+    panel: MapPlot | VolcanoPlot, limits: tuple[Points, Points]
+) -> MapPlot | VolcanoPlot:
+    """Return a panel with the limits that all maps have, and its key below."""
+    if isinstance(panel, VolcanoPlot):
+        return panel
+    return replace(panel, limits=limits, is_key_below=True)
 
 
 def _limits(panels: Sequence[Panel]) -> tuple[Points, Points]:

@@ -22,6 +22,8 @@ from napari_embedding_game.data.wells import Well, row_letters
 MOST_VECTOR = 5_000
 """Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
 MISSING = "missing"
+DPI = 300
+"""Dots per inch of what is a picture: a .png, and many points in the others."""
 _MOST_LEVELS = 40
 _GREY, _EDGE = "#999999", "#555555"
 
@@ -88,7 +90,7 @@ def new_figure(size: tuple[float, float]) -> Any:
     return Figure(size, layout="constrained")
 
 
-def save(figure: Any, path: Path, dpi: int = 300) -> None:
+def save(figure: Any, path: Path) -> None:
     """Write a figure whose letters can be edited; the same one gives the same bytes.
 
     Parameters
@@ -96,8 +98,6 @@ def save(figure: Any, path: Path, dpi: int = 300) -> None:
     figure : matplotlib.figure.Figure
     path : Path
         Its ending is .pdf, .svg or .png.
-    dpi : int
-        Dots per inch of what is a picture: a .png, and many points in the others.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def save(figure: Any, path: Path, dpi: int = 300) -> None:
         "svg.hashsalt": "embedding-game",
     }
     with rc_context(options), whole_or_nothing(path) as temporary:
-        figure.savefig(temporary, format=ending[1:], dpi=dpi, metadata=dates[ending])
+        figure.savefig(temporary, format=ending[1:], dpi=DPI, metadata=dates[ending])
 
 
 # Maps
@@ -204,8 +204,6 @@ class MapPlot:
     is_key_below: bool = False
     limits: tuple[Points, Points] | None = None
     """Lowest and highest corner (2,) of what is shown; by default all points."""
-    most_vector: int = MOST_VECTOR
-    """Points above which they are a picture."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -242,7 +240,7 @@ class MapPlot:
             s=diameter**2,
             c=self.colors.rgba,
             linewidths=0,
-            rasterized=n > self.most_vector,
+            rasterized=n > MOST_VECTOR,
         )
         axes.set_xticks([])
         axes.set_yticks([])
@@ -378,8 +376,6 @@ class VolcanoPlot:
     """(G,) adjusted."""
     title: str = ""
     """What is compared."""
-    most_vector: int = MOST_VECTOR
-    """Points above which they are a picture."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -411,7 +407,7 @@ class VolcanoPlot:
                 s=6.0,
                 c=color,
                 linewidths=0,
-                rasterized=len(x) > self.most_vector,
+                rasterized=len(x) > MOST_VECTOR,
             )
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08

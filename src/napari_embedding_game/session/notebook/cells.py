@@ -23,7 +23,7 @@ import pandas as pd
 import scanpy as sc
 
 from napari_embedding_game import read, tl
-from napari_embedding_game.data.export.volcano_figure import VolcanoPlot, draw_volcano
+from napari_embedding_game.data.export.plots import VolcanoPlot, draw
 from napari_embedding_game.data.read_options import Recipe"""
 
 DATA = """\
@@ -65,7 +65,7 @@ COMPARED = """\
 inside = rows[{column}] == "inside"
 outside = rows[{column}] == "outside"
 {found}
-draw_volcano(
+draw(
     VolcanoPlot(
         names=found["names"].to_numpy(),
         changes=found["logfoldchanges"].to_numpy(),

@@ -21,7 +21,7 @@ from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
-from napari_embedding_game.data.export.expression_figure import PlotKind
+from napari_embedding_game.data.export.plots import PlotKind
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.readers import is_table

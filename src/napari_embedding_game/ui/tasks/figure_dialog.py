@@ -13,16 +13,11 @@ from qtpy.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
-from napari_embedding_game.data.export.page import (
-    MOST_VECTOR,
-    WIDTHS,
-    PageSettings,
-)
+from napari_embedding_game.data.export.page import WIDTHS, PageSettings
 from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
 from napari_embedding_game.data.gene_names import find_names, split_names
 from napari_embedding_game.session.splitting import split_columns
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
 
 TITLE = "Figure of several panels"
 NO_GROUPS = "None"
-RESOLUTIONS = (300, 450, 600)
-MOST_POINTS = 1_000_000
 NO_DOTS = "Open the tab Dot plot of the Inspector first: what it shows becomes a panel."
 NO_VOLCANO = (
     "Select points and open the tab Markers of the Inspector first: its comparison "
@@ -68,9 +61,6 @@ class FigureDialog(QDialog):
         self.volcano = QCheckBox("Volcano plot on show")
         self.expression = QCheckBox("Dot plot on show")
         self.width_of_page = QComboBox()
-        self.most_vector = QSpinBox()
-        self.dpi = QComboBox()
-        self.letters = QCheckBox("Letters a, b, c …")
         self.has_caption = QCheckBox("Caption")
         self.caption = QPlainTextEdit()
         self.trouble = text_label("", "warning")
@@ -107,13 +97,6 @@ class FigureDialog(QDialog):
         for words, millimetres in WIDTHS.items():
             self.width_of_page.addItem(words, millimetres)
         self.width_of_page.setCurrentIndex(len(WIDTHS) - 1)
-        self.most_vector.setRange(0, MOST_POINTS)
-        self.most_vector.setSingleStep(1_000)
-        self.most_vector.setGroupSeparatorShown(True)
-        self.most_vector.setValue(MOST_VECTOR)
-        for dpi in RESOLUTIONS:
-            self.dpi.addItem(f"{dpi} dpi", dpi)
-        self.letters.setChecked(True)
         self.has_caption.setChecked(True)
         self.caption.setPlaceholderText("Empty: what each panel shows, and of how many")
         self.caption.setFixedHeight(54)
@@ -137,13 +120,6 @@ class FigureDialog(QDialog):
                 f"{MOST_GENES}.",
             ),
             (self.width_of_page, "How wide journals print a figure."),
-            (
-                self.most_vector,
-                "Maps of more points are drawn as a picture inside a .pdf or .svg, "
-                "which stays quick to open; letters can be edited in any case.",
-            ),
-            (self.dpi, "Dots per inch of such a picture, and of a .png."),
-            (self.letters, "Calls the panels a, b, c, as in a paper."),
             (self.has_caption, "Writes a text under the panels."),
             (self.caption, "The text under the panels."),
         ):
@@ -158,9 +134,6 @@ class FigureDialog(QDialog):
         rows.addRow(self.expression)
         rows.addRow(_heading("Page"))
         rows.addRow("Width", self.width_of_page)
-        rows.addRow("Points as shapes up to", self.most_vector)
-        rows.addRow("Resolution", self.dpi)
-        rows.addRow(self.letters)
         rows.addRow(self.has_caption, self.caption)
         layout = QVBoxLayout(self)
         layout.addLayout(rows)
@@ -194,10 +167,7 @@ class FigureDialog(QDialog):
             has_expression=self.expression.isChecked(),
             page=PageSettings(
                 width=self.width_of_page.currentData(),
-                has_letters=self.letters.isChecked(),
                 caption=caption if is_told else "",
-                most_vector=self.most_vector.value(),
-                dpi=self.dpi.currentData(),
             ),
             tells_panels=is_told and not caption,
         )

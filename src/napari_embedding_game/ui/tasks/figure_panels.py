@@ -89,8 +89,7 @@ def collect(
     def make() -> tuple[list[Panel], PageSettings]:
         made, page = [panel() for panel in panels], choice.page
         if choice.tells_panels:
-            caption = caption_of(made, has_letters=page.has_letters)
-            page = replace(page, caption=caption)
+            page = replace(page, caption=caption_of(made))
         return made, page
 
     return make
