@@ -39,10 +39,8 @@ def _members(groups, n_groups):
 
 @njit(**_OPTIONS)
 def group_graph(indptr, indices, weights, groups, n_groups):
-    """Return the graph between groups of nodes, its weights summed in float64.
-
-    Group by group with one row of sums, so memory stays that of the answer.
-    """
+    """Return the graph between groups of nodes, its weights summed in float64."""
+    # Group by group with one row of sums, so memory stays that of the answer.
     begins, nodes = _members(groups, n_groups)
     row = np.zeros(n_groups)
     is_there = np.zeros(n_groups, np.bool_)
@@ -254,24 +252,10 @@ def agglomerate(indptr, indices, weights, sizes, levels):
     their degrees; on the way to the first level over the root of that, which keeps
     single stray landmarks from standing alone while real clusters merge.  Those
     without any weight between them go last, the smallest first; between equals the
-    lowest numbers.
-
-    Parameters
-    ----------
-    indptr, indices, weights
-        The graph of L landmarks; indices and float64 weights are overwritten.
-    sizes : (L,) float64
-        Points of each; those with none take no part.
-    levels : (n_levels, L) int64
-        Nested partitions, finest first, of numbers below L; the last is one group.
-
-    Returns
-    -------
-    born : (L,) int64
-        Least number of clusters at which a landmark leads one; 0 if empty.
-    leader : (L,) int64
-        Who leads it below that number.
+    lowest numbers.  Returns ``born`` and ``leader`` of a :class:`.clusters.MergeTree`.
     """
+    # The graph is overwritten; `levels` (n_levels, L) are nested, finest first, of
+    # numbers below L, and the last is one group.
     n_landmarks = sizes.shape[0]
     size = sizes.copy()
     degree = np.zeros(n_landmarks)

@@ -43,21 +43,10 @@ def _begins(count):
 
 @njit(**_OPTIONS)
 def gather_dense(block, groups, sizes):
-    """Return the values other than zero of each column and group.
+    """Return the values other than zero (P,), and where those of a group begin and end.
 
-    Parameters
-    ----------
-    block : (n, columns) float
-    groups : (n,) int32
-        Below 0 for none.
-    sizes : (C,) int64
-        Rows of each group.
-
-    Returns
-    -------
-    values : (P,) of the block's type
-    begin, end : (columns, C) int64
-        Where those of a column and group lie.
+    ``block`` (n, columns); ``groups`` (n,) int32, below 0 for none; ``sizes`` (C,) rows
+    of each group; begin and end (columns, C).
     """
     count = np.empty((block.shape[1], sizes.shape[0]), np.int64)
     count[:] = sizes
@@ -89,10 +78,7 @@ def _first_at_least(indices, low, high, column):
 
 @njit(**_OPTIONS)
 def gather_rows(indptr, indices, data, groups, sizes, first, last):
-    """Like :func:`gather_dense`, of ``first`` to ``last`` (excluded) of a CSR matrix.
-
-    ``indices`` are sorted within a row.
-    """
+    """Like :func:`gather_dense`, of ``first`` to ``last`` of sorted CSR rows."""
     count = np.zeros((last - first, sizes.shape[0]), np.int64)
     starts = np.empty(groups.shape[0], np.int64)
     for row in range(groups.shape[0]):
@@ -283,8 +269,7 @@ def _merged_ranks(inside, outside, zeros_inside, zeros_outside, zero):
 def rank_sums(keys, begin, end, sizes, sign, n_bits, out):
     """Write the rank sum inside of each column to ``out`` (columns,).
 
-    ``keys`` are the bits of the gathered values, as unsigned numbers, and are
-    overwritten; ``sign`` has the bit of the sign alone.
+    ``keys``, the bits of the gathered values, are overwritten; ``sign`` is their first.
     """
     longest = 0
     for column in range(begin.shape[0]):

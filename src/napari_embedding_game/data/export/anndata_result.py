@@ -398,13 +398,7 @@ def add_to_rows(
 
 
 def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
-    """Values of some rows over all rows, NaN, -1 or "unassigned" where there are none.
-
-    Parameters
-    ----------
-    places : (N,) int
-        Place of each row among the values, -1 for none.
-    """
+    """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
     if isinstance(values, pd.Categorical):
         names = list(values.categories)
         if (places < 0).any() and UNASSIGNED not in names:
