@@ -759,7 +759,7 @@ def _warm_up(options: Options) -> int:
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.warm_up import compile_for_many_rows
     from napari_embedding_game.session.run import engine
-    from napari_embedding_game.ui.canvas.pixels import compile_loops
+    from napari_embedding_game.ui.pixels import compile_loops
 
     engine.warm_up()  # all that the window needs, in the types that it needs them in
     compile_loops()

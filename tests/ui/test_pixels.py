@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas.pixels import (
+from napari_embedding_game.ui.pixels import (
     FAINTEST,
     FAINTEST_ABOVE,
     paint_density,

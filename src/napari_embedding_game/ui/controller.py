@@ -31,12 +31,12 @@ from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
-from napari_embedding_game.ui.canvas.pixels import compile_loops
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
 from napari_embedding_game.ui.images.relink import Relinker
+from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows

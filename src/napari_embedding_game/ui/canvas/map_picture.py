@@ -2,7 +2,7 @@
 
 OpenGL without a graphics card draws each marker of napari as a picture of its own:
 0.3 s for 70,000 points.  The picture here is painted for what the camera shows
-(:mod:`~napari_embedding_game.ui.canvas.pixels`), with selected points above the others;
+(:mod:`~napari_embedding_game.ui.pixels`), with selected points above the others;
 points in space the farthest first.  Where more points than pixels are seen it tells how
 many lie where.  napari draws the markers itself where a picture cannot be: blended in
 another way, a flat map that is turned in space, and few points in space, as balls.
@@ -22,7 +22,7 @@ from qtpy.QtCore import QObject, Signal
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.ui.canvas.pixels import (
+from napari_embedding_game.ui.pixels import (
     Lines,
     paint_density,
     paint_discs,

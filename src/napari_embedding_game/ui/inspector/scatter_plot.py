@@ -11,6 +11,7 @@ from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.axis_values import Axis, Gate
+from napari_embedding_game.ui.pixels import paint_discs
 from napari_embedding_game.ui.style.cluster_colors import Colors
 from napari_embedding_game.ui.style.level_click import adds
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -23,8 +24,10 @@ BAND = 0.08
 """Part of an axis below 0 in which points of 0 are spread, where they are many."""
 MANY_ZEROS = 0.02
 """Share of points from which they are."""
-DOT, SMALL_DOT = 3, 2
-"""Pixels of a point on each side, and of one of many."""
+DOT, SMALL_DOT = 4, 2
+"""Pixels across a point, and one of many."""
+GREY_OPACITY = 0.27
+"""Of points that are not chosen."""
 MANY_POINTS = 20_000
 N_TICKS = 5
 """Numbers on an axis at most."""
@@ -157,47 +160,27 @@ class ScatterPlot(QWidget):
         assert self._colors is not None
         ratio = self.devicePixelRatioF()
         width, height = (math.ceil(ratio * side) for side in self._sides())
-        dot = round(ratio * (DOT if len(self._order) < MANY_POINTS else SMALL_DOT))
         area, ((left, right), (low, high)) = self._area(), self._limits
-        x, y = (drawn[self._order] for drawn in self._drawn)
-        known = np.isfinite(x) & np.isfinite(y)
-        rows = self._order[known]
-        column = area.left() + (x[known] - left) / (right - left) * area.width()
-        row = area.bottom() - (y[known] - low) / (high - low) * area.height()
-        down, along = ((ratio * s - dot / 2).astype(np.intp) for s in (row, column))
-        wide = width + dot
-        corners = down * wide + along
-        later = np.ones(len(rows), bool)
-        shades = self._shades(rows, len(x))
+        x, y = self._drawn
+        across = area.left() + (x - left) / (right - left) * area.width()
+        down = area.bottom() - (y - low) / (high - low) * area.height()
+        places = ratio * np.column_stack([down, across])
+        dot = ratio * (DOT if len(x) < MANY_POINTS else SMALL_DOT)
+        rgba, rows = self._rgba, self._order
+        if len(rgba) != len(x):
+            rgba = np.tile(self._colors.line.getRgbF(), (len(x), 1))
         if self._chosen is not None:
-            later = self._chosen[rows]
-            shades[~later] = self._grey()
-        flat = np.zeros((height + dot) * wide, np.uint32)
-        for part in (~later, later):
-            at, colors = corners[part], shades[part]
-            for step in range(dot * dot):
-                flat[at + step // dot * wide + step % dot] = colors
-        pixels = np.ascontiguousarray(flat.reshape(-1, wide)[:height, :width])
-        image = QImage(
-            pixels.tobytes(), width, height, 4 * width, QImage.Format.Format_RGBA8888
-        ).copy()  # the bytes end with this call
-        image.setDevicePixelRatio(ratio)
+            is_last = self._chosen[rows]
+            rows = np.concatenate([rows[~is_last], rows[is_last]])
+            dim = (*self._colors.dim.getRgbF()[:3], GREY_OPACITY)
+            rgba = np.where(self._chosen[:, None], rgba, dim)
+        same = (1.0, 0.0), (1.0, 0.0)
+        sizes = np.full(len(x), dot)
+        pixels = paint_discs(places, sizes, rgba, same, (height, width), rows)
+        kind = QImage.Format.Format_RGBA8888_Premultiplied
+        image = QImage(pixels.tobytes(), width, height, 4 * width, kind).copy()
+        image.setDevicePixelRatio(ratio)  # the bytes end with this call, so the copy
         return image
-
-    def _shades(self, rows: NDArray[np.intp], n_points: int) -> NDArray[np.uint32]:
-        """Return the colour of some points, the four bytes of each as one number."""
-        assert self._colors is not None
-        if len(self._rgba) != n_points:
-            line = np.array(self._colors.line.getRgb(), np.uint8)
-            return np.repeat(line.view(np.uint32), len(rows))
-        rgba = (255 * self._rgba).round().astype(np.uint8)
-        return rgba.view(np.uint32).ravel()[rows]
-
-    def _grey(self) -> np.uint32:
-        """Return the colour of points that are not chosen."""
-        assert self._colors is not None
-        red, green, blue, _ = self._colors.dim.getRgb()
-        return np.array([red, green, blue, 70], np.uint8).view(np.uint32)[0]
 
     def _sides(self) -> tuple[int, int]:
         return max(self.width(), 1), max(self.height(), 1)

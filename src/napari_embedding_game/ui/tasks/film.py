@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
-from napari_embedding_game.ui.canvas.pixels import paint_discs
+from napari_embedding_game.ui.pixels import paint_discs
 
 SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
 """Pixels of a side, about how many frames, and how long they and the last one are
