@@ -22,12 +22,6 @@ from qtpy.QtCore import QObject, Signal
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.ui.pixels import (
-    Lines,
-    paint_density,
-    paint_discs,
-    points_near,
-)
 from napari_embedding_game.ui.canvas.points_layer import is_of_balls
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
@@ -37,6 +31,12 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import draw, in_place, scene_of
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.pixels import (
+    Lines,
+    paint_density,
+    paint_discs,
+    points_near,
+)
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import throttled
 
