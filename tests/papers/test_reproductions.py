@@ -55,13 +55,6 @@ def test_linear_maps_keep_neighbours(data, tmp_path):
     assert all(row["random_projection"] < row["gradient_pca"] for row in rows)
 
 
-def test_all_dimensions_keep_all_neighbours():
-    X = np.random.default_rng(0).normal(size=(100, 6)).astype(np.float32)
-    found = fenchel.scores(X, 6, 0)
-    assert min(found["pca"], found["gradient_pca"]) > 0.999
-    assert found["random_projection"] < 0.999
-
-
 def test_eigenmaps_of_a_roll(tmp_path):
     summary, each = quick("fenchel-roll", None, tmp_path)
     assert [row["method"] for row in summary] == ["LE", "ALE", "VRLE"]
@@ -150,13 +143,6 @@ def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
     assert rows[30.0]["true energy (Eq. 1)"] > rows[0.3]["true energy (Eq. 1)"]
 
 
-def test_distinct_spots():
-    layout = np.zeros((100, 2), np.float32)
-    assert game.distinct_share(layout) == 0.01
-    layout[:, 0] = np.arange(100)
-    assert game.distinct_share(layout) == 1
-
-
 def test_sampled_landmarks_are_the_worst(data, tmp_path):
     (rows,) = quick("game-fig5", data, tmp_path)
     for size in (3, 30):
@@ -186,14 +172,6 @@ def test_what_is_metered_is_what_is_played_whatever_the_order(data, monkeypatch,
     assert found["approximate"] == pytest.approx(found["snapshot"].energy, rel=1e-6)
 
 
-def test_rows_are_drawn_once_and_by_the_seed():
-    rows = runs.draw_rows(100, 10, 0)
-    assert len(set(rows)) == 10
-    np.testing.assert_array_equal(rows, runs.draw_rows(100, 10, 0))
-    assert not np.array_equal(rows, runs.draw_rows(100, 10, 1))
-    np.testing.assert_array_equal(runs.draw_rows(5, 10, 0), np.arange(5))
-
-
 def test_descent_reaches_pca(data, tmp_path):
     distances, cosines = quick("explain-fig2", data, tmp_path)
     assert distances[0]["full gradient"] > 0.9
@@ -202,14 +180,6 @@ def test_descent_reaches_pca(data, tmp_path):
     assert min(early) > 0
     facts = json.loads((tmp_path / "explain-fig2" / "explain-fig2.json").read_text())
     assert facts["checks"][1]["found"] == f"{min(early):.4g}"  # and not that of the end
-
-
-def test_distance_is_up_to_an_orthogonal_map():
-    X = np.random.default_rng(0).normal(size=(30, 5))
-    wanted = explain.components(X)
-    mirrored = wanted @ np.array([[0, 1], [1, 0]])
-    assert explain.distance(mirrored, wanted) < 1e-12
-    assert explain.distance(0.9 * wanted, wanted) == pytest.approx(0.1)
 
 
 def test_four_methods_from_two_starts(data, tmp_path):
