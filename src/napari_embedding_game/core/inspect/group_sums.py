@@ -182,14 +182,13 @@ def _gathered(
     last: int,
 ) -> Any:
     """Return values, begin and end of the columns: see :mod:`marker_loops`."""
-    block = X
-    if not (sparse.issparse(X) and X.format == "csr"):
-        block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
-        first, last = 0, last - first
+    if sparse.issparse(X) and X.format == "csr":
+        rows = X.indptr, X.indices, X.data
+        return loops.gather_rows(*rows, groups, sizes, first, last)
+    block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
     if sparse.issparse(block):
-        rows = block.tocsr()  # of sorted columns
-        parts = rows.indptr, rows.indices, rows.data
-        return loops.gather_rows(*parts, groups, sizes, first, last)
+        columns = block.indptr, block.indices, block.data
+        return loops.gather_columns(*columns, groups, sizes)
     if block.dtype not in (np.float32, np.float64):
         block = block.astype(np.float64)
     return loops.gather_dense(block, groups, sizes)

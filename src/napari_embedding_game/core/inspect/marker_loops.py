@@ -108,6 +108,27 @@ def gather_rows(indptr, indices, data, groups, sizes, first, last):
 
 
 @njit(**_OPTIONS)
+def gather_columns(indptr, indices, data, groups, sizes):
+    """Like :func:`gather_dense`, of all columns of a sorted CSC matrix."""
+    n_columns = indptr.shape[0] - 1
+    count = np.zeros((n_columns, sizes.shape[0]), np.int64)
+    for column in range(n_columns):
+        for e in range(indptr[column], indptr[column + 1]):
+            if groups[indices[e]] >= 0:
+                count[column, groups[indices[e]]] += data[e] != 0
+    begin, n_values = _begins(count)
+    end = begin.copy()
+    values = np.empty(n_values, data.dtype)
+    for column in range(n_columns):
+        for e in range(indptr[column], indptr[column + 1]):
+            group = groups[indices[e]]
+            if group >= 0 and data[e] != 0:
+                values[end[column, group]] = data[e]
+                end[column, group] += 1
+    return values, begin, end
+
+
+@njit(**_OPTIONS)
 def moments(values, begin, end, sizes, out):
     """Write figures of each group, of finite values, to ``out`` (4, C, columns).
 
