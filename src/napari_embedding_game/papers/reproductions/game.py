@@ -486,10 +486,14 @@ def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
             Check("share of times: landmarks' gradient the better", better, ">=", 0.9),
         ],
         {
-            what: pd.DataFrame(
+            title: pd.DataFrame(
                 {WAYS[way]: found[way][what] for way in WAYS},
                 index=pd.Index(at, name="iteration"),
             )
-            for what in ("approximate", "true", "rmse")
+            for what, title in (
+                ("approximate", "energy that is played with"),
+                ("true", "true energy (Eq. 1)"),
+                ("rmse", "gradient RMSE"),
+            )
         },
     )
