@@ -16,7 +16,7 @@ from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import neighbors_kept
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import read_anndata
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.run import UNPACED
@@ -178,7 +178,7 @@ def session_file(cells, tmp_path):
     """A run on the cells of which a cluster was dragged, and pinned there."""
     cells.write_h5ad(tmp_path / "cells.h5ad")
     session = Session(pace=UNPACED)
-    session.load(read_anndata(tmp_path / "cells.h5ad"))
+    session.load(read(tmp_path / "cells.h5ad"))
     for name, value in QUICK.items():
         setattr(session.settings, name, value)
     for begin in (

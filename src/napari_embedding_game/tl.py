@@ -465,11 +465,12 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
     """Return the matrix of a space, the default one for None, and its name."""
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.data.formats.anndata_contents import (
-        object_contents,
+        choose,
+        root_of,
         split_space,
     )
 
-    space = object_contents(adata).choose(use_rep, "The AnnData")
+    space = choose(root_of(adata), use_rep, "The AnnData")
     place = split_space(space)
     if place is not None and place[0] == "obsp":
         raise InputError(

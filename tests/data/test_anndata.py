@@ -16,14 +16,16 @@ from napari_embedding_game.data.formats.anndata import (
     anndata_spaces,
     anndata_stages,
     from_anndata,
-    read_anndata,
 )
 from napari_embedding_game.data.formats.anndata_contents import (
     has_matrix,
     is_legacy,
-    object_contents,
+    root_of,
+    spaces_of,
 )
 from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stored_columns import StoredColumns
 
 
@@ -60,7 +62,7 @@ def saved(adata, tmp_path):
 )
 def test_default_space(tmp_path, obsm, expected):
     path = saved(cells(**obsm), tmp_path)
-    assert read_anndata(path).space == expected
+    assert read(path).space == expected
     assert anndata_spaces(path)[0] == expected
     assert from_anndata(cells(**obsm), "cells").space == expected
 
@@ -90,7 +92,7 @@ def test_spaces_lists_everything_that_can_be_embedded(tmp_path):
 )
 def test_spellings_of_a_space(tmp_path, space, expected):
     adata = cells(X_pca=4)
-    dataset = read_anndata(saved(adata, tmp_path), space=space)
+    dataset = read(saved(adata, tmp_path), space=space)
     assert dataset.space == expected
     values = {
         "obsm['X_pca']": adata.obsm["X_pca"],
@@ -103,7 +105,7 @@ def test_spellings_of_a_space(tmp_path, space, expected):
 
 def test_what_is_read_beside_the_space(tmp_path):
     adata = cells(X_pca=4)
-    dataset = read_anndata(saved(adata, tmp_path))
+    dataset = read(saved(adata, tmp_path))
     assert dataset.var_names == ("pca 1", "pca 2", "pca 3", "pca 4")
     assert dataset.profile_names == tuple(adata.var_names)
     np.testing.assert_array_equal(dataset.profile.toarray(), adata.X.toarray())
@@ -115,7 +117,7 @@ def test_what_is_read_beside_the_space(tmp_path):
 def test_sparse_x_stays_sparse(tmp_path):
     adata = cells()
     adata.X = sp.csc_matrix(adata.X.astype(np.float64))
-    dataset = read_anndata(saved(adata, tmp_path))
+    dataset = read(saved(adata, tmp_path))
     assert isinstance(dataset.X, sp.csr_matrix)
     assert dataset.X.dtype == np.float32
     assert dataset.var_names == tuple(adata.var_names)
@@ -128,7 +130,7 @@ def test_table_in_obsm(tmp_path):
         {"a": np.arange(12.0), "b": np.ones(12), "c": ["x"] * 12, "d": range(12)},
         index=adata.obs_names,
     )
-    dataset = read_anndata(saved(adata, tmp_path))
+    dataset = read(saved(adata, tmp_path))
     assert dataset.space == "obsm['scores']"
     assert dataset.var_names == ("a", "b", "d")
 
@@ -140,19 +142,19 @@ def test_large_x_stays_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "napari_embedding_game.data.formats.anndata.part_of_budget", lambda _: 10
     )
-    dataset = read_anndata(path)
+    dataset = read(path)
     assert isinstance(dataset.profile, StoredColumns)
     assert dataset.notes[0] == ON_DISK
-    assert read_anndata(path, space="X").X.shape == (12, 6)
+    assert read(path, space="X").X.shape == (12, 6)
 
 
 def test_counts_get_advice(tmp_path):
     adata = cells(genes=200)
     adata.X = np.random.default_rng(0).poisson(2.0, adata.shape).astype(np.float32)
-    notes = read_anndata(saved(adata, tmp_path)).notes
+    notes = read(saved(adata, tmp_path)).notes
     assert any("X looks like raw counts" in note for note in notes)
     adata.X = np.log1p(adata.X)
-    assert read_anndata(saved(adata, tmp_path)).notes == ()
+    assert read(saved(adata, tmp_path)).notes == ()
 
 
 def with_raw(counts, tmp_path, ending="h5ad"):
@@ -175,8 +177,8 @@ def with_raw(counts, tmp_path, ending="h5ad"):
 def test_genes_of_raw_are_compared(counts, tmp_path, ending, space):
     adata, path = with_raw(counts, tmp_path, ending)
     for dataset in (
-        read_anndata(path, space=space),
-        from_anndata(adata, "cells", space=space),
+        read(path, space=space),
+        from_anndata(adata, "cells", options=ReadOptions(space=space)),
     ):
         np.testing.assert_array_equal(dataset.profile.toarray(), adata.raw.X.toarray())
         assert dataset.profile_names == tuple(adata.raw.var_names)
@@ -192,7 +194,7 @@ def test_markers_are_those_of_scanpy_which_looks_at_raw(counts, tmp_path):
         warnings.simplefilter("ignore")
         sc.tl.rank_genes_groups(adata, "kind", groups=["A"], method="wilcoxon")
         expected = sc.get.rank_genes_groups_df(adata, "A").set_index("names")
-    dataset = read_anndata(path)
+    dataset = read(path)
     inside = (dataset.obs["kind"] == "A").to_numpy()
     names = dataset.profile_names
     table = markers(dataset.profile, inside, None, names, n_top=None)
@@ -208,14 +210,15 @@ def test_counts_of_raw_are_not_compared_where_x_has_their_logarithm(counts, tmp_
     counts.X = counts.X.log1p()
     counts.obsm["X_pca"] = counts.X[:, :4].toarray()
     path = saved(counts, tmp_path)
-    for dataset in (read_anndata(path), from_anndata(counts, "cells")):
+    for dataset in (read(path), from_anndata(counts, "cells")):
         assert dataset.profile.max() < 10
         assert dataset.notes == (
             "Genes are not compared by .raw, because it holds counts.",
         )
-    assert "Reading .raw" not in [stage.text for stage in anndata_stages(path)]
+    stages = anndata_stages(path, ReadOptions())
+    assert "Reading .raw" not in [stage.text for stage in stages]
     counts.X = counts.X.toarray() - 1
-    dataset = read_anndata(saved(counts, tmp_path))
+    dataset = read(saved(counts, tmp_path))
     np.testing.assert_array_equal(dataset.profile.toarray(), counts.raw.X.toarray())
 
 
@@ -223,7 +226,7 @@ def test_counts_in_x_are_seen_beside_raw(counts, tmp_path):
     logarithms = counts.copy()
     logarithms.X = counts.X.log1p()
     counts.raw = logarithms
-    dataset = read_anndata(saved(counts, tmp_path))
+    dataset = read(saved(counts, tmp_path))
     assert looks_like_counts(dataset)
     assert "Genes: 300 from .raw." in dataset.notes
 
@@ -236,13 +239,13 @@ def test_raw_of_other_cells_is_damage(tmp_path):
         del file["raw/X"]
         write_elem(file["raw"], "X", np.ones((5, 6)))
     with pytest.raises(DataError, match="damaged"):
-        read_anndata(path)
+        read(path)
 
 
 def test_scaled_genes_without_raw_are_told(tmp_path):
     adata = cells(X_pca=4)
     adata.X = adata.layers["dense"]
-    assert read_anndata(saved(adata, tmp_path)).notes == (
+    assert read(saved(adata, tmp_path)).notes == (
         "X has values below 0: fold changes of genes need unscaled values, which "
         "AnnData keeps in .raw.",
     )
@@ -255,10 +258,10 @@ def test_names_of_genes_that_occur_again_are_numbered(tmp_path):
     path = saved(adata, tmp_path)
     numbered = ("g", "a", "g-2", "b", "g-1", "c")
     told = 'Genes of the same name are numbered: the second "g" is "g-2".'
-    for dataset in (read_anndata(path), from_anndata(adata, "cells")):
+    for dataset in (read(path), from_anndata(adata, "cells")):
         assert dataset.profile_names == numbered
         assert dataset.notes == (told,)
-    genes = read_anndata(path, space="X", columns=["g-2"])
+    genes = read(path, space="X", columns=["g-2"])
     np.testing.assert_array_equal(genes.X.toarray(), adata.X[:, [2]].toarray())
     assert anndata_columns(path, "X") == list(numbered)
 
@@ -266,7 +269,7 @@ def test_names_of_genes_that_occur_again_are_numbered(tmp_path):
 def test_file_without_x(tmp_path):
     adata = AnnData(obs=pd.DataFrame(index=[f"c{i}" for i in range(5)]))
     adata.obsm["X_pca"] = np.random.default_rng(0).normal(size=(5, 3))
-    dataset = read_anndata(saved(adata, tmp_path))
+    dataset = read(saved(adata, tmp_path))
     assert dataset.X.shape == (5, 3)
     assert dataset.profile_names == dataset.var_names
 
@@ -278,8 +281,8 @@ def test_missing_values(tmp_path, space):
     adata.X.data[adata.X.indptr[4]] = np.inf
     path = saved(adata, tmp_path)
     with pytest.raises(DataError, match=r'cells\.h5ad .* row 5 \("cell4"\), column'):
-        read_anndata(path, space=space)
-    dataset = read_anndata(path, space=space, missing="drop")
+        read(path, space=space)
+    dataset = read(path, space=space, missing="drop")
     assert dataset.X.shape[0] == len(dataset.obs) == dataset.profile.shape[0] == 11
     assert "cell4" not in dataset.obs.index
     assert dataset.n_source_rows == 12
@@ -289,23 +292,23 @@ def test_files_that_give_no_map(tmp_path):
     adata = cells(X_pca=4)
     adata.obsm["X_pca"][:] = 1
     with pytest.raises(DataError, match=r"cells\.h5ad \(obsm.*\) is constant"):
-        read_anndata(saved(adata, tmp_path))
+        read(saved(adata, tmp_path))
     with pytest.raises(DataError, match="only one row"):
-        read_anndata(saved(adata[:1].copy(), tmp_path))
+        read(saved(adata[:1].copy(), tmp_path))
     with pytest.raises(DataError, match="is empty"):
-        read_anndata(saved(adata[:0].copy(), tmp_path))
+        read(saved(adata[:0].copy(), tmp_path))
     with pytest.raises(DataError, match='no space "X_pc": choose one of obsm'):
-        read_anndata(saved(adata, tmp_path), space="X_pc")
+        read(saved(adata, tmp_path), space="X_pc")
     empty = AnnData(obs=adata.obs, var=pd.DataFrame(index=pd.Index([], dtype=str)))
     with pytest.raises(DataError, match="holds nothing to embed"):
-        read_anndata(saved(empty, tmp_path))
+        read(saved(empty, tmp_path))
 
 
 def test_texts_in_x(tmp_path):
     adata = cells()
     adata.layers["names"] = np.full(adata.shape, "a", dtype=object)
     with pytest.raises(DataError, match="where numbers belong"):
-        read_anndata(saved(adata, tmp_path), space="names")
+        read(saved(adata, tmp_path), space="names")
 
 
 @pytest.mark.parametrize(
@@ -319,14 +322,14 @@ def test_wrong_kind_of_file(tmp_path, content, sentence):
     path = tmp_path / "cells.h5ad"
     path.write_bytes(content)
     with pytest.raises(DataError, match=rf"cells\.h5ad {sentence}"):
-        read_anndata(path)
+        read(path)
 
 
 def test_truncated(tmp_path):
     path = saved(cells(X_pca=4), tmp_path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(DataError, match="damaged, cut short"):
-        read_anndata(path)
+        read(path)
     with pytest.raises(DataError, match="damaged, cut short"):
         anndata_spaces(path)
 
@@ -336,7 +339,7 @@ def test_other_hdf5(tmp_path):
     with h5py.File(path, "w") as file:
         file["something"] = [1, 2]
     with pytest.raises(DataError, match=r"without cells \(obs\)"):
-        read_anndata(path)
+        read(path)
 
 
 def test_file_of_an_old_version(tmp_path):
@@ -348,7 +351,7 @@ def test_file_of_an_old_version(tmp_path):
         for part in ("obs", "var"):
             file[part] = np.rec.fromarrays([names, [1, 2, 3]], names="index,size")
         assert is_legacy(file, "cells.h5ad")
-    dataset = read_anndata(path)
+    dataset = read(path)
     np.testing.assert_array_equal(dataset.X, np.eye(3))
     assert dataset.obs.index.tolist() == ["a", "b", "c"]
     assert anndata_spaces(path) == ["X"]
@@ -359,7 +362,7 @@ def test_damaged_inside(tmp_path):
     with h5py.File(path, "r+") as file:
         del file["obs"]["depth"]
     with pytest.raises(DataError, match="damaged"):
-        read_anndata(path)
+        read(path)
 
 
 def test_rows_that_do_not_fit(tmp_path):
@@ -367,28 +370,28 @@ def test_rows_that_do_not_fit(tmp_path):
     with h5py.File(path, "r+") as file:
         write_elem(file["obsm"], "X_pca", np.eye(5))
     with pytest.raises(DataError, match=r"5 rows, .* 12 cells"):
-        read_anndata(path)
+        read(path)
 
 
 def test_chosen_columns_of_a_space(tmp_path):
     path = saved(cells(X_pca=4), tmp_path)
-    dataset = read_anndata(path, columns=["pca 3", "pca 1"])
+    dataset = read(path, columns=["pca 3", "pca 1"])
     assert dataset.var_names == ("pca 1", "pca 3")
     assert dataset.notes == (
         "Embedded: 2 of 4 columns of obsm['X_pca'] (pca 1, pca 3).",
     )
     assert dataset.profile.shape == (12, 6)
-    genes = read_anndata(path, space="X", columns=["gene2"])
+    genes = read(path, space="X", columns=["gene2"])
     assert genes.var_names == ("gene2",)
     assert genes.profile_names == tuple(f"gene{i}" for i in range(6))
     with pytest.raises(DataError, match='no column "gene9": it has gene0'):
-        read_anndata(path, space="X", columns=["gene9"])
+        read(path, space="X", columns=["gene9"])
 
 
 def test_numbers_of_obs_are_a_space_only_when_asked_for(tmp_path):
     path = saved(cells(X_pca=4), tmp_path)
     assert "obs" not in anndata_spaces(path)
-    dataset = read_anndata(path, space="obs")
+    dataset = read(path, space="obs")
     assert dataset.var_names == ("depth",)
     np.testing.assert_allclose(dataset.X.std(), 1, rtol=1e-6)
     assert dataset.profile_names[0] == "gene0"
@@ -399,10 +402,14 @@ def test_genes_are_expression_and_components_alone_are_not():
     rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     whole = AnnData(np.abs(rows), obsm={"X_pca": rows}, obs={"size": rows[:, 0]})
     for space in ("X", "X_pca", "obs"):
-        assert from_anndata(whole, "cells", space=space).has_expression
+        assert from_anndata(
+            whole, "cells", options=ReadOptions(space=space)
+        ).has_expression
     bare = AnnData(obsm={"X_pca": rows}, obs=whole.obs)
     for space in ("X_pca", "obs"):
-        assert not from_anndata(bare, "cells", space=space).has_expression
+        assert not from_anndata(
+            bare, "cells", options=ReadOptions(space=space)
+        ).has_expression
 
 
 class WithXAmongLayers:
@@ -417,8 +424,8 @@ class WithXAmongLayers:
 
 
 def test_x_among_the_layers_is_no_space_of_its_own():
-    contents = object_contents(WithXAmongLayers(cells(X_pca=3)))
-    assert contents.spaces() == ["obsm['X_pca']", "X", "layers['dense']"]
+    root = root_of(WithXAmongLayers(cells(X_pca=3)))
+    assert spaces_of(root, "cells") == ["obsm['X_pca']", "X", "layers['dense']"]
 
 
 def test_a_place_for_raw_without_raw():

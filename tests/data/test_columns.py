@@ -96,3 +96,9 @@ def test_text_column():
     obs = pd.DataFrame({"length": [1, 2], "Text": ["a", "b"]})
     assert columns.texts(obs) == ["a", "b"]
     assert columns.texts(obs[["length"]]) is None
+
+
+def test_truth_values_with_gaps_are_no_texts():
+    shown = columns.as_metadata(pd.Series([True, None, False], dtype=object))
+    assert shown.dtype == "boolean"
+    assert shown.isna().tolist() == [False, True, False]

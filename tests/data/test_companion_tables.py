@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.arrays import read_array
 from napari_embedding_game.data.formats.companion_tables import add_table
+from napari_embedding_game.data.readers import read
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def texts_beside(folder, n=6, name="letters_text.csv.gz"):
 
 @pytest.mark.parametrize("name", ["letters_text.csv.gz", "letters_obs.csv"])
 def test_texts_come_from_the_table_beside(letters, name):
-    assert read_array(letters, missing="drop").texts is None
+    assert read(letters, missing="drop").texts is None
     texts_beside(letters.parent, name=name)
-    dataset = read_array(letters, missing="drop")
+    dataset = read(letters, missing="drop")
     assert list(dataset.texts) == ["dear a", "dear b", "dear d", "dear e", "dear f"]
     assert dataset.obs["topic"].tolist() == ["news", "sport", "sport", "news", "sport"]
     assert dataset.obs["y"].tolist() == [0, 1, 0, 1, 2]  # that of the .npz stays
@@ -39,11 +39,11 @@ def test_table_of_another_length(letters):
     with pytest.raises(
         DataError, match=r"letters_text\.csv\.gz has 4 rows and letters"
     ):
-        read_array(letters, missing="drop")
+        read(letters, missing="drop")
 
 
 def test_any_table_may_be_added(letters):
-    dataset = read_array(letters, missing="drop")
+    dataset = read(letters, missing="drop")
     texts_beside(letters.parent, name="mine.csv")
     assert add_table(dataset, letters.parent / "mine.csv").texts[2] == "dear d"
 
@@ -51,14 +51,14 @@ def test_any_table_may_be_added(letters):
 def test_an_empty_text_shifts_no_other(letters):
     beside = letters.with_name("letters_text.csv")
     beside.write_text("text\na\n\nb\nc\nd\ne\n")
-    dataset = read_array(letters, missing="drop")
+    dataset = read(letters, missing="drop")
     assert list(dataset.texts) == ["a", "", "c", "d", "e"]
 
 
 def test_notes_of_the_table_are_told(letters):
     beside = letters.with_name("letters_obs.csv")
     beside.write_text('topic,text\na,1\nb,"2\n2"\nc,3\nd,4\ne,5\nf,6\n')
-    note = read_array(letters, missing="drop").notes[-1]
+    note = read(letters, missing="drop").notes[-1]
     assert note.startswith("Read as the rest of a text in quotation marks: 1 of 8")
 
 
@@ -70,6 +70,6 @@ def test_rows_go_by_a_column_of_row_numbers(letters, column, first):
     texts = [f"dear {'abcdef'[number]}" for number in numbers]
     table = pd.DataFrame({column: numbers + first, "text": texts})
     table.to_csv(letters.with_name("letters_text.csv"), index=False)
-    dataset = read_array(letters, missing="drop")
+    dataset = read(letters, missing="drop")
     assert list(dataset.texts) == ["dear a", "dear b", "dear d", "dear e", "dear f"]
     assert any("joined by its column" in note for note in dataset.notes)

@@ -137,3 +137,12 @@ def test_objects_are_those_of_all_rows_of_the_source():
             space="X",
             objects=Objects(np.arange(2), np.zeros((2, 4), np.int64)),
         )
+
+
+def test_columns_that_are_added_leave_the_source_as_it_was():
+    dataset = build([True, True])
+    frame, columns = dataset.source_obs, dataset.source_obs.columns.tolist()
+    dataset.add_column("score", np.ones(2))
+    assert "score" in dataset.obs
+    assert dataset.source_obs is frame
+    assert frame.columns.tolist() == columns

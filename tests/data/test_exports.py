@@ -23,6 +23,7 @@ from napari_embedding_game.data.export.writers import (
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.label_column import linked, match_rows
 from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 
 NAMES = {0: "T cells", 2: "B, naïve"}
@@ -43,7 +44,9 @@ def dataset(labels):
         "size": [1.0, 3, np.nan, 5],
         "tone": [1.0, 2, 2, 3],
     }
-    return with_objects(from_features(table, "cells", missing="drop"), labels)
+    return with_objects(
+        from_features(table, "cells", options=ReadOptions(missing="drop")), labels
+    )
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def test_pressure_that_is_not_defined_is_in_no_file(dataset, result, tmp_path, e
 def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     image = np.random.default_rng(0).random(labels.shape)
     image[30, 38] = np.nan
-    measured = measure(image, labels, missing="drop")
+    measured = measure(image, labels, options=ReadOptions(missing="drop"))
     n = len(measured.obs)
     result = EmbeddingResult(
         np.arange(2.0 * n, dtype=np.float32).reshape(n, 2),

@@ -9,8 +9,9 @@ from anndata import AnnData
 
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.expression import COUNTS_NOTE, Expression
-from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
-from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
@@ -131,7 +132,7 @@ def test_counts_of_a_layer_and_of_raw(place, tmp_path):
         adata.X = adata.X.toarray()
         sc.pp.scale(adata)  # X is below 0, so that .raw is compared
     adata.write_h5ad(tmp_path / "cells.h5ad")
-    dataset = read_anndata(tmp_path / "cells.h5ad", space=space)
+    dataset = read(tmp_path / "cells.h5ad", space=space)
     assert dataset.expression.told == NORMALISED
     values = dataset.expression.values.toarray()
     np.testing.assert_allclose(values, expected[dataset.kept], rtol=1e-5)
@@ -148,7 +149,11 @@ def test_the_real_cells_of_scanpy_are_not_touched():
 def test_after_the_recipe_there_are_logarithms():
     adata = cells()
     recipe = Recipe(min_genes=1, min_cells=1, n_top_genes=100, n_comps=5)
-    dataset = finish(apply_recipe(from_anndata(adata, "cells", space="X"), recipe))
+    dataset = finish(
+        apply_recipe(
+            from_anndata(adata, "cells", options=ReadOptions(space="X")), recipe
+        )
+    )
     assert dataset.expression.kind == "logarithms"
     assert COUNTS_NOTE not in dataset.notes
 

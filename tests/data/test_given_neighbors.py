@@ -12,8 +12,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
-from napari_embedding_game.data.readers import spaces
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import read, spaces
 
 SPACE = "obsp['distances']"
 
@@ -63,12 +64,12 @@ def test_distances_are_offered_but_never_taken_by_themselves(path):
     assert offered[0] == "obsm['X_pca']"
     assert offered[-2:] == ["obsp['coarse_distances']", SPACE]
     assert not any("connectivities" in space for space in offered)
-    assert not read_anndata(path).is_distances
+    assert not read(path).is_distances
 
 
 @pytest.mark.parametrize("name", [SPACE, "distances", "obsp/distances"])
 def test_they_are_read_as_they_are_stored(path, cells, name):
-    dataset = read_anndata(path, space=name)
+    dataset = read(path, space=name)
     assert dataset.is_distances
     assert dataset.space == SPACE
     assert same(dataset.X, cells.obsp["distances"])
@@ -78,12 +79,14 @@ def test_they_are_read_as_they_are_stored(path, cells, name):
 
 
 def test_an_object_in_memory_is_read_in_the_same_way(cells):
-    dataset = from_anndata(cells, "cells", space="coarse_distances")
+    dataset = from_anndata(
+        cells, "cells", options=ReadOptions(space="coarse_distances")
+    )
     assert same(dataset.X, cells.obsp["coarse_distances"])
 
 
 def test_of_a_part_the_rows_and_columns_stay_together(path, cells):
-    dataset = read_anndata(path, space="distances")
+    dataset = read(path, space="distances")
     mask = np.random.default_rng(1).random(60) < 0.6
     part = dataset.subset(mask)
     assert part.is_distances
@@ -99,8 +102,10 @@ def test_rows_without_a_distance_are_left_out_with_their_column(cells):
     graph.data[graph.indptr[4]] = np.nan
     cells.obsp["distances"] = graph
     with pytest.raises(DataError, match="missing"):
-        from_anndata(cells, "cells", space="distances")
-    dataset = from_anndata(cells, "cells", space="distances", missing="drop")
+        from_anndata(cells, "cells", options=ReadOptions(space="distances"))
+    dataset = from_anndata(
+        cells, "cells", options=ReadOptions(space="distances", missing="drop")
+    )
     kept = np.arange(60) != 4
     assert same(dataset.X, graph[kept][:, kept])
     assert dataset.var_names == tuple(cells.obs_names[kept])
@@ -109,7 +114,7 @@ def test_rows_without_a_distance_are_left_out_with_their_column(cells):
 
 def test_without_genes_clusters_are_compared_by_nothing(cells):
     bare = AnnData(obs=cells.obs, obsp=dict(cells.obsp))
-    dataset = from_anndata(bare, "bare", space="distances")
+    dataset = from_anndata(bare, "bare", options=ReadOptions(space="distances"))
     assert dataset.profile.shape == (60, 0)
     assert dataset.profile_names == ()
     assert from_anndata(bare, "bare").is_distances  # the only thing there is
@@ -119,7 +124,7 @@ def test_whole_numbers_are_no_counts(cells):
     hops = cells.obsp["distances"].copy()
     hops.data = np.ceil(hops.data)
     cells.obsp["distances"] = hops
-    dataset = from_anndata(cells, "cells", space="distances")
+    dataset = from_anndata(cells, "cells", options=ReadOptions(space="distances"))
     assert not any("raw counts" in note for note in dataset.notes if SPACE in note)
 
 
@@ -130,7 +135,7 @@ def test_a_matrix_that_does_not_fit_the_cells_is_told(cells, tmp_path):
         group = file["obsp/distances"]
         group.attrs["shape"] = (60, 90)
     with pytest.raises(DataError, match=r"damaged\.h5ad"):
-        read_anndata(path, space="distances")
+        read(path, space="distances")
 
 
 def test_spaces_of_pairs_are_known_by_their_name():

@@ -1,7 +1,5 @@
 """Harmony in the recipe: equal to harmonypy's own, told, recorded, stopped, refused."""
 
-import logging
-import threading
 from dataclasses import replace
 
 import anndata
@@ -13,14 +11,14 @@ import scipy.sparse as sp
 from napari_embedding_game.data import harmony as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
-from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
+from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.harmony import (
     batch_columns,
-    mixed_by_harmony,
     told_of_batches,
 )
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.origin import origin_of, reload
@@ -103,7 +101,7 @@ def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
     path = tmp_path / "cells.h5ad"
     cells.obs["gaps"] = cells.obs["gaps"].astype(str)
     cells.write_h5ad(path)
-    made = finish(apply_recipe(read_anndata(path), MIXED))
+    made = finish(apply_recipe(read(path), MIXED))
     back = finish(reload(origin_of(made), made.kept, tmp_path)).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["recipe"]["batch_key"] == "day"
@@ -178,27 +176,6 @@ def test_without_harmonypy_or_with_an_old_one(dataset, monkeypatch):
         module.check_batches(dataset.obs, "day", "cells")
 
 
-def test_progress_is_read_and_closing_ends_the_thread(dataset, caplog):
-    rng = np.random.default_rng(0)
-    centres = 9 * rng.normal(size=(9, 20))
-    X = rng.normal(size=(20_000, 20)) + centres[rng.choice(9, 20_000)]
-    obs = pd.DataFrame({"day": np.arange(20_000) % 3})
-    caplog.set_level(logging.DEBUG)
-    stages = list(mixed_by_harmony(X, obs, "day"))
-    shares = [stage.share for stage in stages]
-    assert shares == sorted(shares)
-    assert shares[0] == 0
-    assert 0 < shares[-1] < 1
-    assert not caplog.records  # its log is no concern of the person
-    stages = mixed_by_harmony(X, obs, "day")
-    next(stages)
-    next(stages)
-    assert "harmony" in {thread.name for thread in threading.enumerate()}
-    stages.close()
-    assert "harmony" not in {thread.name for thread in threading.enumerate()}
-    assert not logging.getLogger("harmonypy").filters
-
-
 def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
     def fails(*_, **__):
         raise RuntimeError("singular matrix")
@@ -206,3 +183,17 @@ def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
     monkeypatch.setattr("harmonypy.run_harmony", fails)
     with pytest.raises(DataError, match=r'mix by "day" \(singular matrix\): choose'):
         finish(apply_recipe(dataset, MIXED))
+
+
+def test_of_a_column_with_many_values_not_all_rows_are_looked_at(monkeypatch):
+    monkeypatch.setattr(module, "_LOOKED_AT", 1_000)
+    asked, count = [], pd.Series.nunique
+
+    def nunique(column):
+        asked.append(len(column))
+        return count(column)
+
+    monkeypatch.setattr(pd.Series, "nunique", nunique)
+    obs = pd.DataFrame({"depth": np.arange(9_000.0), "day": np.arange(9_000) % 3})
+    assert batch_columns(obs) == ["day"]
+    assert asked == [1_000, 1_000, 9_000]

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from skimage.measure import regionprops_table
@@ -10,6 +8,7 @@ from napari_embedding_game.data.images.measure import (
     measure_stages,
     split_channels,
 )
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.samples import nuclei
 
 
@@ -46,30 +45,6 @@ def test_same_numbers_as_scikit_image(labels, image, scale):
     )
     for name, their_name in names.items():
         np.testing.assert_allclose(ours[name], theirs[their_name], rtol=1e-5, atol=1e-6)
-
-
-def test_no_slower_than_scikit_image():
-    rng = np.random.default_rng(0)
-    cells = rng.random((16, 16, 20, 20)) < 0.9
-    cells[..., -2:], cells[..., -2:, :] = False, False
-    numbers = np.arange(1, 257).reshape(16, 16, 1, 1)
-    labels = (cells * numbers).swapaxes(1, 2).reshape(320, 320)
-    image = rng.random(labels.shape)
-    form = "area", "perimeter", "solidity", "extent", "eccentricity"
-    axes = "axis_major_length", "axis_minor_length", "equivalent_diameter_area"
-    values = [f"intensity_{name}" for name in ("mean", "std", "min", "max")]
-    measured = ("label", "centroid", *form, *axes, *values)
-
-    def seconds(work):
-        times = []
-        for _ in range(4):
-            begun = time.process_time()
-            work()
-            times.append(time.process_time() - begun)
-        return min(times)
-
-    ours = seconds(lambda: measure(image, labels))
-    assert ours < seconds(lambda: regionprops_table(labels, image, measured))
 
 
 def test_what_a_row_is_about(labels, image):
@@ -218,7 +193,7 @@ def test_objects_with_missing_pixels_are_left_out(labels, image):
     broken[30, 38] = np.nan
     with pytest.raises(DataError, match="missing or infinite values in 1 of 4 rows"):
         measure(broken, labels)
-    dataset = measure(broken, labels, missing="drop")
+    dataset = measure(broken, labels, options=ReadOptions(missing="drop"))
     assert dataset.obs["label"].tolist() == [2, 3, 7]
     assert dataset.objects.label_ids.tolist() == [2, 3, 7]
     assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]
@@ -226,7 +201,9 @@ def test_objects_with_missing_pixels_are_left_out(labels, image):
 
 
 def test_chosen_measures(labels, image):
-    dataset = measure(image, labels, columns=["area", "intensity_mean"])
+    dataset = measure(
+        image, labels, options=ReadOptions(columns=["area", "intensity_mean"])
+    )
     assert dataset.var_names == ("area", "intensity_mean")
 
 

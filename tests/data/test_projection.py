@@ -13,7 +13,6 @@ from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.formats.anndata import (
     anndata_spaces,
     from_anndata,
-    read_anndata,
 )
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import (
@@ -22,6 +21,7 @@ from napari_embedding_game.data.projection import (
     normalised,
 )
 from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
@@ -36,7 +36,7 @@ def projected(way, adata):
 @pytest.fixture
 def mapped(counts_file):
     pytest.importorskip("scanpy", reason="the recipe is scanpy's")
-    return finish(apply_recipe(read_anndata(counts_file), SMALL))
+    return finish(apply_recipe(read(counts_file), SMALL))
 
 
 def a_result(n):
@@ -69,7 +69,7 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
     assert anndata_spaces(tmp_path / "map.h5ad")[0] == "obsm['X_pca']"
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert np.isnan(written.obsm["X_pca"][7]).all()
-    for again in (read_anndata(tmp_path / "map.h5ad"), from_anndata(written, "map")):
+    for again in (read(tmp_path / "map.h5ad"), from_anndata(written, "map")):
         np.testing.assert_array_equal(again.X, mapped.X)
         assert not again.kept[7]
         told = "1 of 60 rows left out, of which obsm['X_pca'] has no values."

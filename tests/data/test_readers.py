@@ -29,7 +29,7 @@ def test_array(tmp_path):
 
 
 def test_missing_policy_is_checked(table):
-    with pytest.raises(DataError, match='"error" or "drop", not "skip"'):
+    with pytest.raises(DataError, match="'error' or 'drop', not 'skip'"):
         read(table, missing="skip")
 
 

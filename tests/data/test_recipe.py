@@ -12,8 +12,9 @@ from napari_embedding_game.data import recipe as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write_h5ad
-from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
+from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe, looks_like_counts
 from napari_embedding_game.data.stages import finish
 
@@ -86,7 +87,7 @@ def test_all_genes_stay_for_markers_and_left_out_cells_are_told(counts):
 
 
 def test_everything_is_recorded_and_exported(counts_file, tmp_path):
-    dataset = finish(apply_recipe(read_anndata(counts_file), SMALL))
+    dataset = finish(apply_recipe(read(counts_file), SMALL))
     rng = np.random.default_rng(0)
     labels = np.arange(59, dtype=np.int32) % 4
     result = EmbeddingResult(

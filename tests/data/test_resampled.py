@@ -6,6 +6,7 @@ from scipy import ndimage
 
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.images.resampled import PlacedImage
+from napari_embedding_game.data.read_options import ReadOptions
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_channels_stay_whole(channels):
 def test_objects_are_measured_where_the_image_lies(labels):
     image = np.random.default_rng(0).random(labels.shape)
     placed = PlacedImage(image[7:, 3:], labels.shape, (1, 1), (-7, -3))
-    found = measure(placed, labels, missing="drop")
+    found = measure(placed, labels, options=ReadOptions(missing="drop"))
     expected = measure(image, labels)
     # Label 7 lies in the corner that the image does not show.
     assert found.obs["label"].tolist() == [2, 3, 11]

@@ -18,9 +18,9 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import columns_on_disk
-from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
-from napari_embedding_game.data.formats.columns_on_disk import CscReader, DenseReader
+from napari_embedding_game.data.formats.anndata import ON_DISK
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_expression import iter_cluster_expression
@@ -45,7 +45,7 @@ def on_disk(path, monkeypatch, **options):
     with monkeypatch.context() as small:
         place = "napari_embedding_game.data.formats.anndata.part_of_budget"
         small.setattr(place, lambda parts: 10)
-        dataset = read_anndata(path, **options)
+        dataset = read(path, **options)
     assert isinstance(dataset.profile, StoredColumns)
     assert ON_DISK in dataset.notes
     return dataset
@@ -147,21 +147,20 @@ def check_same_figures(stored, known):
 
 
 FORMS = [
-    ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}, CscReader),
-    ("cells.h5ad", np.asarray, {}, DenseReader),
-    ("cells.zarr", sp.csc_matrix, {}, CscReader),
-    ("cells.zarr", np.asarray, {"chunks": (30, 40)}, DenseReader),
+    ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}),
+    ("cells.h5ad", np.asarray, {}),
+    ("cells.zarr", sp.csc_matrix, {}),
+    ("cells.zarr", np.asarray, {"chunks": (30, 40)}),
 ]
 
 
-@pytest.mark.parametrize(("name", "form", "options", "reader"), FORMS)
+@pytest.mark.parametrize(("name", "form", "options"), FORMS)
 @pytest.mark.parametrize("log1p", [False, True])
 def test_all_figures_are_those_in_memory(
-    name, form, options, reader, log1p, tmp_path, monkeypatch
+    name, form, options, log1p, tmp_path, monkeypatch
 ):
     path = saved(cells(form, log1p=log1p), tmp_path / name, **options)
-    stored, known = on_disk(path, monkeypatch), read_anndata(path)
-    assert isinstance(stored.profile.reader, reader)
+    stored, known = on_disk(path, monkeypatch), read(path)
     assert stored.profile.is_dense == (form is np.asarray)
     finish(stored.profile.prepare())
     check_same(stored, known)
@@ -179,7 +178,7 @@ def test_missing_values_and_rows_left_out(tmp_path, monkeypatch):
     adata = cells(sp.csc_matrix, log1p=True, with_nan=True)
     adata.obsm["X_pca"][[2, 60]] = np.nan
     path = saved(adata, tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    stored, known = on_disk(path, monkeypatch), read(path)
     assert stored.kept.sum() == N - 2
     check_same(stored, known)
     inside = np.arange(N - 2) < 30
@@ -194,18 +193,18 @@ def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
     adata.X = adata.X.toarray() - 1  # scaled
     adata.layers["counts"] = cells()[:, ::2].X
     path = saved(adata, tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    stored, known = on_disk(path, monkeypatch), read(path)
     assert "Genes: 150 from .raw." in stored.notes
     check_same(stored, known)
     for chosen in (stored, known):
         assert chosen.profile.shape == (N, GENES)
-    layer = read_anndata(path, space="layers['counts']")
+    layer = read(path, space="layers['counts']")
     assert layer.profile.shape == (N, GENES)  # .raw of X below 0, as before
     adata.obs["depth"] = np.arange(N, dtype=float)
     path = saved(adata, tmp_path / "depth.h5ad")
     stored, known = (
         on_disk(path, monkeypatch, space="obs"),
-        read_anndata(path, space="obs"),
+        read(path, space="obs"),
     )
     check_same(stored, known)
 
@@ -214,7 +213,7 @@ def test_what_is_stored_by_cells_is_not_compared(tmp_path, monkeypatch):
     path = saved(cells(), tmp_path / "cells.h5ad")
     place = "napari_embedding_game.data.formats.anndata.part_of_budget"
     monkeypatch.setattr(place, lambda parts: 10)
-    dataset = read_anndata(path)
+    dataset = read(path)
     assert dataset.profile is dataset.X
     assert not dataset.has_expression
     assert any("Save it by genes (CSC)" in note for note in dataset.notes)
@@ -227,12 +226,12 @@ def test_preparing_can_be_stopped_and_is_done_when_it_is_needed(tmp_path, monkey
     shares = [next(stages).share, next(stages).share]
     assert 0 < shares[0] < shares[1] < 1
     stages.close()
-    check_same(stored, read_anndata(path))
+    check_same(stored, read(path))
 
 
 def test_a_file_that_goes_or_changes(tmp_path, monkeypatch):
     path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    stored, known = on_disk(path, monkeypatch), read(path)
     finish(stored.profile.prepare())
     with h5py.File(path, "r+") as file:  # as results are written beside the genes
         file["obsm/other"] = np.zeros((N, 2))
@@ -253,7 +252,7 @@ def test_a_file_that_goes_or_changes(tmp_path, monkeypatch):
 
 def test_threads_may_read_at_the_same_time(tmp_path, monkeypatch):
     path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    stored, known = on_disk(path, monkeypatch), read(path)
     with ThreadPoolExecutor(4) as pool:  # the first of them prepares for all
         found = list(pool.map(stored.expression.column, range(40)))
     for place, column in enumerate(found):

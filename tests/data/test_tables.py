@@ -14,12 +14,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.tables import (
     from_features,
-    read_table,
-    table_columns,
 )
 from napari_embedding_game.data.formats.transposed import has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.readers import columns, read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
@@ -57,7 +56,7 @@ def text(tmp_path, content, name="cells.csv"):
     "ending", ["csv", "tsv", "parquet", "csv.gz", "tsv.gz", "parquet.gz"]
 )
 def test_every_format_gives_the_same(tmp_path, cells, ending):
-    dataset = read_table(written(cells, tmp_path / f"cells.{ending}"))
+    dataset = read(written(cells, tmp_path / f"cells.{ending}"))
     assert dataset.var_names == ("area", "count")
     assert dataset.obs.columns.tolist() == ["type"]
     assert dataset.obs["type"].dtype == "category"
@@ -68,7 +67,7 @@ def test_every_format_gives_the_same(tmp_path, cells, ending):
 
 
 def test_columns_are_standardised_and_it_says_so(tmp_path, cells):
-    dataset = read_table(written(cells, tmp_path / "cells.csv"))
+    dataset = read(written(cells, tmp_path / "cells.csv"))
     assert dataset.X.dtype == np.float32
     np.testing.assert_allclose(dataset.X.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(dataset.X.std(axis=0), 1, atol=1e-6)
@@ -89,7 +88,7 @@ def test_columns_are_standardised_and_it_says_so(tmp_path, cells):
 def test_left_out_rows_never_shift_the_others(values):
     table = {f"c{i}": column for i, column in enumerate(values.T)}
     try:
-        dataset = from_features(table, "cells", missing="drop")
+        dataset = from_features(table, "cells", options=ReadOptions(missing="drop"))
     except DataError:
         return  # nothing left, or constant: asked elsewhere
     columns = [int(name[1:]) for name in dataset.var_names]
@@ -102,17 +101,17 @@ def test_left_out_rows_never_shift_the_others(values):
 
 
 def test_semicolons_and_decimal_commas(tmp_path):
-    dataset = read_table(text(tmp_path, "a;b\n1,5;2\n2,5;3\n4,5;7\n"))
+    dataset = read(text(tmp_path, "a;b\n1,5;2\n2,5;3\n4,5;7\n"))
     np.testing.assert_allclose(dataset.profile[:, 0], [1.5, 2.5, 4.5])
 
 
 def test_commas_inside_tabbed_words_are_no_decimals(tmp_path):
     path = text(tmp_path, "a\tb\n1.5\t2\n2.5\t3\n", "cells.tsv")
-    np.testing.assert_allclose(read_table(path).profile[:, 0], [1.5, 2.5])
+    np.testing.assert_allclose(read(path).profile[:, 0], [1.5, 2.5])
 
 
 def test_row_names_as_r_writes_them(tmp_path):
-    dataset = read_table(text(tmp_path, "a,b\nc1,1,2\nc2,2,3\n"))
+    dataset = read(text(tmp_path, "a,b\nc1,1,2\nc2,2,3\n"))
     assert dataset.obs.index.tolist() == ["c1", "c2"]
     assert dataset.notes[0] == (
         "Taken as row names: the first value of each line, which has no heading."
@@ -123,7 +122,7 @@ def test_row_names_as_r_writes_them(tmp_path):
 def test_row_names_as_pandas_writes_them(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2], "b": [2.0, 0]}, index=[7, 9])
     frame.to_csv(tmp_path / "cells.csv")
-    dataset = read_table(tmp_path / "cells.csv")
+    dataset = read(tmp_path / "cells.csv")
     assert dataset.obs.index.tolist() == ["7", "9"]
     assert not any("row names" in note for note in dataset.notes)
     assert dataset.var_names == ("a", "b")
@@ -131,18 +130,18 @@ def test_row_names_as_pandas_writes_them(tmp_path):
 
 def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):
     with pytest.raises(DataError, match="has a comma at the end of each line"):
-        read_table(text(tmp_path, "a,b\n1,2,\n2,3,\n"))
+        read(text(tmp_path, "a,b\n1,2,\n2,3,\n"))
     with pytest.raises(DataError, match="has a tab at the end of each line"):
-        read_table(text(tmp_path, "a\tb\n1\t2\t\n2\t3\t\n", "cells.tsv"))
+        read(text(tmp_path, "a\tb\n1\t2\t\n2\t3\t\n", "cells.tsv"))
     # Numbers one after the other, from 0: what pandas makes of no names.
     with pytest.raises(DataError, match="has a comma at the end of each line"):
-        read_table(text(tmp_path, "a,b\n0,2,\n1,3,\n2,5,\n"))
+        read(text(tmp_path, "a,b\n0,2,\n1,3,\n2,5,\n"))
     with pytest.raises(DataError, match="has a comma at the end of each line"):
-        read_table(text(tmp_path, '"a\nA"\n0,\n1,\n'))
+        read(text(tmp_path, '"a\nA"\n0,\n1,\n'))
 
 
 def test_row_names_that_are_numbers_one_after_the_other(tmp_path):
-    dataset = read_table(text(tmp_path, "\na,b\n0,1.5,2\n1,2,3.5\n2,4,1\n"))
+    dataset = read(text(tmp_path, "\na,b\n0,1.5,2\n1,2,3.5\n2,4,1\n"))
     assert dataset.obs.index.tolist() == ["0", "1", "2"]
     assert dataset.var_names == ("a", "b")
     assert dataset.notes[0].startswith("Taken as row names: the first value")
@@ -150,7 +149,7 @@ def test_row_names_that_are_numbers_one_after_the_other(tmp_path):
 
 def test_commas_between_columns_and_in_numbers(tmp_path):
     with pytest.raises(DataError) as error:
-        read_table(text(tmp_path, "a,b\n1,5,2,5\n3,5,4,5\n"))
+        read(text(tmp_path, "a,b\n1,5,2,5\n3,5,4,5\n"))
     assert str(error.value) == (
         "cells.csv has 4 values in a line and 2 column names: give each column a name; "
         "where numbers have decimal commas (1,5), export the table with semicolons "
@@ -159,26 +158,26 @@ def test_commas_between_columns_and_in_numbers(tmp_path):
 
 
 def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
-    dataset = read_table(text(tmp_path, "a\n1\n\n3\n4\n\n"), missing="drop")
+    dataset = read(text(tmp_path, "a\n1\n\n3\n4\n\n"), missing="drop")
     assert dataset.n_source_rows == 4
     assert dataset.obs.index.tolist() == ["1", "3", "4"]
-    dataset = read_table(text(tmp_path, ' \n"a, b"\n1\n\n3\n4\n'), missing="drop")
+    dataset = read(text(tmp_path, ' \n"a, b"\n1\n\n3\n4\n'), missing="drop")
     assert dataset.n_source_rows == 4
     # Among several columns it is none.
-    assert read_table(text(tmp_path, "a,b\n1,2\n\n3,4\n")).X.shape == (2, 2)
+    assert read(text(tmp_path, "a,b\n1,2\n\n3,4\n")).X.shape == (2, 2)
 
 
 def test_lines_inside_quotation_marks_are_told(tmp_path):
     lines = ["x\t1", '"y\t2', 'z"\t3', "w\t4"]
     path = text(tmp_path, "\n".join(["name\tarea", *lines]), "cells.tsv")
-    dataset = read_table(path)
+    dataset = read(path)
     assert dataset.n_source_rows == 3
     assert dataset.notes[0] == (
         "Read as the rest of a text in quotation marks: 1 of 5 lines; if rows are "
         "missing, look for a mark too much."
     )
     quoted = text(tmp_path, 'name,area\r\n"x",1\r\n"y",2\r\n\r\n"z",3\r\n')
-    assert not any("quotation" in note for note in read_table(quoted).notes)
+    assert not any("quotation" in note for note in read(quoted).notes)
 
 
 @pytest.mark.parametrize("content", ["größe,b\n1,2\n3,5\n", "µm\n1\n2\n"])
@@ -187,9 +186,9 @@ def test_other_encodings_are_named(tmp_path, content):
     for encoding, told in (("latin-1", "Latin-1"), ("utf-16", "UTF-16")):
         path.write_bytes(content.encode(encoding))
         with pytest.raises(DataError, match=f"in {told}.* UTF-8: .*CSV UTF-8"):
-            read_table(path)
+            read(path)
     path.write_bytes(content.encode("utf-8-sig"))
-    assert read_table(path).var_names[0] == content.split("\n")[0].split(",")[0]
+    assert read(path).var_names[0] == content.split("\n")[0].split(",")[0]
 
 
 def test_levels_of_row_names_are_joined(cells):
@@ -211,7 +210,7 @@ def test_nested_columns_of_parquet_are_left_out(tmp_path):
         s=[{"x": 1, "y": 2}] * 3,
         **{"a.b": [1.0, 2, 4], "s.z": [3.0, 1, 0]},
     )
-    dataset = read_table(path)
+    dataset = read(path)
     assert dataset.var_names == ("a.b", "s.z")
     assert dataset.obs.columns.tolist() == []
     assert "Not read, because they hold lists or nested values: a, s." in dataset.notes
@@ -219,7 +218,7 @@ def test_nested_columns_of_parquet_are_left_out(tmp_path):
 
 def test_only_nested_columns_in_parquet(tmp_path):
     path = parquet(tmp_path, a=[[1], [2]], s=[{"x": 1}, {"x": 2}])
-    for function in (read_table, table_columns):
+    for function in (read, columns):
         with pytest.raises(DataError, match=r"only lists or nested values \(a, s\)"):
             function(path)
 
@@ -228,7 +227,7 @@ def test_only_nested_columns_in_parquet(tmp_path):
 def test_raw_counts_stay_as_they_are(tmp_path, counts, ending):
     frame = counts.to_df().astype(int)
     frame.insert(0, "cell", counts.obs_names)
-    dataset = read_table(written(frame, tmp_path / f"cells.{ending}"))
+    dataset = read(written(frame, tmp_path / f"cells.{ending}"))
     np.testing.assert_array_equal(dataset.X, counts.X.toarray())
     assert dataset.profile is dataset.X
     assert dataset.var_names == tuple(counts.var_names)
@@ -242,7 +241,7 @@ def test_the_recipe_makes_of_a_table_what_it_makes_of_the_counts(tmp_path, count
     frame = counts.to_df()
     frame.to_csv(tmp_path / "cells.csv")
     recipe = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=5)
-    ours = finish(apply_recipe(read_table(tmp_path / "cells.csv"), recipe))
+    ours = finish(apply_recipe(read(tmp_path / "cells.csv"), recipe))
     theirs = finish(apply_recipe(from_anndata(counts, "cells"), recipe))
     np.testing.assert_allclose(ours.X, theirs.X, rtol=1e-5, atol=1e-5)
     assert ours.profile_names == theirs.profile_names
@@ -267,18 +266,18 @@ def test_columns_with_the_same_name_stay_apart():
 
 def test_labels_are_not_embedded_and_it_says_so(tmp_path, cells):
     cells["label"] = range(20)
-    dataset = read_table(written(cells, tmp_path / "cells.csv"))
+    dataset = read(written(cells, tmp_path / "cells.csv"))
     assert "label" in dataset.obs
     assert any("name or group: label." in note for note in dataset.notes)
 
 
 def test_space_chooses_columns(tmp_path, cells):
     path = written(cells, tmp_path / "cells.csv")
-    dataset = read_table(path, space="count")
+    dataset = read(path, space="count")
     assert dataset.var_names == ("count",)
     assert dataset.obs.columns.tolist() == ["area", "type"]
-    assert read_table(path, space="area, count").var_names == ("area", "count")
-    assert read_table(path, space="columns of cells.csv").X.shape == (20, 2)
+    assert read(path, space="area, count").var_names == ("area", "count")
+    assert read(path, space="columns of cells.csv").X.shape == (20, 2)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +286,7 @@ def test_space_chooses_columns(tmp_path, cells):
 )
 def test_space_that_cannot_be_embedded(tmp_path, cells, space, sentence):
     with pytest.raises(DataError, match=sentence):
-        read_table(written(cells, tmp_path / "cells.csv"), space=space)
+        read(written(cells, tmp_path / "cells.csv"), space=space)
 
 
 def test_text_among_numbers_is_named(tmp_path, cells):
@@ -295,7 +294,7 @@ def test_text_among_numbers_is_named(tmp_path, cells):
     cells["area"] = cells["area"].astype(object)
     cells.loc[11, "area"] = "abc"
     with pytest.raises(DataError) as error:
-        read_table(written(cells, tmp_path / "cells.csv"))
+        read(written(cells, tmp_path / "cells.csv"))
     assert str(error.value) == (
         'cells.csv has the text "abc" in row 12 of column area, where all other '
         "values are numbers: correct it, or leave the cell empty."
@@ -311,14 +310,14 @@ def test_further_texts_among_numbers_are_counted(cells):
 
 def test_no_column_of_numbers(tmp_path):
     with pytest.raises(DataError, match=r"no column of numbers .*: title, text\)"):
-        read_table(text(tmp_path, "title,text\na,x\nb,y\na,z\n"))
+        read(text(tmp_path, "title,text\na,x\nb,y\na,z\n"))
 
 
 def test_missing_values_name_row_and_column(tmp_path):
     path = text(tmp_path, "name,a,b\nx,1,2\ny,,3\nz,2,5\n")
     with pytest.raises(DataError, match=r'1 of 3 rows.* row 2 \("y"\), column a'):
-        read_table(path)
-    dataset = read_table(path, missing="drop")
+        read(path)
+    dataset = read(path, missing="drop")
     assert dataset.obs.index.tolist() == ["x", "z"]
     assert dataset.source_obs_names.tolist() == ["x", "y", "z"]
     np.testing.assert_allclose(dataset.X, [[-1, -1], [1, 1]])
@@ -327,16 +326,19 @@ def test_missing_values_name_row_and_column(tmp_path):
 
 def test_written_nan_is_a_missing_value_not_a_text():
     table = {"a": np.array(["1", "NaN", "3", "4"], dtype=object)}
-    assert from_features(table, "cells", missing="drop").kept.sum() == 3
+    assert (
+        from_features(table, "cells", options=ReadOptions(missing="drop")).kept.sum()
+        == 3
+    )
 
 
 def test_infinite_values(tmp_path):
     with pytest.raises(DataError, match="1 missing or infinite value in 1 of 3"):
-        read_table(text(tmp_path, "a,b\n1,2\ninf,3\n2,5\n"))
+        read(text(tmp_path, "a,b\n1,2\ninf,3\n2,5\n"))
 
 
 def test_constant_and_empty_columns_are_left_out(tmp_path):
-    dataset = read_table(text(tmp_path, "a,b,c\n1,7,\n2,7,\n4,7,\n"))
+    dataset = read(text(tmp_path, "a,b,c\n1,7,\n2,7,\n4,7,\n"))
     assert dataset.var_names == ("a",)
     assert "Left out because empty: c." in dataset.notes
     assert "Left out because constant: b." in dataset.notes
@@ -357,7 +359,7 @@ def test_constant_and_empty_columns_are_left_out(tmp_path):
 )
 def test_tables_that_give_no_map(tmp_path, content, sentence):
     with pytest.raises(DataError, match=rf"cells\.csv .*{sentence}"):
-        read_table(text(tmp_path, content))
+        read(text(tmp_path, content))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.parquet.gz"])
@@ -365,26 +367,26 @@ def test_damaged_files(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"\x89PNG\r\n\x00\xff\xfe damaged")
     with pytest.raises(DataError, match=r"could not be read as a \.(csv|parquet) tab"):
-        read_table(path)
+        read(path)
 
 
 def test_truncated_gz(tmp_path, cells):
     path = written(cells, tmp_path / "cells.csv.gz")
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match="damaged, cut short"):
-        read_table(path)
+        read(path)
 
 
 def test_truncated_parquet(tmp_path, cells):
     path = written(cells, tmp_path / "cells.parquet")
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match="damaged, cut short"):
-        read_table(path)
+        read(path)
 
 
 def test_texts_are_found(tmp_path):
     path = text(tmp_path, "a,text\n1,first\n2,second\n")
-    assert list(read_table(path).texts) == ["first", "second"]
+    assert list(read(path).texts) == ["first", "second"]
 
 
 def test_features_of_a_layer():
@@ -423,7 +425,9 @@ def measurements():
 
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
 def test_columns_that_repeat_others_are_named(duplicates):
-    dataset = from_features(measurements(), "cells", duplicates=duplicates)
+    dataset = from_features(
+        measurements(), "cells", options=ReadOptions(duplicates=duplicates)
+    )
     pairs = "(area_um = area, again = tone)"
     if duplicates == "keep":
         assert dataset.var_names == ("area", "tone", "area_um", "again")
@@ -436,19 +440,21 @@ def test_columns_that_repeat_others_are_named(duplicates):
 
 
 def test_way_to_treat_repeated_columns_is_checked():
-    with pytest.raises(DataError, match='"keep" or "drop", not "merge"'):
-        from_features(measurements(), "cells", duplicates="merge")
+    with pytest.raises(DataError, match="'keep' or 'drop', not 'merge'"):
+        from_features(measurements(), "cells", options=ReadOptions(duplicates="merge"))
 
 
 def test_chosen_columns(tmp_path):
     frame = measurements().rename(columns={"tone": "tone, mean"})
-    dataset = from_features(frame, "cells", columns=["tone, mean", "area"])
+    dataset = from_features(
+        frame, "cells", options=ReadOptions(columns=["tone, mean", "area"])
+    )
     assert dataset.var_names == ("tone, mean", "area")
     assert {"area_um", "again", "note"} <= set(dataset.obs)
     np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-6)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    assert read_table(tmp_path / "a.csv", columns=["area"]).var_names == ("area",)
-    assert table_columns(tmp_path / "a.csv") == [
+    assert read(tmp_path / "a.csv", columns=["area"]).var_names == ("area",)
+    assert columns(tmp_path / "a.csv") == [
         "area",
         "tone, mean",
         "area_um",
@@ -458,11 +464,13 @@ def test_chosen_columns(tmp_path):
 
 def test_chosen_columns_that_are_none():
     with pytest.raises(DataError, match='no column "volume"'):
-        from_features(measurements(), "cells", columns=["area", "volume"])
+        from_features(
+            measurements(), "cells", options=ReadOptions(columns=["area", "volume"])
+        )
     with pytest.raises(DataError, match="no numbers in column note"):
-        from_features(measurements(), "cells", columns=["note"])
+        from_features(measurements(), "cells", options=ReadOptions(columns=["note"]))
     with pytest.raises(DataError, match="choose at least one"):
-        from_features(measurements(), "cells", columns=[])
+        from_features(measurements(), "cells", options=ReadOptions(columns=[]))
 
 
 def test_places_are_not_embedded_beside_measurements():
@@ -476,7 +484,9 @@ def test_places_are_not_embedded_beside_measurements():
         "Not embedded unless chosen, because the name says where an object lies: "
         "x, centroid-0, bbox_y1, nucleus_bbox_x0."
     )
-    assert from_features(frame, "cells", columns=["x", "area"]).var_names == (
+    assert from_features(
+        frame, "cells", options=ReadOptions(columns=["x", "area"])
+    ).var_names == (
         "x",
         "area",
     )
@@ -491,7 +501,7 @@ def test_a_wide_table_takes_little_longer_than_pandas(tmp_path):
     begun = time.process_time()
     pd.read_csv(tmp_path / "a.csv", low_memory=False)
     alone = time.process_time() - begun
-    dataset = read_table(tmp_path / "a.csv")
+    dataset = read(tmp_path / "a.csv")
     assert time.process_time() - begun - alone < 6 * alone  # 2 or 3, was 21
     np.testing.assert_allclose(dataset.profile, X, rtol=1e-6)
 
@@ -499,11 +509,11 @@ def test_a_wide_table_takes_little_longer_than_pandas(tmp_path):
 def test_numbers_beyond_double_precision_are_numbers(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,c\n" + "".join(f"{i},{i**2},1e400\n" for i in range(9)))
-    dataset = read_table(path)
+    dataset = read(path)
     assert "Left out because all numbers are infinite: c." in dataset.notes
     path.write_text("a,b\n" + "".join(f"{i},{i**2}\n" for i in range(4)) + "5,1e400")
     with pytest.raises(DataError, match="row 5, column b"):
-        read_table(path)
+        read(path)
 
 
 @pytest.mark.parametrize(

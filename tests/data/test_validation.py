@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.validation import (
     as_float32,
-    check_missing,
     check_shape,
     check_values,
     usable_rows,
@@ -63,11 +62,6 @@ def test_complete_rows_need_no_note():
     kept, notes = ask(np.ones((4, 2)), "error")
     assert kept.all()
     assert notes == ()
-
-
-def test_unknown_policy():
-    with pytest.raises(DataError, match='not "fill"'):
-        check_missing("fill")
 
 
 @pytest.mark.parametrize(

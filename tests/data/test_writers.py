@@ -16,8 +16,8 @@ from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write_csv, write_h5ad
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.formats.arrays import read_array
 from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
@@ -179,7 +179,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
             "_index": ["x", "y", "z", "z"],
         }
     )
-    dataset = from_features(features, "nuclei", missing="drop")
+    dataset = from_features(features, "nuclei", options=ReadOptions(missing="drop"))
     result = layout(3)
     write_h5ad(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
@@ -196,7 +196,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
 def test_sparse_rows_left_out_stay_in_place(tmp_path):
     X = sp.csr_matrix(np.diag([1.0, 2, np.nan, 4]))
     np.savez(tmp_path / "x.npz", **vars_of(X))
-    dataset = read_array(tmp_path / "x.npz", missing="drop")
+    dataset = read(tmp_path / "x.npz", missing="drop")
     write_h5ad(dataset, layout(3), tmp_path / "out.h5ad")
     stored = anndata.read_h5ad(tmp_path / "out.h5ad").X.toarray()
     np.testing.assert_array_equal(stored, np.diag([1.0, 2, 0, 4]))
@@ -215,7 +215,7 @@ def vars_of(X):
 def test_cells_in_memory_keep_genes_and_space(cells, tmp_path):
     source = anndata.read_h5ad(cells)
     source.obs_names = ["same"] * 6
-    dataset = from_anndata(source, "pbmc", missing="drop")
+    dataset = from_anndata(source, "pbmc", options=ReadOptions(missing="drop"))
     result = layout(5)
     write_h5ad(dataset, result, tmp_path / "out.h5ad")
     with pytest.warns(UserWarning, match="names are not unique"):

@@ -6,7 +6,8 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
+from napari_embedding_game.data.formats.anndata import ON_DISK
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_report import Reporter
 from napari_embedding_game.session.sources import FileSource
@@ -52,7 +53,7 @@ def test_colours_by_a_gene_while_the_file_is_there(
 
 
 def test_differences_are_of_the_points_that_were_selected_last(large_file, qtbot):
-    dataset = read_anndata(large_file)
+    dataset = read(large_file)
     pane = DifferencesPane()
     qtbot.addWidget(pane)
     pane.set_dataset(dataset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,6 @@ from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.read_options import (
-    Duplicates,
-    Missing,
-    Recipe,
-    Several,
-)
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 
@@ -32,18 +25,7 @@ SAMPLES = ("digits", "pbmc", "mnist")
 """Names of samples that are read without a file."""
 
 
-def read(
-    source: str | Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-    several: Several = "first",
-    transposed: bool = False,
-    recipe: Recipe | None = None,
-    batch_key: str | None = None,
-) -> AnnData:
+def read(source: str | Path, **options: Any) -> AnnData:
     """Read a file as the window does, with the numbers that it would embed.
 
     Parameters
@@ -51,22 +33,15 @@ def read(
     source : str or Path
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
         folder, counts of 10x; or the name of a sample: "digits", "pbmc" or "mnist".
-    space : str, optional
-        What is embedded, such as "X_pca" or "obs"; by default what suits a map best.
-    columns : sequence of str, optional
-        Only these columns of it.
-    missing : {"error", "drop"}
-        Whether rows with missing or infinite values are left out.
-    duplicates : {"keep", "drop"}
-        Whether columns of a table that repeat another one are left out.
-    several : {"first", "error"}
-        What happens where several arrays or tables are in one file.
-    transposed : bool
-        Whether the columns of a table are the rows, as of genes in rows.
-    recipe : Recipe, optional
-        Makes principal components of raw counts; cells that it leaves out are no rows.
-    batch_key : str, optional
-        Column whose levels Harmony mixes in components that the file came with.
+    **options
+        Those of :class:`~.read_options.ReadOptions`.  ``space`` is what is embedded,
+        such as "X_pca" or "obs", by default what suits a map best; ``columns`` keeps
+        only some columns of it; ``missing="drop"`` leaves out rows with missing or
+        infinite values, ``duplicates="drop"`` columns of a table that repeat another
+        one; with ``transposed=True`` the columns of a table are the rows, as of genes
+        in rows.  ``recipe=Recipe()`` makes principal components of raw counts; cells
+        that it leaves out are no rows.  ``batch_key`` is a column whose levels Harmony
+        mixes in components that the file came with.
 
     Returns
     -------
@@ -83,18 +58,7 @@ def read(
     """
     if source in SAMPLES:
         return as_anndata(getattr(samples, str(source))())
-    stages = load(
-        source,
-        space=space,
-        columns=columns,
-        missing=missing,
-        duplicates=duplicates,
-        several=several,
-        transposed=transposed,
-        recipe=recipe,
-        batch_key=batch_key,
-    )
-    return as_anndata(finish(stages))
+    return as_anndata(finish(load(source, **options)))
 
 
 def as_anndata(dataset: Dataset) -> AnnData:

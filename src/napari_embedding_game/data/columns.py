@@ -141,12 +141,18 @@ def is_row_name(column: pd.Series) -> bool:
 
 
 def as_metadata(column: pd.Series) -> pd.Series:
-    """Return the column with few different whole numbers or texts as groups."""
+    """Return the column with few different whole numbers or texts as groups.
+
+    Truth values with gaps are pandas' own, which files keep as what they are.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "boolean" and column.dtype == object:
+        return column.astype("boolean")  # with gaps
     if pd.api.types.is_integer_dtype(column):
         most = _MOST_NUMBERED_GROUPS
-    elif pd.api.types.infer_dtype(column, skipna=True) == "string":
+    elif kind == "string":
         most = _MOST_NAMED_GROUPS
     else:
         return column

@@ -5,9 +5,8 @@ Korsunsky et al., Nature Methods 16, 1289 (2019), as the package harmonypy compu
 
 from __future__ import annotations
 
-import logging
-import re
 import threading
+from concurrent.futures import Future, wait
 from importlib import metadata
 from typing import Any
 
@@ -24,8 +23,8 @@ _MOST_LEVELS = 500
 _LEAST_CELLS = 30
 """Of all levels together: harmonypy makes a cluster of 30 cells on average."""
 _CELLS_A_LEVEL = 5
+_LOOKED_AT = 10_000
 _POLL = 0.05  # seconds between two looks at the thread that computes
-_ITERATION = re.compile(r"Iteration (\d+) of (\d+)")
 
 
 def batch_columns(obs: pd.DataFrame) -> list[str]:
@@ -98,7 +97,9 @@ def _trouble(column: pd.Series, name: str) -> str:
         )
     if len(column) < _LEAST_CELLS:
         return f"Harmony needs at least {_LEAST_CELLS} cells, not {len(column)}"
-    n_levels = int(column.nunique())
+    n_levels = int(column.head(_LOOKED_AT).nunique())
+    if n_levels <= _MOST_LEVELS:  # else it need not be looked through
+        n_levels = int(column.nunique())
     if n_levels < 2:
         return (
             f'Harmony has nothing to mix by "{name}", because all cells have the '
@@ -121,8 +122,7 @@ def mixed_by_harmony(
     cells of all batches.  The result is that of harmonypy's defaults and seed 0,
     whatever the number of threads.
 
-    It is computed in a thread of its own, which ends after the iteration in which the
-    stages are closed.
+    It is computed in a thread of its own: closing the stages does not wait for it.
 
     Parameters
     ----------
@@ -130,68 +130,25 @@ def mixed_by_harmony(
     obs : DataFrame of n rows
         :func:`check_batches` has passed it.
     """
-    yield Stage("Mixing batches by Harmony", 0.0)
-    run = _HarmonyThread(np.asarray(components, dtype=np.float64), obs, key)
-    run.start()
-    try:
-        while run.is_alive():
-            run.join(_POLL)
-            yield Stage("Mixing batches by Harmony", run.share)
-    finally:
-        run.cancelled.set()
-        run.join()
-    if run.error is not None:
-        raise DataError(
-            f'Harmony could not mix by "{key}" ({run.error}): choose another column, '
-            "or none."
-        ) from run.error
-    return np.ascontiguousarray(run.result, dtype=np.float32)
+    found: Future[NDArray[Any]] = Future()
 
-
-class _Cancelled(Exception):
-    """Ends harmonypy from inside the only thing that it calls: its log."""
-
-
-class _HarmonyThread(threading.Thread):
-    """Runs harmonypy, and reads from its log how far it is."""
-
-    def __init__(self, components: NDArray[Any], obs: pd.DataFrame, key: str) -> None:
-        super().__init__(name="harmony", daemon=True)
-        self._components, self._levels, self._key = components, obs[[key]], key
-        self.cancelled = threading.Event()
-        self.share = 0.0
-        """Share of the most iterations that is done; it may end before."""
-        self.result: NDArray[Any] | None = None
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        """Compute ``result``, or else ``error``; neither if it was cancelled."""
+    def run() -> None:
         from harmonypy import run_harmony
 
-        log = logging.getLogger("harmonypy")
-        log.addFilter(self._note)
+        X = np.asarray(components, dtype=np.float64)
         try:
-            made = run_harmony(
-                self._components,
-                self._levels,
-                [self._key],
-                random_state=SEED,
-                verbose=True,
-            )
-            self.result = made.Z_corr
-        except _Cancelled:
-            return
+            made = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
+            found.set_result(made.Z_corr)
         except Exception as error:  # told by whoever waits
-            self.error = error
-        finally:
-            log.removeFilter(self._note)
+            found.set_exception(error)
 
-    def _note(self, record: logging.LogRecord) -> bool:
-        """Take the progress from a line of the log, and keep the line to itself."""
-        if record.thread != self.ident:
-            return True
-        if self.cancelled.is_set():
-            raise _Cancelled
-        if at := _ITERATION.match(record.getMessage()):
-            self.share = int(at[1]) / (int(at[2]) + 1)
-        return False
+    threading.Thread(target=run, name="harmony", daemon=True).start()
+    while not found.done():
+        yield Stage("Mixing batches by Harmony")
+        wait([found], _POLL)
+    if (error := found.exception()) is not None:
+        raise DataError(
+            f'Harmony could not mix by "{key}" ({error}): choose another column, or '
+            "none."
+        ) from error
+    return np.ascontiguousarray(found.result(), dtype=np.float32)

@@ -9,28 +9,34 @@ array of components, for :class:`~.formats.lazy_rows.LazyRows`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import open_store
 from napari_embedding_game.data.formats.anndata_contents import split_space
-from napari_embedding_game.data.quality_control import CellLimits
+from napari_embedding_game.data.formats.anndata_store import read_element
+from napari_embedding_game.data.quality_control import CellQuality, cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import (
+    genes_left,
+    left_out_by,
+    normalise,
+    passing,
+    recipe_facts,
+    variable_components,
+)
 
 CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
-_SEED = 0
 NEEDS_DASK = (
     "The recipe for a file that is read in parts needs scanpy and Dask: pip install "
     '"napari-embedding-game[dask]" scanpy.'
@@ -68,7 +74,7 @@ def write_components(
     out : Path
         Of the array of zarr.
     recipe : Recipe, optional
-        Without batches.
+        Without batches and doublets.
     space : str, optional
         The counts, ``X`` by default, or such as ``layers['counts']``.
     tell : callable
@@ -81,64 +87,49 @@ def write_components(
     """
     try:
         import dask
-        import scanpy as sc
+        import scanpy  # noqa: F401
         from anndata import AnnData
         from anndata.experimental import read_elem_lazy
     except ImportError as error:
         raise DataError(NEEDS_DASK) from error
-    recipe = recipe or Recipe()
-    if recipe.doublets or recipe.limits != CellLimits(recipe.min_genes):
+    recipe, where = recipe or Recipe(), space or "X"
+    if recipe.doublets:
         raise DataError(
-            "Counts that are read in parts can be left out by their number of genes "
-            "only: leave out other cells before, or read the whole file."
+            "Doublets are not found in counts that are read in parts: leave them out "
+            "before, or read the whole file."
         )
-    where = space or "X"
     with open_store(source) as root, dask.config.set(scheduler=_scheduler()):
         item = _counts(root, where, source.name)
         n_cells, n_genes = _shape(item)
         X = read_elem_lazy(item, chunks=(min(CHUNK, n_cells), n_genes))
-        _check(X, source.name, where)
-        tell("Counting the genes of each cell")
-        cells = np.flatnonzero(_n_found(X, 1) >= max(1, recipe.min_genes))
-        _check_left(len(cells), n_cells, "cells", recipe.min_genes, source.name)
-        X = X[cells]
-        genes = np.flatnonzero(_n_found(X, 0) >= max(1, recipe.min_cells))
-        _check_left(len(genes), n_genes, "genes", recipe.min_cells, source.name)
-        names = pd.RangeIndex(len(genes)).astype(str)
-        adata = AnnData(X[:, genes], var=pd.DataFrame(index=names))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            sc.pp.normalize_total(adata, target_sum=recipe.target_sum)
-            sc.pp.log1p(adata)
-            adata.uns.clear()
-            tell("Choosing the genes that vary most")
-            n_top = min(recipe.n_top_genes, adata.n_vars)
-            sc.pp.highly_variable_genes(adata, n_top_genes=n_top)
-            variable = adata[:, adata.var["highly_variable"].to_numpy()].copy()
-            empty = np.empty((0, 0), variable.X.dtype)
-            variable.X = variable.X.map_blocks(_dense, dtype=empty.dtype, meta=empty)
-            tell("Scaling each gene and computing principal components")
-            sc.pp.scale(variable, max_value=recipe.max_value)
-            n_comps = min(recipe.n_comps, min(variable.shape) - 1)
-            sc.pp.pca(
-                variable,
-                n_comps=n_comps,
-                random_state=_SEED,
-                svd_solver="covariance_eigh",
+        if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
+            raise DataError(
+                f"{source.name} ({where}) holds no raw counts (whole numbers of at "
+                "least 100 genes): leave out --recipe, or choose the space that does."
             )
-            components = variable.obsm["X_pca"].astype(np.float32)
-            components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
-    facts = {
-        **asdict(recipe),
-        "space": where,
-        "cells_left_out": n_cells - len(cells),
-        "genes_left_out": n_genes - len(genes),
-        "genes_used": int(variable.n_vars),
-        "components": n_comps,
-        "random_state": _SEED,
-        "scanpy": metadata.version("scanpy"),
-    }
-    return LazyComponents(out, cells.astype(np.int64), facts)
+        tell("Counting the genes of each cell")
+        names = read_element(root["var"], source.name, "its table var").index
+        parts = _of_chunks(X, cell_quality, list(map(str, names)))
+        cells = passing(left_out_by(recipe, _joined(parts), source.name))
+        X = X[np.flatnonzero(cells)]
+        n_found = np.sum(_of_chunks(X, _cells_with_each_gene), axis=0)
+        genes = genes_left(n_found, recipe, source.name)
+        index = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
+        adata = AnnData(X[:, np.flatnonzero(genes)], var=pd.DataFrame(index=index))
+        for _ in normalise(adata, recipe):
+            pass
+        stages = variable_components(adata, recipe, source.name, "covariance_eigh")
+        while True:
+            try:
+                tell(next(stages).text)
+            except StopIteration as end:
+                variable = end.value
+                break
+        components = variable.obsm["X_pca"].astype(np.float32)
+        n_comps = int(components.shape[1])
+        components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
+    facts = recipe_facts(recipe, where, cells, genes, int(variable.n_vars), n_comps)
+    return LazyComponents(out, np.flatnonzero(cells).astype(np.int64), facts)
 
 
 def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
@@ -174,37 +165,19 @@ def _counts(root: Any, space: str, name: str) -> Any:
     return item
 
 
-def _check(X: Any, name: str, space: str) -> None:
-    """Raise DataError unless the first rows of these are raw counts."""
-    first = X[: min(CHUNK, X.shape[0])].compute()
-    if not looks_like_counts(first):
-        raise DataError(
-            f"{name} ({space}) holds no raw counts (whole numbers of at least 100 "
-            "genes): leave out --recipe, or choose the space that does."
-        )
+def _of_chunks(X: Any, function: Callable[..., Any], *values: Any) -> Any:
+    """Return what a function makes of each chunk of cells."""
+    dask: Any = import_module("dask")
+    chunks = X.to_delayed().ravel()
+    return dask.compute(*(dask.delayed(function)(chunk, *values) for chunk in chunks))
 
 
-def _check_left(n_left: int, n: int, what: str, least: int, name: str) -> None:
-    if n_left < 3:
-        raise DataError(
-            f"Only {n_left} of {n:,} {what} of {name} have at least {least} "
-            f"{'genes' if what == 'cells' else 'cells'}: these are no counts for the "
-            "usual recipe."
-        )
+def _joined(parts: Any) -> CellQuality:
+    columns = [(part.counts, part.genes, part.mitochondrial) for part in parts]
+    counts, genes, shares = (list(column) for column in zip(*columns, strict=True))
+    share = None if shares[0] is None else np.concatenate(shares)
+    return CellQuality(np.concatenate(counts), np.concatenate(genes), share)
 
 
-def _n_found(X: Any, axis: int) -> NDArray[np.int64]:
-    """Return how many values above 0 there are along an axis."""
-    n_blocks = X.numblocks[0]
-    chunks = (X.chunks[0], (1,)) if axis == 1 else ((1,) * n_blocks, (X.shape[1],))
-    found = X.map_blocks(_count, axis, dtype=np.int64, chunks=chunks)
-    return np.asarray(found.sum(axis=axis).compute())
-
-
-def _count(block: Any, axis: int) -> NDArray[np.int64]:
-    counted = np.asarray((block > 0).sum(axis=axis), np.int64).ravel()
-    return counted[:, None] if axis == 1 else counted[None]
-
-
-def _dense(block: Any) -> Any:
-    return block.toarray() if sp.issparse(block) else block
+def _cells_with_each_gene(counts: Any) -> NDArray[np.int64]:
+    return np.asarray((counts > 0).sum(axis=0), np.int64).ravel()

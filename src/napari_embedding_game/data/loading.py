@@ -7,22 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from napari_embedding_game.data.batch_mixing import with_batches_mixed
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.read_options import (
-    Duplicates,
-    Missing,
-    ReadOptions,
-    Recipe,
-    Several,
-)
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
@@ -31,18 +25,7 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.data.stored_columns import StoredColumns
 
 
-def load(
-    path: str | Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-    several: Several = "first",
-    transposed: bool = False,
-    recipe: Recipe | None = None,
-    batch_key: str | None = None,
-) -> Stages[Dataset]:
+def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     """Read and check a file, and apply the recipe to its counts, in stages.
 
     A generator of :class:`~.stages.Stage` that returns the
@@ -51,32 +34,21 @@ def load(
 
     Parameters
     ----------
-    path, space, columns, missing, duplicates, several, transposed
+    path : str or Path
         As for :func:`~.readers.read`.
-    recipe : Recipe, optional
-        Makes principal components of raw counts; without it, they stay counts.
-    batch_key : str, optional
-        Column whose levels Harmony mixes in components that the file came with; the
-        recipe has a column of its own.
+    **options
+        All of :class:`~.read_options.ReadOptions`: ``recipe`` makes principal
+        components of raw counts, ``batch_key`` mixes the batches of components that
+        the file came with; the recipe has a column of its own.
 
     Raises
     ------
     DataError
         One sentence that names the file and the way out.
     """
-    options = ReadOptions(
-        space=space,
-        columns=None if columns is None else tuple(columns),
-        missing=missing,
-        duplicates=duplicates,
-        several=several,
-        transposed=transposed,
-        recipe=recipe,
-        batch_key=batch_key,
-    )
-    result = yield from read_stages(path, options)
-    result = yield from prepared(result, options)
-    return result.dataset
+    chosen = ReadOptions(**options)
+    result = yield from read_stages(path, chosen)
+    return (yield from prepared(result, chosen)).dataset
 
 
 def load_with_choices(

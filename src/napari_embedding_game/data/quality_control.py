@@ -102,39 +102,20 @@ class CellLimits:
         """
         genes, counts, share = quality.genes, quality.counts, quality.mitochondrial
         asked = [
-            (
-                genes < max(1, self.min_genes),
-                f"they have fewer than {self.min_genes} genes",
-            ),
-            (
-                _above(genes, self.max_genes),
-                f"they have more than {self.max_genes:,} genes",
-            ),
-            (
-                counts < self.min_counts,
-                f"they have fewer than {self.min_counts:,} counts",
-            ),
-            (
-                _above(counts, self.max_counts),
-                f"they have more than {self.max_counts:,} counts",
-            ),
+            (genes < max(1, self.min_genes), f"fewer than {self.min_genes} genes"),
+            (_above(genes, self.max_genes), f"more than {self.max_genes:,} genes"),
+            (counts < self.min_counts, f"fewer than {self.min_counts:,} counts"),
+            (_above(counts, self.max_counts), f"more than {self.max_counts:,} counts"),
         ]
         if share is not None:
-            words = f"they have more than {self.max_mito:g} % mitochondrial counts"
+            words = f"more than {self.max_mito:g} % mitochondrial counts"
             asked.append((_above(share, self.max_mito), words))
         told = np.zeros(len(genes), bool)
         first = []
         for rows, words in asked:
-            first.append((rows & ~told, words))
+            first.append((rows & ~told, f"they have {words}"))
             told |= rows
         return first
-
-    def passing(self, quality: CellQuality) -> BoolArray:
-        """Return the cells, (n,), that stay."""
-        out = np.zeros(len(quality.genes), bool)
-        for rows, _ in self.left_out(quality):
-            out |= rows
-        return ~out
 
 
 LIMITS = tuple(field.name for field in fields(CellLimits))
@@ -146,22 +127,14 @@ def _above(values: FloatArray, highest: float) -> BoolArray:
     return above
 
 
-@dataclass(frozen=True, eq=False)
-class Doublets:
-    """What scrublet tells of each cell."""
-
-    scores: FloatArray
-    """(n,) how like a cell is to two that were added up."""
-    are_doublets: BoolArray
-    """(n,)"""
-
-
 def has_scrublet() -> bool:
     """Return whether scrublet has what it needs beyond scanpy."""
     return find_spec("skimage") is not None
 
 
-def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
+def find_doublets(
+    X: Any, batches: pd.Series | None = None
+) -> tuple[FloatArray, BoolArray]:
     """Find cells that are two in one droplet, by ``scanpy.pp.scrublet``.
 
     Parameters
@@ -170,6 +143,11 @@ def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
         Raw counts.
     batches : (n,) Series, optional
         Sample of each cell: doublets are of cells of one sample.
+
+    Returns
+    -------
+    array, array
+        (n,) each: how like a cell is to two that were added up, and whether it is one.
 
     Raises
     ------
@@ -222,4 +200,4 @@ def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
             "without looking for doublets."
         )
     scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
-    return Doublets(scores, found.to_numpy(dtype=bool))
+    return scores, found.to_numpy(dtype=bool)

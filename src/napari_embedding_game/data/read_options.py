@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.quality_control import CellLimits
 
 Missing = Literal["error", "drop"]
-MISSING: tuple[Missing, ...] = ("error", "drop")
 Duplicates = Literal["keep", "drop"]
-DUPLICATES: tuple[Duplicates, ...] = ("keep", "drop")
 Several = Literal["first", "error"]
-SEVERAL: tuple[Several, ...] = ("first", "error")
 
 
 @dataclass(frozen=True)
@@ -62,13 +59,7 @@ class Recipe:
     @property
     def limits(self) -> CellLimits:
         """The limits between which the figures of a cell have to be."""
-        return CellLimits(
-            self.min_genes,
-            self.max_genes,
-            self.min_counts,
-            self.max_counts,
-            self.max_mito,
-        )
+        return CellLimits(**{f.name: getattr(self, f.name) for f in fields(CellLimits)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +67,19 @@ class ReadOptions:
     """How a source is to be read, or was read."""
 
     space: str | None = None
-    """What is embedded; None for what suits a map best."""
+    """What is embedded, one of :func:`~.readers.spaces`; ``obs`` for the numbers among
+    the metadata of an AnnData; for a table, names of columns with commas between them;
+    None for what suits a map best."""
     columns: tuple[str, ...] | None = None
     """Only these columns of it."""
     missing: Missing = "error"
+    """Whether a NaN or infinite value is an error, or its row is left out ("drop")."""
     duplicates: Duplicates = "keep"
-    """Of columns of a table that repeat another one."""
+    """Whether columns of a table that repeat another one are embedded."""
     several: Several = "first"
-    """Of several arrays or tables in one file."""
+    """What happens without a `space` where a file has several arrays, none by a usual
+    name such as ``X``, or several tables: the first is embedded, and a note names the
+    others; or they are named by an error."""
     transposed: bool = False
     """Whether the columns of a table are its rows."""
     id_column: str | None = None
@@ -92,3 +88,17 @@ class ReadOptions:
     """Makes principal components of raw counts."""
     batch_key: str | None = None
     """Column whose levels Harmony mixes in components that are there already."""
+
+    def __post_init__(self) -> None:
+        kinds = {"missing": Missing, "duplicates": Duplicates, "several": Several}
+        for name, kind in kinds.items():
+            if getattr(self, name) not in get_args(kind):
+                raise DataError(
+                    f"{name} can be {' or '.join(map(repr, get_args(kind)))}, not "
+                    f"{getattr(self, name)!r}."
+                )
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
+
+
+AS_USUAL = ReadOptions()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,62 +15,31 @@ from napari_embedding_game.data.formats.anndata import (
     anndata_spaces,
     anndata_stages,
 )
-from napari_embedding_game.data.formats.arrays import (
-    array_columns,
-    array_spaces,
-    array_stages,
-)
-from napari_embedding_game.data.formats.tables import (
-    KnownRows,
-    table_columns,
-    table_spaces,
-    table_stages,
-)
-from napari_embedding_game.data.formats.tenx import (
-    matrix_file,
-    tenx_columns,
-    tenx_spaces,
-    tenx_stages,
-)
-from napari_embedding_game.data.images.experiment import (
-    experiment_columns,
-    experiment_spaces,
-    experiment_stages,
-)
+from napari_embedding_game.data.formats.arrays import array_spaces, array_stages
+from napari_embedding_game.data.formats.tables import KnownRows, table_stages
+from napari_embedding_game.data.formats.tenx import matrix_file, tenx_stages
+from napari_embedding_game.data.images.experiment import experiment_stages
 from napari_embedding_game.data.images.image_pairs import HOW, has_pairs
-from napari_embedding_game.data.read_options import (
-    Duplicates,
-    Missing,
-    ReadOptions,
-    Several,
-)
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages, finish
-from napari_embedding_game.data.validation import (
-    check_duplicates,
-    check_missing,
-    check_several,
-)
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How files of a kind are read, and what is in them to choose from."""
+    """How files of a kind are read."""
 
     stages: Callable[..., Stages[ReadResult]]
-    spaces: Callable[[Path], list[str]]
-    columns: Callable[[Path, str | None], list[str]]
-    has_duplicates: bool = False
-    has_several: bool = False
+    spaces: Callable[[Path], list[str]] | None = None
+    columns: Callable[[Path, str | None], list[str]] | None = None
+    """Both where they can be told without reading all."""
 
 
-_ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns, has_several=True)
-_ARRAY = _Kind(array_stages, array_spaces, array_columns, has_several=True)
-_TABLE = _Kind(table_stages, table_spaces, table_columns, has_duplicates=True)
-_TENX = _Kind(tenx_stages, tenx_spaces, tenx_columns)
-_EXPERIMENT = _Kind(
-    experiment_stages, experiment_spaces, experiment_columns, has_duplicates=True
-)
+_ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns)
+_ARRAY = _Kind(array_stages, array_spaces)
+_TABLE = _Kind(table_stages)
+_TENX = _Kind(tenx_stages)
+_EXPERIMENT = _Kind(experiment_stages)
 
 _KINDS: dict[str, _Kind] = {
     ".h5ad": _ANNDATA,
@@ -87,16 +56,7 @@ FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
 """Endings of folders that can be read; those of 10x and of images have any name."""
 
 
-def read(
-    path: str | Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-    several: Several = "first",
-    transposed: bool = False,
-) -> Dataset:
+def read(path: str | Path, **options: Any) -> Dataset:
     """Read and check a file or folder.
 
     Parameters
@@ -105,35 +65,16 @@ def read(
         A file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or tables of
         SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, or one of images
         with their labels, whose objects are measured.
-    space : str, optional
-        What to embed, one of :func:`spaces`; ``obs`` for the numbers among the
-        metadata of an AnnData; for a table, names of columns with commas between
-        them.
-    columns : sequence of str, optional
-        Only these of :func:`columns`.
-    missing : {"error", "drop"}
-        Whether a NaN or infinite value is an error, or its row is left out.
-    duplicates : {"keep", "drop"}
-        Whether columns of a table that repeat another one are embedded.
-    several : {"first", "error"}
-        What happens where no `space` is given and there are several arrays in an .npz,
-        none by a usual name such as ``X``, or several tables of SpatialData: the first
-        is embedded, and a note names the others, or they are named by an error.
+    **options
+        ``space``, ``columns``, ``missing``, ``duplicates``, ``several`` and
+        ``transposed`` of :class:`~.read_options.ReadOptions`.
 
     Raises
     ------
     DataError
         One sentence that names the file and the way out.
     """
-    options = ReadOptions(
-        space=space,
-        columns=None if columns is None else tuple(columns),
-        missing=missing,
-        duplicates=duplicates,
-        several=several,
-        transposed=transposed,
-    )
-    return finish(read_stages(path, options)).dataset
+    return finish(read_stages(path, ReadOptions(**options))).dataset
 
 
 def read_stages(
@@ -146,25 +87,12 @@ def read_stages(
     """
     path = Path(path)
     kind = _kind(path)
-    check_missing(options.missing)
-    check_duplicates(options.duplicates)
-    check_several(options.several)
-    more: dict[str, Any] = {}
-    if kind.has_duplicates:
-        more["duplicates"] = options.duplicates
     if kind is _TABLE:
-        more |= {"transposed": options.transposed, "rows": rows}
+        result = yield from table_stages(path, options, rows)
     elif options.transposed:
         raise DataError(f"{path.name} is no table, which alone can be transposed.")
-    if kind.has_several:
-        more["several"] = options.several
-    result = yield from kind.stages(
-        path,
-        space=options.space,
-        columns=options.columns,
-        missing=options.missing,
-        **more,
-    )
+    else:
+        result = yield from kind.stages(path, options)
     return replace(result, dataset=replace(result.dataset, read_options=options))
 
 
@@ -177,18 +105,26 @@ def spaces(path: str | Path) -> list[str]:
         If the file cannot be read or holds nothing to embed.
     """
     path = Path(path)
-    return _kind(path).spaces(path)
+    told = _kind(path).spaces
+    return list(_skimmed(path, None).spaces) if told is None else told(path)
 
 
 def columns(path: str | Path, space: str | None = None) -> list[str]:
     """List the columns of a space (the default one) of which some may be chosen."""
     path = Path(path)
-    return _kind(path).columns(path, space)
+    told = _kind(path).columns
+    if told is not None:
+        return told(path, space)
+    return list(_skimmed(path, space).columns)
+
+
+def _skimmed(path: Path, space: str | None) -> ReadResult:
+    return finish(read_stages(path, ReadOptions(space=space, missing="drop")))
 
 
 def can_drop_duplicates(path: str | Path) -> bool:
     """Return whether `duplicates` applies: whether the file is a table."""
-    return _kind(Path(path)).has_duplicates
+    return _kind(Path(path)) in (_TABLE, _EXPERIMENT)
 
 
 def is_table(path: str | Path) -> bool:

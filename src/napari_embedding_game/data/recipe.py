@@ -29,6 +29,7 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     LIMITS,
+    CellQuality,
     cell_quality,
     find_doublets,
 )
@@ -39,9 +40,12 @@ from napari_embedding_game.data.stages import Stage, Stages
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_SEED = 0
+SEED = 0
 _OF_ONE = {"doublets": "doublet (scrublet)"}
 """Why one cell was left out, where the sentence on all of them does not say it."""
+
+Reasons = dict[str, tuple[NDArray[np.bool_], str]]
+"""Masks of the cells left out, (n,), and why, by the field of the recipe."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,65 +90,7 @@ def apply_recipe(
         cannot be mixed.
     """
     recipe = recipe or Recipe()
-    _check(dataset)
-    yield Stage("Starting scanpy")
-    import scanpy as sc
-
-    yield Stage("Filtering cells and genes")
-    chosen = yield from _choose_cells(dataset, recipe, made)
-    cells = chosen.kept
-    if made is not None and not np.array_equal(cells, made.kept[dataset.kept]):
-        return (yield from apply_recipe(dataset, recipe))
-    adata, genes = _filtered(dataset, cells, recipe)
-    if recipe.batch_key is not None:
-        check_batches(dataset.obs[cells], recipe.batch_key, dataset.name)
-    yield Stage("Normalising the counts of each cell")
-    _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
-    yield Stage("Taking logarithms")
-    _quiet(sc.pp.log1p, adata)
-    adata.uns.clear()
-    lognorm, key = adata.X, recipe.batch_key
-    if made is None or made.projection is None:
-        names = np.asarray(dataset.var_names, dtype=object)[genes]
-        components, projection = yield from _components(
-            adata, recipe, names, dataset.name
-        )
-        if key is not None:
-            obs = dataset.obs[cells]
-            components = yield from mixed_by_harmony(components, obs, key)
-    else:
-        components, projection = made.X, made.projection
-    n_used, n_comps = len(projection.genes), components.shape[1]
-    yield Stage("Putting the map's data together")
-    whole = _with_components(dataset, components, lognorm, chosen, genes, key)
-    return replace(
-        whole,
-        projection=projection,
-        read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(
-            *_without_advice(dataset),
-            *_told(chosen, genes, recipe, n_used, n_comps),
-        ),
-        provenance={
-            **dataset.provenance,
-            "recipe": {
-                **asdict(recipe),
-                "space": dataset.space,
-                "cells_left_out": int(np.count_nonzero(~cells)),
-                "left_out": chosen.numbers,
-                "cells_used": int(np.count_nonzero(cells)),
-                "genes_left_out": int(np.count_nonzero(~genes)),
-                "genes_used": n_used,
-                "components": int(n_comps),
-                "random_state": _SEED,
-                "scanpy": metadata.version("scanpy"),
-                **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
-            },
-        },
-    )
-
-
-def _check(dataset: Dataset) -> None:
+    name, key = dataset.name, recipe.batch_key
     if find_spec("scanpy") is None:
         raise DataError(
             "The recipe for raw counts needs scanpy, which is not installed: run "
@@ -152,121 +98,146 @@ def _check(dataset: Dataset) -> None:
         )
     if not looks_like_counts(dataset):
         raise DataError(
-            f"{dataset.name} ({dataset.space}) holds no raw counts (whole numbers of "
-            "at least 100 genes): embed it as it is, or choose the space that does."
+            f"{name} ({dataset.space}) holds no raw counts (whole numbers of at least "
+            "100 genes): embed it as it is, or choose the space that does."
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _ChosenCells:
-    """The cells that the map is made of."""
-
-    kept: Any
-    """(n,) bool"""
-    reasons: dict[str, tuple[Any, str]]
-    """Masks of those left out, (n,), and why, by the field of the recipe."""
-    figures: dict[str, Any]
-    """(n,) what was found out about all cells, by the name of the column."""
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        """Cells that each field of the recipe leaves out first."""
-        return {
-            name: int(np.count_nonzero(rows))
-            for name, (rows, _) in self.reasons.items()
-        }
-
-
-def _choose_cells(
-    dataset: Dataset, recipe: Recipe, made: Prepared | None
-) -> Stages[_ChosenCells]:
-    """Leave out cells of low quality, and doublets."""
-    quality = cell_quality(dataset.X, dataset.var_names)
-    # The last limit is not asked where no gene is mitochondrial.
-    reasons = dict(zip(LIMITS, recipe.limits.left_out(quality), strict=False))
-    n = len(quality.genes)
-    kept = _kept(reasons)
-    n_kept = int(np.count_nonzero(kept))
-    if n_kept < 3:
-        n_genes = int(np.count_nonzero(~reasons["min_genes"][0]))
-        raise DataError(
-            f"Only {n_genes} of {n:,} cells of {dataset.name} have at least "
-            f"{recipe.min_genes} genes: lower that number of the recipe."
-            if n_genes < 3
-            else f"Only {n_kept} of {n:,} cells of {dataset.name} are within the "
-            "limits of their quality: widen these."
-        )
-    figures: dict[str, Any] = quality.columns()
-    if recipe.doublets:
-        if made is None:
-            are_doublets, scores = yield from _doublets(dataset, recipe, kept)
-        else:
-            are_doublets, scores = kept & ~made.kept[dataset.kept], np.full(n, np.nan)
-            if made.doublet_scores is not None:
-                scores = made.doublet_scores[dataset.kept]
-        reasons["doublets"] = are_doublets, "scrublet takes them for doublets"
-        figures["doublet_score"] = scores
-        kept &= ~are_doublets
-    return _ChosenCells(kept, reasons, figures)
-
-
-def _doublets(dataset: Dataset, recipe: Recipe, kept: Any) -> Stages[tuple[Any, Any]]:
-    """Return which cells are doublets, (n,), and their scores, NaN where not kept."""
-    yield Stage("Finding doublets")
-    key = recipe.batch_key
-    batches = None if key is None else dataset.obs[key][kept]
-    found = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
-    are_doublets, scores = np.zeros(len(kept), bool), np.full(len(kept), np.nan)
-    are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
-    scores[kept] = found.scores
-    return are_doublets, scores
-
-
-def _components(
-    adata: AnnData, recipe: Recipe, names: Any, where: str
-) -> Stages[tuple[Any, Projection]]:
-    """Return principal components of the genes that vary most, and the way to them."""
-    import scanpy as sc
-
-    yield Stage("Choosing the genes that vary most")
-    variable = _variable_genes(adata, recipe, where)
-    yield Stage("Scaling each gene")
-    check_fits(8 * variable.n_obs * variable.n_vars, where, "its scaled genes")
-    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
-    # just then have taken the silence away.
-    variable.X = variable.X.toarray() if sp.issparse(variable.X) else variable.X
-    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
-    yield Stage("Computing principal components")
-    n_comps = min(recipe.n_comps, min(variable.shape) - 1)
-    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
-    variable.var_names = names[adata.var["highly_variable"].to_numpy()]
-    return variable.obsm["X_pca"], _projection(variable, recipe)
-
-
-def _kept(reasons: dict[str, tuple[Any, str]]) -> Any:
-    """Return the cells, (n,), that nothing speaks against."""
-    return ~np.any([rows for rows, _ in reasons.values()], axis=0)
-
-
-def _filtered(dataset: Dataset, cells: Any, recipe: Recipe) -> tuple[AnnData, Any]:
-    """Return the counts of some cells in the genes that pass, and these as a mask."""
+    yield Stage("Starting scanpy")
     from anndata import AnnData
 
-    X = sp.csr_matrix(dataset.X)[cells]
-    genes = np.asarray((X > 0).sum(axis=0)).ravel() >= max(1, recipe.min_cells)
+    yield Stage("Filtering cells and genes")
+    quality = cell_quality(dataset.X, dataset.var_names)
+    reasons = left_out_by(recipe, quality, name)
+    kept, figures = passing(reasons), quality.columns()
+    if recipe.doublets:
+        reasons["doublets"], scores = yield from _doublets(dataset, recipe, kept, made)
+        figures["doublet_score"] = scores
+        kept = passing(reasons)
+    if made is not None and not np.array_equal(kept, made.kept[dataset.kept]):
+        return (yield from apply_recipe(dataset, recipe))
+    X = sp.csr_matrix(dataset.X)[kept]
+    genes = genes_left(np.asarray((X > 0).sum(axis=0)).ravel(), recipe, name)
+    if key is not None:
+        check_batches(dataset.obs[kept], key, name)
+    numbers = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
+    adata = AnnData(X[:, genes].copy(), var=pd.DataFrame(index=numbers))
+    yield from normalise(adata, recipe)
+    names = np.asarray(dataset.var_names, dtype=object)[genes]
+    if made is None or made.projection is None:
+        variable = yield from variable_components(adata, recipe, name)
+        components = variable.obsm["X_pca"]
+        variable.var_names = names[variable.var_names.astype(int)]
+        projection = _projection(variable, recipe)
+        if key is not None:
+            obs = dataset.obs[kept]
+            components = yield from mixed_by_harmony(components, obs, key)
+    else:
+        components, projection = made.X, made.projection
+    yield Stage("Putting the map's data together")
+    n_used, n_comps = len(projection.genes), int(components.shape[1])
+    mixed = "" if key is None else f', "{key}" mixed by Harmony'
+    part = dataset.subset(kept)
+    fresh = {k: v for k, v in figures.items() if k not in part.obs}
+    left_out = {
+        _OF_ONE.get(field, why.removeprefix("they have ")): dataset.expand(rows, False)
+        for field, (rows, why) in reasons.items()
+        if rows.any()
+    }
+    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
+    facts = recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps)
+    facts["left_out"] = {field: int(rows.sum()) for field, (rows, _) in reasons.items()}
+    if key is not None:
+        facts["harmonypy"] = metadata.version("harmonypy")
+    return replace(
+        part,
+        X=np.ascontiguousarray(components, dtype=np.float32),
+        obs=part.obs.assign(**{k: v[kept] for k, v in fresh.items()}),
+        quality={k: dataset.expand(v, np.nan) for k, v in fresh.items()},
+        left_out={**dataset.left_out, **left_out},
+        var_names=tuple(f"pca {i + 1}" for i in range(n_comps)),
+        space=f"{dataset.space}, {n_comps} principal components{mixed}",
+        profile=sp.csr_matrix(adata.X, dtype=np.float32),
+        profile_names=tuple(map(str, names)),
+        has_expression=True,
+        projection=projection,
+        read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
+        notes=(
+            *(note for note in dataset.notes if note not in advice),
+            *_told(reasons, genes, recipe, n_used, n_comps),
+        ),
+        provenance={**dataset.provenance, "recipe": facts},
+    )
+
+
+# The steps, of arrays and of Dask
+
+
+def left_out_by(recipe: Recipe, quality: CellQuality, where: str) -> Reasons:
+    """Return the cells that the limits of a recipe leave out.
+
+    Raises
+    ------
+    DataError
+        Fewer than three are left.
+    """
+    # The last limit is not asked where no gene is mitochondrial.
+    reasons = dict(zip(LIMITS, recipe.limits.left_out(quality), strict=False))
+    n, n_kept = len(quality.genes), int(passing(reasons).sum())
+    n_genes = int(np.count_nonzero(~reasons["min_genes"][0]))
+    if n_genes < 3:
+        raise DataError(
+            f"Only {n_genes} of {n:,} cells of {where} have at least "
+            f"{recipe.min_genes} genes: lower that number of the recipe."
+        )
+    if n_kept < 3:
+        raise DataError(
+            f"Only {n_kept} of {n:,} cells of {where} are within the limits of their "
+            "quality: widen these."
+        )
+    return reasons
+
+
+def passing(reasons: Reasons) -> NDArray[np.bool_]:
+    """Return the cells, (n,), that nothing speaks against."""
+    stay: NDArray[np.bool_] = ~np.any([rows for rows, _ in reasons.values()], axis=0)
+    return stay
+
+
+def genes_left(n_cells: Any, recipe: Recipe, where: str) -> NDArray[np.bool_]:
+    """Return which genes are found in enough cells, by the number of these."""
+    genes: NDArray[np.bool_] = n_cells >= max(1, recipe.min_cells)
     if np.count_nonzero(genes) < 3:
         raise DataError(
-            f"Only {np.count_nonzero(genes)} of {len(genes):,} genes of {dataset.name} "
+            f"Only {np.count_nonzero(genes)} of {len(genes):,} genes of {where} "
             f"are found in at least {recipe.min_cells} cells: lower that number of the "
             "recipe."
         )
-    names = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
-    return AnnData(X[:, genes].copy(), var=pd.DataFrame(index=names)), genes
+    return genes
 
 
-def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
+def normalise(adata: AnnData, recipe: Recipe) -> Stages[None]:
+    """Make log1p of counts of the same sum, in place."""
     import scanpy as sc
 
+    yield Stage("Normalising the counts of each cell")
+    _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
+    yield Stage("Taking logarithms")
+    _quiet(sc.pp.log1p, adata)
+    adata.uns.clear()
+
+
+def variable_components(
+    adata: AnnData, recipe: Recipe, where: str, solver: str | None = None
+) -> Stages[AnnData]:
+    """Return the scaled genes that vary most, with their principal components.
+
+    Raises
+    ------
+    DataError
+        The genes vary too little, or are more than the memory takes.
+    """
+    import scanpy as sc
+
+    yield Stage("Choosing the genes that vary most")
     n_top = min(recipe.n_top_genes, adata.n_vars)
     try:
         _quiet(sc.pp.highly_variable_genes, adata, n_top_genes=n_top)
@@ -275,7 +246,62 @@ def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
             f"The genes of {where} vary too little to choose among them ({error}): "
             "compute principal components elsewhere."
         ) from error
-    return adata[:, adata.var["highly_variable"].to_numpy()].copy()
+    variable = adata[:, adata.var["highly_variable"].to_numpy()].copy()
+    yield Stage("Scaling each gene")
+    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
+    # just then have taken the silence away.
+    if hasattr(variable.X, "map_blocks"):
+        empty = np.empty((0, 0), variable.X.dtype)
+        variable.X = variable.X.map_blocks(_dense, dtype=empty.dtype, meta=empty)
+    else:
+        check_fits(8 * variable.n_obs * variable.n_vars, where, "its scaled genes")
+        variable.X = _dense(variable.X)
+    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
+    yield Stage("Computing principal components")
+    n_comps = min(recipe.n_comps, min(variable.shape) - 1)
+    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=SEED, svd_solver=solver)
+    return variable
+
+
+def recipe_facts(
+    recipe: Recipe, space: str, cells: Any, genes: Any, n_used: int, n_comps: int
+) -> dict[str, Any]:
+    """Return every number of a recipe; `cells` and `genes` are masks of what stayed."""
+    return {
+        **asdict(recipe),
+        "space": space,
+        "cells_left_out": int(np.count_nonzero(~cells)),
+        "cells_used": int(np.count_nonzero(cells)),
+        "genes_left_out": int(np.count_nonzero(~genes)),
+        "genes_used": n_used,
+        "components": n_comps,
+        "random_state": SEED,
+        "scanpy": metadata.version("scanpy"),
+    }
+
+
+def _doublets(
+    dataset: Dataset, recipe: Recipe, kept: Any, made: Prepared | None
+) -> Stages[tuple[tuple[NDArray[np.bool_], str], Any]]:
+    """Return the doublets among the cells that were kept, why, and scores (or NaN)."""
+    why = "scrublet takes them for doublets"
+    scores: Any = np.full(len(kept), np.nan)
+    if made is not None:
+        if made.doublet_scores is not None:
+            scores = made.doublet_scores[dataset.kept]
+        return (kept & ~made.kept[dataset.kept], why), scores
+    yield Stage("Finding doublets")
+    key = recipe.batch_key
+    batches = None if key is None else dataset.obs[key][kept]
+    of_kept, are_doublets = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
+    scores[kept] = of_kept
+    rows = np.zeros(len(kept), bool)
+    rows[kept] = are_doublets
+    return (rows, why), scores
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if sp.issparse(values) else values
 
 
 def _projection(variable: AnnData, recipe: Recipe) -> Projection:
@@ -292,49 +318,12 @@ def _projection(variable: AnnData, recipe: Recipe) -> Projection:
     )
 
 
-def _with_components(
-    dataset: Dataset,
-    components: Any,
-    lognorm: Any,
-    chosen: _ChosenCells,
-    genes: Any,
-    batch_key: str | None,
-) -> Dataset:
-    components = np.ascontiguousarray(components, dtype=np.float32)
-    names = np.asarray(dataset.var_names, dtype=object)[genes]
-    mixed = "" if batch_key is None else f', "{batch_key}" mixed by Harmony'
-    part = dataset.subset(chosen.kept)
-    fresh = {k: v for k, v in chosen.figures.items() if k not in part.obs}
-    left_out = {
-        _OF_ONE.get(name, why.removeprefix("they have ")): dataset.expand(rows, False)
-        for name, (rows, why) in chosen.reasons.items()
-        if rows.any()
-    }
-    return replace(
-        part,
-        X=components,
-        obs=part.obs.assign(**{k: v[chosen.kept] for k, v in fresh.items()}),
-        quality={k: dataset.expand(v, np.nan) for k, v in fresh.items()},
-        left_out={**dataset.left_out, **left_out},
-        var_names=tuple(f"pca {i + 1}" for i in range(components.shape[1])),
-        space=f"{dataset.space}, {components.shape[1]} principal components{mixed}",
-        profile=sp.csr_matrix(lognorm, dtype=np.float32),
-        profile_names=tuple(map(str, names)),
-        has_expression=True,
-    )
-
-
-def _without_advice(dataset: Dataset) -> list[str]:
-    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
-    return [note for note in dataset.notes if note not in advice]
-
-
 def _told(
-    chosen: _ChosenCells, genes: Any, recipe: Recipe, n_used: int, n_comps: int
+    reasons: Reasons, genes: Any, recipe: Recipe, n_used: int, n_comps: int
 ) -> list[str]:
     notes = [
         f"{np.count_nonzero(rows):,} of {len(rows):,} cells left out because {why}."
-        for rows, why in chosen.reasons.values()
+        for rows, why in reasons.values()
         if rows.any()
     ]
     if not genes.all():

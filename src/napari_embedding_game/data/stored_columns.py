@@ -2,15 +2,14 @@
 
 :class:`StoredColumns` takes the place of an array or sparse matrix where this would
 take too much memory.  It knows its shape; ``stored[rows]`` is one of fewer rows, and
-``stored[:, columns]`` reads these columns.  How they are read is up to a
-:class:`ColumnReader`, one for each way in which a file may store them.
+``stored[:, columns]`` reads these columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,35 +24,12 @@ _AT_ONCE = 1 << 22
 """Values in memory at a time, where many columns are gone through."""
 
 
-class ColumnReader(Protocol):
-    """Reads columns of all N rows of a file; may be called by several threads."""
-
-    name: str
-    """Of the file."""
-    shape: tuple[int, int]
-    is_dense: bool
-    """Whether the file stores every zero."""
-    values_per_column: float
-    """Numbers that a column holds in memory, on average."""
-
-    def sample(self) -> NDArray[Any]:
-        """Return up to :data:`SAMPLED` of the stored values, as the file has them."""
-
-    def prepare(self) -> Stages[None]:
-        """Do what has to be done once before columns can be read, in stages."""
-
-    def read(self, places: NDArray[np.intp]) -> Any:
-        """Return columns, (N, k) float32: an array, or canonical CSC."""
-
-    def row_sums(self) -> NDArray[np.float64]:
-        """Return the sum of each row, (N,)."""
-
-
 @dataclass(frozen=True, eq=False)
 class StoredColumns:
     """Some rows of a stored matrix, all columns; see the module."""
 
-    reader: ColumnReader
+    reader: Any
+    """A :class:`~.formats.columns_on_disk.ColumnReader`."""
     rows: NDArray[np.intp] | None = None
     """(n,) which rows of the file these are; None for all."""
     factors: NDArray[np.float64] | None = None
@@ -66,17 +42,17 @@ class StoredColumns:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         n_rows = self.reader.shape[0] if self.rows is None else len(self.rows)
-        return n_rows, self.reader.shape[1]
+        return n_rows, int(self.reader.shape[1])
 
     @property
     def is_dense(self) -> bool:
         """Whether columns come as arrays; else as sparse matrices."""
-        return self.reader.is_dense
+        return bool(self.reader.is_dense)
 
     @property
     def values_per_column(self) -> float:
         """Numbers that a column holds in memory while it is read, on average."""
-        return self.reader.values_per_column
+        return float(self.reader.values_per_column)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the same of some rows; or read columns, as ``[:, columns]``."""
@@ -128,7 +104,7 @@ class StoredColumns:
 
     def row_sums(self) -> NDArray[np.float64]:
         """Return the sum of each row, (n,)."""
-        sums = self.reader.row_sums()
+        sums: NDArray[np.float64] = self.reader.row_sums()
         return sums if self.rows is None else sums[self.rows]
 
     def prepare(self) -> Stages[None]:
@@ -137,7 +113,8 @@ class StoredColumns:
 
     def sample(self) -> NDArray[Any]:
         """Return some of the stored values, as the file has them."""
-        return self.reader.sample()
+        sample: NDArray[Any] = self.reader.sample()
+        return sample
 
 
 def seen_values(X: Any) -> Any:

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import (
-    DUPLICATES,
-    MISSING,
-    SEVERAL,
-    Duplicates,
-    Missing,
-)
+from napari_embedding_game.data.read_options import Duplicates, Missing
 
 COUNT_TWICE = "Kept, so that they count twice"
 """How the note on columns begins that repeat others."""
@@ -33,31 +27,6 @@ _LARGEST = 1e18
 # two of them that it may take away.
 _COMPARED_ROWS = 200
 _MOST_LOST = 1e-3
-
-
-def check_missing(missing: str) -> None:
-    """Raise DataError unless `missing` is a known way to treat missing values."""
-    if missing not in MISSING:
-        raise DataError(
-            f'Missing values can be treated as "error" or "drop", not "{missing}".'
-        )
-
-
-def check_several(several: str) -> None:
-    """Raise DataError unless `several` is a known way to treat several arrays."""
-    if several not in SEVERAL:
-        raise DataError(
-            'Where there are several things to embed, take the "first" or make it an '
-            f'"error", not "{several}".'
-        )
-
-
-def check_duplicates(duplicates: str) -> None:
-    """Raise DataError unless `duplicates` is a known way to treat repeated columns."""
-    if duplicates not in DUPLICATES:
-        raise DataError(
-            f'Repeated columns can be treated as "keep" or "drop", not "{duplicates}".'
-        )
 
 
 def first_of_equals(

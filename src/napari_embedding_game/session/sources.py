@@ -149,13 +149,7 @@ class AnnDataSource:
         """Read the rows about the layer, and find the object of each."""
         yield Stage("Reading the table")
         part = self.table.part()
-        dataset = from_anndata(
-            part,
-            self.layer_name,
-            space=options.space,
-            columns=options.columns,
-            missing=options.missing,
-        )
+        dataset = from_anndata(part, self.layer_name, options)
         spaces = object_spaces(part, f"'{self.layer_name}'")
         read = ReadResult(dataset, spaces, [])
         result = yield from prepared(read, options)
@@ -212,9 +206,7 @@ class FeaturesSource:
         dataset = tables.from_features(
             self.features,
             self.layer_name,
-            columns=options.columns,
-            missing=options.missing,
-            duplicates=options.duplicates,
+            replace(options, space=None),
             ids=self.column if match is None else match.column,
             left_out=None if match is None else match.left_out,
         )
@@ -269,9 +261,7 @@ class MeasuredSource:
             name=self.layer_name,
             scale=self.scale,
             first_axis=self.first_axis,
-            columns=options.columns,
-            missing=options.missing,
-            duplicates=options.duplicates,
+            options=options,
         )
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
         return LoadResult(
@@ -298,11 +288,7 @@ class ExperimentSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Measure the objects of every image."""
-        dataset = yield from self.experiment.measure(
-            columns=options.columns,
-            missing=options.missing,
-            duplicates=options.duplicates,
-        )
+        dataset = yield from self.experiment.measure(options)
         return LoadResult(
             dataset=replace(dataset, read_options=options),
             columns=dataset.profile_names,

@@ -249,7 +249,7 @@ def _read_whole(dataset: Dataset, path: Path) -> AnnData:
 
     if path.suffix.lower() != ".zarr":
         parts = finish(tenx_parts(path))
-        return AnnData(parts.values, parts.obs, pd.DataFrame(index=parts.var_names))
+        return AnnData(parts["X"], parts["obs"], parts["var"])
     with open_store(path) as root:
         group = table_of(root, split_table(dataset.space)[0], path.name)
         adata = read_elem(check_part(group, path.name, "its content"))

@@ -1,4 +1,4 @@
-"""Read AnnData (.h5ad, .zarr): cells, spaces (``obsm``), genes and metadata.
+"""Read AnnData (.h5ad, .zarr, in memory): cells, spaces, genes and metadata.
 
 Only the parts that are needed are read: metadata, the embedded space, and ``raw``,
 or ``X`` without it, for comparing genes if it fits.
@@ -9,36 +9,47 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import Dataset
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import (
+    KEY,
+    chosen_places,
+    listed,
+    numbered_names,
+    repeated_names,
+    texts,
+    unique_names,
+)
+from napari_embedding_game.data.dataset import (
+    MISSING_VALUES,
+    Dataset,
+    Matrix,
+    is_of_pairs,
+)
 from napari_embedding_game.data.errors import (
     DataError,
     SeveralError,
     check_filled,
     explain_damage,
 )
+from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata_contents import (
     OBS,
-    Contents,
-    file_contents,
+    choose,
     has_matrix,
     is_legacy,
-    object_contents,
-)
-from napari_embedding_game.data.formats.anndata_contents import split_space as _split
-from napari_embedding_game.data.formats.anndata_parts import (
-    RAW_HOLDS_COUNTS,
-    AnnDataParts,
-    Genes,
-    column_names,
-    dataset_of,
-    goes_below_0,
-    level_colors,
+    root_of,
+    spaces_of,
+    split_space,
+    width_of,
 )
 from napari_embedding_game.data.formats.anndata_store import (
     check_links,
@@ -46,7 +57,7 @@ from napari_embedding_game.data.formats.anndata_store import (
     declared_bytes,
     first_values,
     is_array,
-    members,
+    is_stored,
     read_element,
     read_matrix,
 )
@@ -56,20 +67,31 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     table_names,
 )
 from napari_embedding_game.data.formats.columns_on_disk import stored_columns
-from napari_embedding_game.data.formats.stored_matrix import StoredMatrix
+from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.limits.memory import part_of_budget
 from napari_embedding_game.data.projection import Projection
-from napari_embedding_game.data.raw_counts import are_counts
-from napari_embedding_game.data.read_options import Missing, Several
+from napari_embedding_game.data.raw_counts import are_counts, counts_advice
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.stored_columns import StoredColumns
+from napari_embedding_game.data.stored_columns import StoredColumns, seen_values
+from napari_embedding_game.data.validation import (
+    as_float32,
+    as_rows,
+    check_shape,
+    check_values,
+    usable_rows,
+)
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-PROJECTION = f"uns/{KEY}/projection"
-"""Where a result keeps the way from genes to the components of its recipe."""
+OF_DISTANCES = (
+    "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
+)
+GENES_OF_RAW = "Genes: "
+"""Begins the note that genes are compared by .raw."""
+RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
 ON_DISK = "Genes are read from disk when they are asked for, as they are large."
 _NOT_COMPARED = (
     "Genes are not compared: {} is larger than a quarter of the free memory, and "
@@ -77,70 +99,76 @@ _NOT_COMPARED = (
 )
 
 
-def read_anndata(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-) -> Dataset:
-    """Read one space of an .h5ad file or .zarr folder.
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Where the parts of an AnnData come from."""
 
-    `space` is written ``X_pca``, ``obsm['X_pca']``, ``X``, ``layers['counts']`` or
+    root: Any
+    """See :mod:`~.anndata_contents`."""
+    name: str
+    where: str
+    """The subject of what is told about it."""
+    path: Path | None = None
+    table: str | None = None
+    """Of several in a folder of SpatialData."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Genes:
+    """What clusters are compared by."""
+
+    profile: Matrix | None = None
+    """None: nothing, or what is embedded."""
+    names: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+    are_embedded: bool = False
+
+
+def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read one space of an .h5ad file or .zarr folder, in stages.
+
+    The space is written ``X_pca``, ``obsm['X_pca']``, ``X``, ``layers['counts']`` or
     ``obs`` (its columns of numbers); by default ``X_pca``, else the first entry of
     ``obsm`` with more than two columns that is no map or place, else ``X``.  In a
     SpatialData folder with several tables the name of the table stands before it:
-    ``tables['cells'] X``.  `columns` keeps only these columns of the space.
+    ``tables['cells'] X``.
     """
-    return finish(
-        anndata_stages(path, space=space, columns=columns, missing=missing)
-    ).dataset
-
-
-def anndata_stages(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    several: Several = "first",
-) -> Stages[ReadResult]:
-    """Do what :func:`read_anndata` does, in stages."""
     yield Stage(f"Opening {path.name}")
-    with explain_damage(path, _kind(path)):
-        with open_store(path) as root:
-            table, space = split_table(space)
-            if table is None and several == "error":
-                _check_one_table(root, path.name)
-            group, prefix = table_of(root, table, path.name), _prefix(root, table)
-            legacy = is_legacy(group, path.name)
-            if not legacy:
-                parts = yield from _stored_parts(group, space, path, table)
-                spaces = _all_spaces(root, path)
-        if legacy:
-            yield Stage(f"Reading {path.name}")
-            adata = read_legacy(path)
-            parts = _object_parts(adata, space, path.name)
-            spaces = _spaces(object_contents(adata), path.name)
-        yield Stage("Checking the numbers")
-        dataset = dataset_of(parts, path.name, path.name, path, missing, columns)
-    return ReadResult(
-        dataset.named_space(prefix + dataset.space), spaces, column_names(parts)
-    )
+    with explain_damage(path, _kind(path)), open_store(path) as file:
+        table, space = split_table(options.space)
+        names = table_names(file)
+        if table is None and options.several == "error" and len(names) > 1:
+            raise SeveralError(
+                f"{path.name} has {len(names)} tables, {', '.join(names)}: say which "
+                "to embed",
+                f"tables['{names[0]}']",
+            )
+        root = _root_in(table_of(file, table, path.name), path)
+        source = _Source(root, path.name, path.name, path, table)
+        result = yield from parts_read(source, replace(options, space=space))
+        if not names:
+            return result
+        prefix = _prefix(names, table or names[0])
+        dataset = result.dataset.named_space(prefix + result.dataset.space)
+        return replace(result, dataset=dataset, spaces=_all_spaces(file, path))
 
 
-def from_anndata(
-    adata: AnnData,
-    name: str,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-) -> Dataset:
-    """Dataset from an AnnData object in memory; see :func:`read_anndata`."""
-    where = f"'{name}'"
-    parts = _object_parts(adata, space, where)
-    return dataset_of(parts, name, where, None, missing, columns)
+def from_anndata(adata: AnnData, name: str, options: ReadOptions = AS_USUAL) -> Dataset:
+    """Dataset from an AnnData object in memory; see :func:`anndata_stages`."""
+    source = _Source(root_of(adata), name, f"'{name}'")
+    return finish(parts_read(source, options)).dataset
+
+
+def from_parts(
+    root: dict[str, Any], path: Path, options: ReadOptions
+) -> Stages[ReadResult]:
+    """Dataset from the parts of an AnnData that were read from a file of another kind.
+
+    Notes on them may stand under "notes".
+    """
+    result = yield from parts_read(_Source(root, path.name, path.name, path), options)
+    notes = (*root.get("notes", ()), *result.dataset.notes)
+    return replace(result, dataset=replace(result.dataset, notes=notes))
 
 
 def anndata_spaces(path: Path) -> list[str]:
@@ -151,35 +179,20 @@ def anndata_spaces(path: Path) -> list[str]:
 
 def anndata_columns(path: Path, space: str | None = None) -> list[str]:
     """Names of the columns of a space that may be chosen; of ``obs``, the numbers."""
-    with explain_damage(path, _kind(path)), open_store(path) as root:
+    with explain_damage(path, _kind(path)), open_store(path) as file:
         table, space = split_table(space)
-        group = table_of(root, table, path.name)
-        chosen = _contents(group, path).choose(space, path.name)
-        if is_legacy(group, path.name):
-            return list(
-                from_anndata(read_legacy(path), path.name, space=chosen).var_names
-            )
-        return _stored_columns(group, chosen, path.name)
+        root = _root_in(table_of(file, table, path.name), path)
+        chosen = choose(root, space, path.name)
+        obs, var = (
+            read_element(root[key], path.name, f"its table {key}")
+            for key in ("obs", "var")
+        )
+        return _column_names(chosen, obs, var, _item(root, chosen))
 
 
-def _stored_columns(group: Any, space: str, where: str) -> list[str]:
-    if space == OBS:
-        return [
-            key
-            for key, item in members(group["obs"])
-            if is_array(item) and item.dtype.kind in "uif" and key != "_index"
-        ]
-    place = _split(space)
-    if place and place[0] == "obsp":
-        return []
-    if place and place[0] == "obsm":
-        item = group["obsm"][place[1]]
-        if "column-order" in item.attrs:
-            return list(map(str, item.attrs["column-order"]))
-        width = item.shape[1] if is_array(item) else item.attrs["shape"][1]
-        label = place[1].removeprefix("X_")
-        return [f"{label} {i + 1}" for i in range(int(width))]
-    return unique_names(_read_frame(group, "var", where).index)
+def object_spaces(adata: AnnData, where: str) -> list[str]:
+    """Spaces of an AnnData in memory that can be embedded, the default first."""
+    return spaces_of(root_of(adata), where)
 
 
 @contextmanager
@@ -207,10 +220,6 @@ def read_legacy(path: Path) -> AnnData:
         return read_h5ad(path)
 
 
-def _kind(path: Path) -> str:
-    return "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
-
-
 def table_of(root: Any, table: str | None, where: str) -> Any:
     """Group with the cells: the root itself, or a table of SpatialData."""
     names = table_names(root)
@@ -221,163 +230,6 @@ def table_of(root: Any, table: str | None, where: str) -> Any:
             f'{where} has no table "{table}": choose one of {", ".join(names)}.'
         )
     return root["tables"][table or names[0]]
-
-
-def _check_one_table(root: Any, where: str) -> None:
-    names = table_names(root)
-    if len(names) > 1:
-        raise SeveralError(
-            f"{where} has {len(names)} tables, {', '.join(names)}: say which to embed",
-            f"tables['{names[0]}']",
-        )
-
-
-def _prefix(root: Any, table: str | None) -> str:
-    """What stands before the name of a space where there are several tables."""
-    names = table_names(root)
-    return f"tables['{table or names[0]}'] " if len(names) > 1 else ""
-
-
-def _contents(group: Any, path: Path) -> Contents:
-    if is_legacy(group, path.name):
-        return object_contents(read_legacy(path))
-    return file_contents(group)
-
-
-def _all_spaces(root: Any, path: Path) -> list[str]:
-    names = table_names(root)
-    if not names:
-        return _spaces(_contents(root, path), path.name)
-    prefixes = [f"tables['{name}'] " if len(names) > 1 else "" for name in names]
-    return [
-        prefix + space
-        for name, prefix in zip(names, prefixes, strict=True)
-        for space in _spaces(file_contents(root["tables"][name]), path.name)
-    ]
-
-
-def object_spaces(adata: AnnData, where: str) -> list[str]:
-    """Spaces of an AnnData in memory that can be embedded, the default first."""
-    return _spaces(object_contents(adata), where)
-
-
-def _spaces(contents: Contents, where: str) -> list[str]:
-    default = contents.choose(None, where)
-    return [default, *(space for space in contents.spaces() if space != default)]
-
-
-def _stored_parts(
-    group: Any, space: str | None, path: Path, table: str | None
-) -> Stages[AnnDataParts]:
-    where, contents = path.name, file_contents(group)
-    chosen = contents.choose(space, where)
-    place = _split(chosen)
-    yield Stage("Reading the table of cells (obs)")
-    obs = _read_frame(group, "obs", where)
-    yield Stage("Reading the table of genes (var)")
-    var = _read_frame(group, "var", where)
-    raw, notes = yield from _stored_raw(group, path, table)
-    x = None
-    if chosen == "X":
-        x = yield from read_matrix(group["X"], where, "X")
-    elif contents.has_x and raw is None:
-        x = yield from _compared_matrix(group, path, table, "X")
-    values = x
-    if place:
-        values = yield from read_matrix(group[place[0]][place[1]], where, chosen)
-    if isinstance(x if raw is None else raw.values, StoredColumns):
-        notes = (*notes, ON_DISK)
-    if contents.has_x and x is None and raw is None:
-        notes = (*notes, _NOT_COMPARED.format("X"))
-    way = _stored_way(group, chosen, where)
-    colors = level_colors(obs, lambda key: _stored_colors(group, key, where))
-    return AnnDataParts(chosen, values, obs, var.index, x, notes, raw, way, colors)
-
-
-def _stored_colors(group: Any, key: str, where: str) -> Any:
-    """Return the colours that ``uns`` keeps under a key; None without any."""
-    item = group["uns"].get(key) if "uns" in group else None
-    if item is None or not is_array(item):
-        return None
-    return read_element(item, where, f"its {key}")
-
-
-def _stored_way(group: Any, space: str, where: str) -> Projection | None:
-    """Return the way from genes to a space that a map of it noted, if one did."""
-    if space.startswith("obsm") and PROJECTION in group:
-        stored = read_element(group[PROJECTION], where, "its way to components")
-        if str(stored.get("space")) == space:
-            return Projection.from_stored(stored, where)
-    return None
-
-
-def _stored_raw(
-    group: Any, path: Path, table: str | None
-) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
-    """Read the genes of .raw, or tell why X is what to compare them by."""
-    if "raw" not in group or not has_matrix(group["raw"]):
-        return None, ()
-    yield Stage("Looking at .raw")
-    is_better = has_matrix(group) and not goes_below_0(_some_values(group["X"], path))
-    if is_better and are_counts(_some_values(group["raw"]["X"], path)):
-        return None, (RAW_HOLDS_COUNTS,)
-    yield Stage("Reading the table of genes of .raw")
-    var = _read_frame(group["raw"], "var", path.name)
-    values = yield from _compared_matrix(group, path, table, "raw/X")
-    if values is None:
-        return None, (_NOT_COMPARED.format(".raw"),)
-    return Genes(values, var.index), ()
-
-
-def _some_values(item: Any, path: Path) -> Any:
-    return first_values(item, path.name, "X")
-
-
-def _compared_matrix(
-    group: Any, path: Path, table: str | None, part: str
-) -> Stages[Any]:
-    """Read genes to compare; where they are large, columns that stay on disk.
-
-    None where they are large and stored by cells.
-    """
-    item, what = group[part], "X" if part == "X" else ".raw"
-    if declared_bytes(item) <= part_of_budget(2):
-        return (yield from read_matrix(item, path.name, what))
-    opened = partial(_opened_part, path, table, part)
-    return (yield from stored_columns(StoredMatrix(path, what, opened)))
-
-
-@contextmanager
-def _opened_part(path: Path, table: str | None, part: str) -> Iterator[Any]:
-    with open_store(path) as root:
-        yield table_of(root, table, path.name)[part]
-
-
-def _read_frame(group: Any, key: str, where: str) -> Any:
-    return read_element(group[key], where, f"its table {key}")
-
-
-def _object_parts(adata: AnnData, space: str | None, where: str) -> AnnDataParts:
-    chosen = object_contents(adata).choose(space, where)
-    place = _split(chosen)
-    values = getattr(adata, place[0])[place[1]] if place else adata.X
-    raw = None
-    if adata.raw is not None:
-        raw = Genes(adata.raw.X, adata.raw.var_names)
-    stored = adata.uns.get(KEY, {}).get("projection", {})
-    way = None
-    if chosen.startswith("obsm") and str(stored.get("space")) == chosen:
-        way = Projection.from_stored(stored, where)
-    return AnnDataParts(
-        chosen,
-        values,
-        adata.obs,
-        adata.var_names,
-        adata.X,
-        raw=raw,
-        projection=way,
-        colors=level_colors(adata.obs, adata.uns.get),
-    )
 
 
 @dataclass(frozen=True)
@@ -408,13 +260,322 @@ def stored_space(path: Path, space: str) -> StoredSpace | None:
     with explain_damage(path, _kind(path)), open_store(path) as root:
         if table_names(root) or is_legacy(root, path.name):
             return None
-        place = _split(space)
-        item = root[place[0]][place[1]] if place else root["X"]
+        item = _item(root, space)
         has_raw = "raw" in root and has_matrix(root["raw"])
-        if is_array(item):
-            return StoredSpace("dense", str(item.dtype), int(item.shape[1]), has_raw)
-        form = str(item.attrs.get("encoding-type", "")).removesuffix("_matrix")
-        if form not in ("csr", "csc"):
-            return StoredSpace(form, "", 0, has_raw)
-        n_columns = int(item.attrs["shape"][1])
-        return StoredSpace(form, str(item["data"].dtype), n_columns, has_raw)
+        form, values = "dense", item
+        if not is_array(item):
+            form = str(item.attrs.get("encoding-type", "")).removesuffix("_matrix")
+            values = item.get("data")
+        dtype = "" if values is None else str(values.dtype)
+        return StoredSpace(form, dtype, width_of(item), has_raw)
+
+
+def _kind(path: Path) -> str:
+    return "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
+
+
+def _root_in(group: Any, path: Path) -> Any:
+    return root_of(read_legacy(path)) if is_legacy(group, path.name) else group
+
+
+def _prefix(names: Sequence[str], table: str) -> str:
+    """What stands before the name of a space where there are several tables."""
+    return f"tables['{table}'] " if len(names) > 1 else ""
+
+
+def _all_spaces(file: Any, path: Path) -> list[str]:
+    names = table_names(file)
+    if not names:
+        return spaces_of(_root_in(file, path), path.name)
+    return [
+        _prefix(names, name) + space
+        for name in names
+        for space in spaces_of(file["tables"][name], path.name)
+    ]
+
+
+def _item(root: Any, space: str) -> Any:
+    place = split_space(space)
+    return root[place[0]][place[1]] if place else root.get(space)
+
+
+# From the parts to a dataset
+
+
+def parts_read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
+    """Read the parts that are needed, check them and put them together."""
+    root, where = source.root, source.where
+    space = choose(root, options.space, where)
+    yield Stage("Reading the table of cells (obs)")
+    obs = read_element(root["obs"], where, "its table obs")
+    obs = obs.set_axis(obs.index.astype(str), axis="index")
+    yield Stage("Reading the table of genes (var)")
+    var = read_element(root["var"], where, "its table var")
+    values = None
+    if space != OBS:
+        values = yield from read_matrix(_item(root, space), where, space)
+    columns = _column_names(space, obs, var, values)
+    genes = yield from _genes(source, space, values, (len(obs), len(var)), var.index)
+    yield Stage("Checking the numbers")
+    if values is None:
+        dataset = _of_metadata(obs, genes, source, options)
+    else:
+        dataset = _of_space(space, values, columns, obs, genes, source, options)
+    colors = _level_colors(obs, source)
+    dataset = replace(dataset, level_colors=colors)
+    return ReadResult(dataset, spaces_of(root, where), columns)
+
+
+def _column_names(
+    space: str, obs: pd.DataFrame, var: pd.DataFrame, values: Any
+) -> list[str]:
+    """Return the names of all columns of a space; of ``obs``, the numbers."""
+    if is_of_pairs(space):
+        return []
+    if space == OBS:
+        kinds = obs.dtypes
+        return [str(name) for name, kind in kinds.items() if kind.kind in "uif"]
+    if isinstance(values, pd.DataFrame):
+        return list(map(str, values.select_dtypes("number").columns))
+    if "column-order" in getattr(values, "attrs", {}):
+        return list(map(str, values.attrs["column-order"]))
+    if space.startswith("obsm"):
+        label = split_space(space)[1].removeprefix("X_")  # type: ignore[index]
+        return [f"{label} {i + 1}" for i in range(width_of(values))]
+    return unique_names(var.index)
+
+
+def _genes(
+    source: _Source, space: str, values: Any, shape: tuple[int, int], names: pd.Index
+) -> Stages[_Genes]:
+    """Read the genes to compare clusters by.
+
+    As in scanpy those of .raw, which stay unscaled; but not its counts where X, or the
+    embedded layer, has the logarithm of them.
+    """
+    root, notes = source.root, []
+    are_embedded = space == "X" or space.startswith("layers")
+    own = values if are_embedded else root["X"] if has_matrix(root) else None
+    profile, is_below_0 = None, own is not None and _goes_below_0(own)
+    if "raw" in root and has_matrix(root["raw"]):
+        yield Stage("Looking at .raw")
+        raw = root["raw"]
+        if own is not None and not is_below_0 and are_counts(_some(raw["X"])):
+            notes.append(RAW_HOLDS_COUNTS)
+        else:
+            index = read_element(raw["var"], source.where, "its table var").index
+            profile = yield from _compared(source, "raw/X", raw["X"])
+            if profile is None:
+                notes.append(_NOT_COMPARED.format(".raw"))
+            else:
+                names, shape, are_embedded = index, (shape[0], len(index)), False
+                notes.append(f"{GENES_OF_RAW}{len(names):,} from .raw.")
+    if profile is None and own is None:
+        return _Genes(notes=tuple(notes))
+    if profile is None:
+        if are_embedded:
+            profile = values
+        else:
+            profile = yield from _compared(source, "X", own)
+            if profile is None:
+                return _Genes(notes=(*notes, _NOT_COMPARED.format("X")))
+        if is_below_0:
+            notes.append(
+                f"{space if are_embedded else 'X'} has values below 0: fold changes of "
+                "genes need unscaled values, which AnnData keeps in .raw."
+            )
+    if profile.shape != shape:
+        raise DataError(
+            f"{source.where} is damaged: its genes have {profile.shape[0]} rows and "
+            f"{profile.shape[1]} columns, and the file describes {shape[0]} cells and "
+            f"{shape[1]} genes; export it again."
+        )
+    is_on_disk = isinstance(profile, StoredColumns)
+    unique, repeats = numbered_names(names)
+    told = [*([ON_DISK] if is_on_disk else []), *notes, *repeats]
+    if are_counts(seen_values(profile)):
+        told.append(COUNTS_NOTE)
+    if not is_on_disk and not are_embedded:
+        profile = as_float32(profile)
+    return _Genes(profile, unique, tuple(told), are_embedded)
+
+
+def _some(item: Any) -> Any:
+    return first_values(item, "The file", "X") if is_stored(item) else item
+
+
+def _goes_below_0(item: Any) -> bool:
+    """Tell whether there are values below 0, as there are where genes were scaled."""
+    X = _some(item)
+    if X.dtype.kind not in "buif":
+        return False
+    values = X.data if sp.issparse(X) else X
+    return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
+
+
+def _compared(source: _Source, part: str, item: Any) -> Stages[Any]:
+    """Read genes to compare; where they are large, columns that stay on disk.
+
+    None where they are large and stored by cells.
+    """
+    what = "X" if part == "X" else ".raw"
+    if not is_stored(item) or declared_bytes(item) <= part_of_budget(2):
+        return (yield from read_matrix(item, source.where, what))
+    assert source.path is not None
+    opened = partial(_opened_part, source.path, source.table, part)
+    return (yield from stored_columns(source.path, what, opened))
+
+
+@contextmanager
+def _opened_part(path: Path, table: str | None, part: str) -> Iterator[Any]:
+    with open_store(path) as root:
+        yield table_of(root, table, path.name)[part]
+
+
+def _stored_under(source: _Source, what: str, *keys: str) -> Any:
+    """Return what ``uns`` holds; None where there is nothing."""
+    item = source.root.get("uns", {})
+    for key in keys:
+        if key not in item:
+            return None
+        item = item[key]
+    return read_element(item, source.where, what)
+
+
+def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
+    """Return the colour that a file has for each level of its columns.
+
+    scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
+    """
+    found = {}
+    for name in obs.columns[~obs.columns.duplicated(keep=False)]:
+        if not isinstance(obs[name].dtype, pd.CategoricalDtype):
+            continue
+        key, levels = f"{name}_colors", obs[name].cat.categories
+        colors = _stored_under(source, f"its {key}", key)
+        if np.ndim(colors) == 1 and len(colors) >= len(levels):
+            pairs = zip(map(str, levels), map(str, colors), strict=False)
+            found[str(name)] = dict(pairs)
+    return found
+
+
+def _of_metadata(
+    obs: pd.DataFrame, genes: _Genes, source: _Source, options: ReadOptions
+) -> Dataset:
+    """Numbers among the metadata as the space; genes stay what clusters differ in."""
+    options = replace(options, space=None)
+    where = f"The metadata (obs) of {source.where}"
+    dataset = from_frame(obs, where, source.name, options, source=source.path)
+    more: dict[str, Any] = {}
+    if genes.profile is not None:
+        more = {
+            "profile": genes.profile[dataset.kept],
+            "profile_names": tuple(genes.names),
+            "has_expression": True,
+        }
+    return replace(
+        dataset,
+        space=OBS,
+        obs=obs[dataset.kept],
+        source_obs=obs,
+        texts=None if dataset.texts is None else texts(obs[dataset.kept]),
+        notes=(*dataset.notes, *genes.notes),
+        **more,
+    )
+
+
+def _of_space(
+    space: str,
+    values: Any,
+    var_names: list[str],
+    obs: pd.DataFrame,
+    genes: _Genes,
+    source: _Source,
+    options: ReadOptions,
+) -> Dataset:
+    where, notes = source.where, list(genes.notes)
+    X = _matrix(values, space, where)
+    are_pairs = is_of_pairs(space)
+    if X.shape[0] != len(obs) or (are_pairs and X.shape[1] != len(obs)):
+        raise DataError(
+            f"{where} is damaged: {space} has {X.shape[0]} rows, and the file "
+            f"describes {len(obs)} cells; export it again."
+        )
+    profile = X if genes.are_embedded else genes.profile
+    if are_pairs:
+        var_names = list(map(str, obs.index))
+        notes.append(OF_DISTANCES)
+    elif options.columns is not None:
+        places = chosen_places(var_names, options.columns, where)
+        n_all, var_names = len(var_names), [var_names[place] for place in places]
+        X = X[:, places]
+        notes.append(
+            f"Embedded: {len(places)} of {n_all} columns of {space} "
+            f"({listed(var_names)})."
+        )
+    are_empty = _rows_without_values(X, space)
+    filled = np.where(are_empty[:, None], 0, X) if are_empty.any() else X
+    kept, row_notes = usable_rows(
+        filled,
+        where,
+        row_names=obs.index,
+        var_names=var_names,
+        missing=options.missing,
+    )
+    left_out = {f"no values in {space}": are_empty, MISSING_VALUES: ~kept}
+    kept &= ~are_empty
+    if are_empty.any():
+        notes.append(
+            f"{np.count_nonzero(are_empty):,} of {len(obs):,} rows left out, of which "
+            f"{space} has no values."
+        )
+    whole = profile is None or profile is X
+    dataset = Dataset.from_rows(
+        name=source.name,
+        X=X,
+        obs=obs,
+        var_names=var_names,
+        space=space,
+        kept=kept,
+        source=source.path,
+        notes=[
+            *notes,
+            *row_notes,
+            *repeated_names(obs.index),
+            *([] if are_pairs else counts_advice(X, space)),
+        ],
+        texts=texts(obs),
+        profile=None if whole else profile,
+        profile_names=() if whole else genes.names,
+        has_expression=profile is not None,
+        left_out=left_out,
+    )
+    check_values(dataset.X, f"{where} ({space})")
+    if not space.startswith("obsm") or options.columns is not None:
+        return dataset
+    way = _stored_under(source, "its way to components", KEY, "projection")
+    if way is None or str(way.get("space")) != space:
+        return dataset
+    return replace(dataset, projection=Projection.from_stored(way, where))
+
+
+def _rows_without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
+    """Rows that a space says nothing of, as whoever made it left them out."""
+    none = np.zeros(X.shape[0], bool)
+    if not space.startswith("obsm") or sp.issparse(X):
+        return none
+    are_empty = np.isnan(X).all(axis=1)
+    return are_empty if np.count_nonzero(are_empty) <= X.shape[0] - 2 else none
+
+
+def _matrix(values: Any, space: str, where: str) -> Matrix:
+    if isinstance(values, pd.DataFrame):
+        values = values.select_dtypes("number")
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    check_shape(values.shape, f"{where} ({space})")
+    if values.dtype.kind not in "buif":
+        raise DataError(
+            f"{where} ({space}) holds {values.dtype} values where numbers belong: "
+            "choose another space."
+        )
+    return as_rows(values)

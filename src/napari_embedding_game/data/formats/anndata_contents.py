@@ -1,10 +1,13 @@
-"""List the spaces of an AnnData that can be embedded, and their names."""
+"""List the spaces of an AnnData that can be embedded, and their names.
+
+A *root* holds the parts of an AnnData by their names: an open file, a group of zarr, or
+:func:`root_of` an AnnData in memory.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -18,63 +21,71 @@ if TYPE_CHECKING:
 OBS = "obs"
 """The space of numbers among the metadata, never embedded unless asked for."""
 
-# Results and places, not measurements: never embedded unless asked for.
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
+# Results and places, not measurements: never embedded unless asked for.
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What can be embedded: keys of ``obsm`` with their widths, layers, X."""
+def root_of(adata: AnnData) -> Mapping[str, Any]:
+    """Return the parts of an AnnData in memory."""
+    root: dict[str, Any] = {
+        "obs": adata.obs,
+        "var": adata.var,
+        "obsm": dict(adata.obsm),
+        # anndata 0.13 lists X among the layers, as None.
+        "layers": {key: one for key, one in adata.layers.items() if key is not None},
+        "obsp": dict(adata.obsp),
+        "uns": adata.uns,
+    }
+    if adata.X is not None:
+        root["X"] = adata.X
+    if adata.raw is not None:
+        root["raw"] = {"X": adata.raw.X, "var": adata.raw.var}
+    return root
 
-    obsm: dict[str, int]
-    layers: list[str]
-    has_x: bool
-    has_obs: bool = True
-    obsp: Sequence[str] = ()
-    """Keys of distances between cells and their neighbours."""
 
-    def spaces(self) -> list[str]:
-        """Canonical names of all spaces."""
-        return [
-            *(_name("obsm", key) for key in self.obsm),
-            *(["X"] if self.has_x else []),
-            *(_name("layers", key) for key in self.layers),
-            *(_name("obsp", key) for key in self.obsp),
-        ]
+def spaces_of(root: Any, where: str) -> list[str]:
+    """Return the spaces of a root, the default first.
 
-    def default(self) -> str | None:
-        """Canonical name of the space that suits a map best, if there is any."""
-        if "X_pca" in self.obsm:
-            return _name("obsm", "X_pca")
-        for key, width in self.obsm.items():
-            if width > 2 and not _NOT_MEASURED.match(key):
-                return _name("obsm", key)
-        return "X" if self.has_x else next(iter(self.spaces()), None)
+    Raises
+    ------
+    DataError
+        There is none.
+    """
+    default = choose(root, None, where)
+    return [default, *(space for space in _spaces(root) if space != default)]
 
-    def choose(self, space: str | None, where: str) -> str:
-        """Canonical name of the space asked for, or of the default."""
-        if space is None:
-            chosen = self.default()
-        else:
-            groups = ("obsm", "layers", "obsp")
-            candidates = [space, *(_name(group, space) for group in groups)]
-            if place := split_space(space):
-                candidates = [_name(*place)]
-            known = [*self.spaces(), *([OBS] if self.has_obs else [])]
-            chosen = next((c for c in candidates if c in known), None)
-        if chosen is not None:
-            return chosen
-        if not self.spaces():
-            raise DataError(
-                f"{where} holds nothing to embed: neither X nor an entry of obsm with "
-                "numbers; compute principal components first (scanpy's pp.pca)."
-            )
+
+def choose(root: Any, space: str | None, where: str) -> str:
+    """Return the canonical name of the space asked for, or of what suits a map best.
+
+    Raises
+    ------
+    DataError
+        There is no such space, or none at all.
+    """
+    known = _spaces(root)
+    if not known and space != OBS:
         raise DataError(
-            f'{where} has no space "{space}": choose one of {", ".join(self.spaces())}.'
+            f"{where} holds nothing to embed: neither X nor an entry of obsm with "
+            "numbers; compute principal components first (scanpy's pp.pca)."
         )
+    if space is None:
+        pca = _name("obsm", "X_pca")
+        wide = [_name("obsm", key) for key, width in _widths(root).items()
+                if width > 2 and not _NOT_MEASURED.match(key)]  # fmt: skip
+        return next(s for s in (pca, *wide, "X", *known) if s in known)
+    candidates = [space, *(_name(group, space) for group in ("obsm", "layers", "obsp"))]
+    if place := split_space(space):
+        candidates = [_name(*place)]
+    chosen = next((c for c in candidates if c in (*known, OBS)), None)
+    if chosen is None:
+        raise DataError(
+            f'{where} has no space "{space}": choose one of {", ".join(known)}.'
+        )
+    return chosen
 
 
 def is_legacy(file: Any, where: str) -> bool:
@@ -99,29 +110,6 @@ def split_space(space: str) -> tuple[str, str] | None:
     return (match[1], match[2] or match[3]) if match else None
 
 
-def _name(group: str, key: str) -> str:
-    return f"{group}['{key}']"
-
-
-def file_contents(file: Any) -> Contents:
-    """Find what an .h5ad file or a .zarr group holds, reading none of it."""
-    obsm = {}
-    if "obsm" in file:
-        obsm = {key: _stored_width(item) for key, item in members(file["obsm"])}
-    return Contents(
-        {key: width for key, width in obsm.items() if width},
-        [key for key, _ in members(file["layers"])] if "layers" in file else [],
-        has_matrix(file),
-        obsp=_distances(key for key, _ in members(file["obsp"]))
-        if "obsp" in file
-        else (),
-    )
-
-
-def _distances(keys: Iterable[str]) -> list[str]:
-    return [key for key in keys if _DISTANCES.search(key)]
-
-
 def has_matrix(group: Any) -> bool:
     """Return whether an AnnData, or its ``raw``, holds X.
 
@@ -129,26 +117,41 @@ def has_matrix(group: Any) -> bool:
     """
     if is_array(group) or "X" not in group:
         return False
-    return bool(group["X"].attrs.get("encoding-type") != "null")
+    attributes = getattr(group["X"], "attrs", {})
+    return bool(attributes.get("encoding-type") != "null")
 
 
-def _stored_width(item: Any) -> int:
-    """Columns of a stored matrix of numbers, 0 for anything else."""
-    if "column-order" in item.attrs:
-        return len(item.attrs["column-order"])
-    if "shape" in item.attrs:
-        return int(item.attrs["shape"][1])
-    is_matrix = hasattr(item, "dtype") and len(item.shape) == 2
-    return int(item.shape[1]) if is_matrix and item.dtype.kind in "buif" else 0
+def width_of(item: Any) -> int:
+    """Columns of a matrix of numbers, stored or not; 0 for anything else."""
+    if isinstance(item, pd.DataFrame):
+        return int(item.shape[1])
+    attributes = getattr(item, "attrs", {})
+    if "column-order" in attributes:
+        return len(attributes["column-order"])
+    if "shape" in attributes:
+        return int(attributes["shape"][1])
+    is_matrix = is_array(item) and len(item.shape) == 2 and item.dtype.kind in "buif"
+    return int(item.shape[1]) if is_matrix else 0
 
 
-def object_contents(adata: AnnData) -> Contents:
-    """Find what an AnnData in memory holds."""
-    obsm = {
-        key: value.shape[1]
-        for key, value in adata.obsm.items()
-        if isinstance(value, pd.DataFrame) or value.dtype.kind in "buif"
-    }
-    # anndata 0.13 lists X among the layers, as None.
-    layers = [key for key in adata.layers if key is not None]
-    return Contents(obsm, layers, adata.X is not None, obsp=_distances(adata.obsp))
+def _name(group: str, key: str) -> str:
+    return f"{group}['{key}']"
+
+
+def _widths(root: Any) -> dict[str, int]:
+    """Columns of each entry of ``obsm`` that holds numbers."""
+    found = {key: width_of(one) for key, one in members(root.get("obsm", {}))}
+    return {key: width for key, width in found.items() if width}
+
+
+def _spaces(root: Any) -> list[str]:
+    return [
+        *(_name("obsm", key) for key in _widths(root)),
+        *(["X"] if has_matrix(root) else []),
+        *(_name("layers", key) for key, _ in members(root.get("layers", {}))),
+        *(
+            _name("obsp", key)
+            for key, _ in members(root.get("obsp", {}))
+            if _DISTANCES.search(key)
+        ),
+    ]

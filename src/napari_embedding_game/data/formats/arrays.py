@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from napari_embedding_game.data.formats.companion_tables import (
     companion_of,
 )
 from napari_embedding_game.data.formats.numpy_files import Arrays, load
-from napari_embedding_game.data.read_options import Missing, Several
+from napari_embedding_game.data.read_options import ReadOptions, Several
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
     as_rows,
-    check_missing,
     check_shape,
     check_values,
     usable_rows,
@@ -39,41 +38,21 @@ _SPELLING = ("label_names", "target_names", "class_names")
 _SPELLED = ("y", "label", "labels", "target", "class", "digit")
 
 
-def read_array(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-) -> Dataset:
-    """Read .npy or .npz; `space` names the array of an .npz to embed.
+def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
     Arrays with one value a row become metadata.  An array of pictures, N x h x w
     or uint8 with a square number of columns, also gives the thumbnails.
-    `columns` keeps only these columns ("column 1", ...) of the array.  A table
+    `options.columns` keeps only these columns ("column 1", ...) of the array.  A table
     beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
     metadata.
     """
-    return finish(
-        array_stages(path, space=space, columns=columns, missing=missing)
-    ).dataset
-
-
-def array_stages(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    several: Several = "first",
-) -> Stages[ReadResult]:
-    """Do what :func:`read_array` does, in stages."""
-    check_missing(missing)
+    space, columns = options.space, options.columns
     arrays, notes = yield from load(path, partial(_needed, path.name, space))
     yield Stage("Checking the numbers")
     chosen = _to_embed(arrays, path.name, space)
     if space is None:
-        notes = [*notes, *_others(arrays, chosen, path.name, several)]
+        notes = [*notes, *_others(arrays, chosen, path.name, options.several)]
     spaces = _in_order(arrays, path.name)
     values = arrays.pop(chosen)
     n_rows = values.shape[0]
@@ -87,7 +66,7 @@ def array_stages(
         notes = [*notes, f"Embedded: {len(places)} columns ({listed(var_names)})."]
     obs, obs_notes = _metadata(arrays, n_rows)
     kept, row_notes = usable_rows(
-        X, path.name, row_names=obs.index, var_names=var_names, missing=missing
+        X, path.name, row_names=obs.index, var_names=var_names, missing=options.missing
     )
     dataset = Dataset.from_rows(
         name=path.name,
@@ -113,14 +92,6 @@ def array_spaces(path: Path) -> list[str]:
     """Names of the arrays in the file that can be embedded, the default first."""
     arrays, _ = finish(load(path, lambda declared: ()))
     return _in_order(arrays, path.name)
-
-
-def array_columns(path: Path, space: str | None = None) -> list[str]:
-    """Names of the columns of an array."""
-    arrays, _ = finish(load(path, partial(_needed, path.name, space)))
-    values = arrays[_to_embed(arrays, path.name, space)]
-    pictures = None if sp.issparse(values) else row_images.thumbnails(values)
-    return _matrix(values, pictures)[1]
 
 
 def _needed(where: str, space: str | None, declared: Mapping[str, Any]) -> set[str]:

@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.anndata_store import is_array
-from napari_embedding_game.data.formats.stored_matrix import (
-    StoredMatrix,
-    blocks_of,
-    check_places,
-    column_bytes,
-    read_indptr,
-    sampled,
-)
 from napari_embedding_game.data.limits.memory import check_shape_fits
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.stored_columns import StoredColumns
+from napari_embedding_game.data.stored_columns import SAMPLED, StoredColumns
 
 PART_VALUES = 1 << 23
 """Values that are read at a time."""
@@ -38,74 +31,97 @@ NARROW = 64 << 20
 """Bytes of the blocks that a column is in, up to which it is read from the file."""
 _RECENT = 8
 """Columns that are kept, as the mouse asks for one value after the other."""
+_METADATA = (".zarray", ".zgroup", "zarr.json")
 
 
-def stored_columns(matrix: StoredMatrix) -> Stages[StoredColumns | None]:
+def stored_columns(
+    path: Path, what: str, opened: Callable[[], AbstractContextManager[Any]]
+) -> Stages[StoredColumns | None]:
     """Return a matrix as columns that stay on disk; None where it is stored by rows.
 
     Only its header and some of its values are read.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file or folder.
+    what : str
+        What a person calls the matrix.
+    opened : callable
+        Opens the file, and gives the stored array or group.
 
     Raises
     ------
     DataError
         It is damaged.
     """
-    yield Stage(f"Looking at {matrix.what}")
-    with matrix.opened() as item:
-        is_dense = is_array(item)
-        kind, shape = _layout(item)
-        if kind is None or len(shape) != 2:
+    yield Stage(f"Looking at {what}")
+    with explain_damage(path, "a file of AnnData"), opened() as item:
+        shape, is_read = _layout(item)
+        if not is_read:
             return None
-        check_shape_fits((sum(shape),), 8, matrix.path.name, matrix.what)
-        return StoredColumns(kind(matrix, shape, is_dense, item))
+        check_shape_fits((sum(shape),), 8, path.name, what)
+    return StoredColumns(ColumnReader(path, what, opened))
 
 
-def _layout(item: Any) -> tuple[type[Reader] | None, tuple[int, ...]]:
-    """Return how columns of a stored array or group are read, and its shape."""
+def _layout(item: Any) -> tuple[tuple[int, ...], bool]:
+    """Return the shape of a stored array or group, and whether columns can be read."""
     if is_array(item):
-        is_narrow = len(item.shape) == 2 and column_bytes(item) <= NARROW
-        is_read = is_narrow and item.dtype.kind in "buif"
-        return (DenseReader if is_read else None), tuple(map(int, item.shape))
+        shape = tuple(map(int, item.shape))
+        is_narrow = len(shape) == 2 and (
+            shape[0] * _width(item) * item.dtype.itemsize <= NARROW
+        )
+        return shape, is_narrow and item.dtype.kind in "buif"
     is_csc = str(item.attrs.get("encoding-type", "")) == "csc_matrix"
-    is_read = is_csc and item["data"].dtype.kind in "buif"
-    return (CscReader if is_read else None), tuple(map(int, item.attrs["shape"]))
+    shape = tuple(map(int, item.attrs["shape"]))
+    return shape, is_csc and len(shape) == 2 and item["data"].dtype.kind in "buif"
 
 
-class Reader:
-    """What both readers have in common; see :class:`~.stored_columns.ColumnReader`.
+def _width(array: Any) -> int:
+    """Columns that are read from a dense array at least."""
+    blocks = getattr(array, "shards", None) or array.chunks
+    return int(array.shape[1] if blocks is None else blocks[1])
+
+
+class ColumnReader:
+    """Columns of a stored matrix; may be asked by several threads.
 
     Parameters
     ----------
-    matrix : StoredMatrix
-    shape : (N, G)
-    is_dense : bool
-    item
-        The open array or group.
+    path, what, opened
+        As for :func:`stored_columns`.
     """
 
     def __init__(
-        self, matrix: StoredMatrix, shape: tuple[int, ...], is_dense: bool, item: Any
+        self,
+        path: Path,
+        what: str,
+        opened: Callable[[], AbstractContextManager[Any]],
     ) -> None:
-        self.name = matrix.path.name
-        self.shape = (shape[0], shape[1])
-        self.is_dense = is_dense
-        self.values_per_column = float(shape[0])
-        self._matrix = matrix
-        self._stamp = matrix.stamp(item)
-        self._sample = sampled(item)
+        self.name = path.name
+        self._path, self._what, self._opened = path, what, opened
+        self._kept: Any = None  # what was opened of a folder, which holds no file open
         self._sums: NDArray[np.float64] | None = None
         self._recent: OrderedDict[int, Any] = OrderedDict()
         self._lock = threading.Lock()
+        with self._item() as item:
+            shape, _ = _layout(item)
+            self.shape: tuple[int, int] = (shape[0], shape[1])
+            self.is_dense = is_array(item)
+            """Whether the file stores every zero."""
+            n_values = shape[0] * shape[1] if self.is_dense else item["data"].shape[0]
+            self.values_per_column = float(n_values) / max(shape[1], 1)
+            self._stamp, self._sample = self._stamp_of(item), _sampled(item)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is of this process."""
-        return {**vars(self), "_lock": None}
+        return {**vars(self), "_lock": None, "_kept": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
     def sample(self) -> NDArray[Any]:
-        """Return some of the stored values."""
+        """Return some of the stored values, as the file has them."""
         return self._sample
 
     def prepare(self) -> Stages[None]:
@@ -141,13 +157,81 @@ class Reader:
                 self._recent.popitem(last=False)
         return column
 
+    def _read(self, first: int, last: int) -> Any:
+        with self._same() as item:
+            if self.is_dense:
+                return np.ascontiguousarray(item[:, first:last], np.float32)
+            indptr = np.asarray(item["indptr"][first : last + 1], np.int64)
+            if indptr[0] < 0 or (np.diff(indptr) < 0).any():
+                raise ValueError(f"indptr of {self._what} does not grow")
+            part = slice(int(indptr[0]), int(indptr[-1]))
+            rows, values = self._checked(item, part)
+        if len(values) != indptr[-1] - indptr[0]:
+            raise ValueError(f"indptr of {self._what} leads beyond its values")
+        shape = self.shape[0], last - first
+        matrix = sp.csc_matrix((values, rows, indptr - indptr[0]), shape=shape)
+        matrix.sum_duplicates()
+        return matrix
+
+    def _checked(self, item: Any, part: slice) -> tuple[Any, NDArray[np.float32]]:
+        """Return rows and values of a part of a CSC matrix."""
+        rows = np.asarray(item["indices"][part])
+        values = np.asarray(item["data"][part], np.float32)
+        are_inside = not rows.size or 0 <= rows.min() <= rows.max() < self.shape[0]
+        if len(rows) != len(values) or not are_inside:
+            raise ValueError("an index points outside the matrix")
+        return rows, values
+
+    def _summed(self) -> Stages[NDArray[np.float64]]:
+        sums = np.zeros(self.shape[0])
+        text = f"Counting the values of each cell in {self._what}"
+        with self._same() as item:
+            n = self.shape[1] if self.is_dense else int(item["data"].shape[0])
+            step = PART_VALUES
+            if self.is_dense:
+                step = max(PART_VALUES // max(self.shape[0], 1), _width(item))
+            for begin in range(0, n, step):
+                part = slice(begin, min(begin + step, n))
+                if self.is_dense:
+                    values = np.asarray(item[:, part], np.float32)
+                    sums += values.sum(axis=1, dtype=np.float64)
+                else:
+                    rows, values = self._checked(item, part)
+                    sums += np.bincount(rows, values, self.shape[0])
+                yield Stage(text, part.stop / n)
+        return sums
+
+    @contextmanager
+    def _item(self) -> Iterator[Any]:
+        """Give the stored array or group; whatever is wrong with it is a DataError."""
+        if not self._path.exists():
+            raise DataError(
+                f"The genes of {self.name} are read from its file, which is no longer "
+                f"in {self._path.parent}: put it back, or open it from its new place."
+            )
+        with explain_damage(self._path, "a file of AnnData"):
+            if self._kept is not None:
+                yield self._kept
+                return
+            with self._opened() as item:
+                if self._path.is_dir():
+                    self._kept = item
+                yield item
+
     @contextmanager
     def _same(self) -> Iterator[Any]:
         """Give the stored array or group, if it holds what it held before."""
-        with self._matrix.opened() as item:
-            stamp = self._matrix.stamp(item)
+        with self._item() as item:
+            stamp = self._stamp_of(item)
             if stamp != self._stamp:
-                if not self._is_as_before(item):
+                # The file may have been written again with other parts beside this one.
+                shape, is_read = _layout(item)
+                is_alike = is_read and shape == self.shape
+                is_alike = is_alike and is_array(item) == self.is_dense
+                has_nan = self._sample.dtype.kind == "f"
+                if not is_alike or not np.array_equal(
+                    _sampled(item), self._sample, equal_nan=has_nan
+                ):
                     raise DataError(
                         f"{self.name} has changed since it was read, so that its genes "
                         "do not fit any more: open it again."
@@ -155,19 +239,26 @@ class Reader:
                 self._stamp = stamp
             yield item
 
-    def _is_as_before(self, item: Any) -> bool:
-        # The file may have been written again with other parts beside this one.
-        kind, shape = _layout(item)
-        is_alike = kind is type(self) and shape == self.shape
-        return is_alike and np.array_equal(
-            sampled(item), self._sample, equal_nan=self._sample.dtype.kind == "f"
-        )
+    def _stamp_of(self, item: Any) -> tuple[tuple[int, int], ...]:
+        """Return what another writing would change: times and sizes of files."""
+        files = [self._path]
+        if self._path.is_dir():
+            folder = self._path / item.path
+            parts = (folder, *(folder / name for name in ("data", "indices", "indptr")))
+            files = [part / name for part in parts for name in _METADATA]
+        stats = [file.stat() for file in files if file.is_file()]
+        return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
-    def _summed(self) -> Stages[NDArray[np.float64]]:
-        raise NotImplementedError
 
-    def _read(self, first: int, last: int) -> Any:
-        raise NotImplementedError
+def _sampled(item: Any) -> NDArray[Any]:
+    """Return up to :data:`SAMPLED` values, of the begin, the middle and the end."""
+    values, most = (item if is_array(item) else item["data"]), SAMPLED
+    if is_array(item):
+        most = max(1, SAMPLED // max(int(item.shape[1]), 1))
+    n, length = int(values.shape[0]), max(1, most // 3)
+    begins = (0, (n - length) // 2, n - length)
+    parts = [slice(0, n)] if n <= most else [slice(at, at + length) for at in begins]
+    return np.concatenate([np.ravel(values[part]) for part in parts])
 
 
 def _runs(places: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -178,65 +269,3 @@ def _runs(places: NDArray[np.intp]) -> list[tuple[int, int]]:
     firsts = places[np.r_[0, ends + 1]]
     lasts = places[np.r_[ends, len(places) - 1]] + 1
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
-
-
-class CscReader(Reader):
-    """Columns of a CSC matrix, each of which lies in one piece."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._indptr = self._starts(given[-1])
-        self.values_per_column = float(self._indptr[-1]) / max(self.shape[1], 1)
-
-    def _starts(self, item: Any) -> NDArray[np.int64]:
-        return read_indptr(item, self.shape[1], self.name, self._matrix.what)
-
-    def _summed(self) -> Stages[NDArray[np.float64]]:
-        sums = np.zeros(self.shape[0])
-        text = f"Counting the values of each cell in {self._matrix.what}"
-        with self._same() as item:
-            n_values = int(self._indptr[-1])
-            for begin in range(0, n_values, PART_VALUES):
-                part = slice(begin, min(begin + PART_VALUES, n_values))
-                rows = np.asarray(item["indices"][part])
-                check_places(rows, self.shape[0])
-                values = np.asarray(item["data"][part], np.float32)
-                sums += np.bincount(rows, values, self.shape[0])
-                yield Stage(text, part.stop / n_values)
-        return sums
-
-    def _read(self, first: int, last: int) -> Any:
-        begin, end = int(self._indptr[first]), int(self._indptr[last])
-        with self._same() as item:
-            rows = np.asarray(item["indices"][begin:end])
-            values = np.asarray(item["data"][begin:end], np.float32)
-            check_places(rows, self.shape[0])
-        indptr = self._indptr[first : last + 1] - begin
-        shape = self.shape[0], last - first
-        matrix = sp.csc_matrix((values, rows, indptr), shape=shape)
-        matrix.sum_duplicates()
-        return matrix
-
-    def _is_as_before(self, item: Any) -> bool:
-        is_alike = super()._is_as_before(item)
-        return is_alike and np.array_equal(self._starts(item), self._indptr)
-
-
-class DenseReader(Reader):
-    """Columns of an array that is stored in narrow blocks."""
-
-    def _summed(self) -> Stages[NDArray[np.float64]]:
-        sums = np.zeros(self.shape[0])
-        width = max(1, PART_VALUES // max(self.shape[0], 1))
-        text = f"Counting the values of each cell in {self._matrix.what}"
-        with self._same() as item:
-            width = max(width, blocks_of(item)[1])
-            for first in range(0, self.shape[1], width):
-                part = np.asarray(item[:, first : first + width], np.float32)
-                sums += part.sum(axis=1, dtype=np.float64)
-                yield Stage(text, min(1.0, (first + width) / self.shape[1]))
-        return sums
-
-    def _read(self, first: int, last: int) -> Any:
-        with self._same() as item:
-            return np.ascontiguousarray(item[:, first:last], np.float32)

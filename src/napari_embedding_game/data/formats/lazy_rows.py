@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import open_store
 from napari_embedding_game.data.formats.anndata_contents import (
-    file_contents,
+    choose,
     is_legacy,
     split_space,
 )
@@ -31,7 +31,7 @@ class LazyRows:
     ----------
     path : Path
     space : str, optional
-        As :func:`anndata.read_anndata` takes it; not for an array.
+        As :func:`~.formats.anndata.anndata_stages` takes it; not for an array.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class LazyRows:
                     f"{name} was written by an old anndata, and is not read in parts: "
                     "write it again with a newer one."
                 )
-            chosen = file_contents(root).choose(space, name)
+            chosen = choose(root, space, name)
         return split_space(chosen) or (chosen,), chosen
 
     def _dtype(self) -> np.dtype[Any]:

@@ -17,9 +17,7 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.limits.memory import (
     check_fits,
     check_inflates,
-    check_of_taken,
     check_shape_fits,
-    part_of_budget,
 )
 
 _SNIFF_CHARACTERS = 65536
@@ -27,9 +25,6 @@ _MOST_COLUMNS = 1_000_000
 # What a table of text takes in memory, at least, for each byte of the file; and
 # for each row (which has a name), cell and column.
 _PARSED, _ROW, _CELL, _COLUMN = 8, 120, 32, 2500
-_FIRST_ROWS, _MOST_ROWS, _PARTS = 16, 65_536, 8
-"""Rows of a parquet file that are looked at first, and that are read at a time at
-most: those that take an eighth of the memory, if they are like the first."""
 _SEPARATORS = (b",", b"\t", b";")
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 _LONGER_LINE = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
@@ -82,17 +77,12 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     file = pq.ParquetFile(io.BytesIO(content))
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
     check_shape_fits(shape, 2 * _PARSED, where, "its table")
-    columns = [file.schema.column(i) for i in range(len(file.schema))]
-    read = _plain_columns(columns)
-    check_fits(_unpacked(file), where, "its table")
-    # A text that is repeated is then held once, as in the file.
-    texts = _text_columns(file)
-    file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
-    frame = _read_piecewise(file, read, where).to_pandas()
-    for name in frame.columns.intersection(texts):
-        frame[name] = frame[name].astype(object)
-    if isinstance(frame.index, pd.CategoricalIndex):
-        frame.index = frame.index.astype(object)
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    unpacked = sum(column.total_uncompressed_size for column in columns)
+    check_fits(unpacked, where, "its table")
+    read = _plain_columns([file.schema.column(i) for i in range(len(file.schema))])
+    frame = file.read(columns=read).to_pandas()
     left_out = [name for name in file.schema_arrow.names if name not in read]
     if left_out and frame.shape[1] == 0:
         raise DataError(
@@ -118,48 +108,6 @@ def _plain_columns(columns: list[Any]) -> list[str]:
         for name in plain
         if not any(path == name or path.startswith(f"{name}.") for path in nested)
     ]
-
-
-def _read_piecewise(file: Any, columns: list[str], where: str) -> Any:
-    """Read a table in pieces, as its file may say less of its size than is true."""
-    import pyarrow as pa
-
-    pool, check = pa.default_memory_pool(), check_of_taken(where)
-    before = pool.bytes_allocated()
-    pieces = []
-    for piece in file.iter_batches(_rows_at_a_time(file, columns), columns=columns):
-        pieces.append(piece)
-        check(pool.bytes_allocated() - before)
-    if not pieces:
-        return file.read(columns=columns)
-    return pa.Table.from_batches(pieces)
-
-
-def _rows_at_a_time(file: Any, columns: list[str]) -> int:
-    """Rows, by the look of the first, that take a small part of the memory."""
-    first = next(file.iter_batches(_FIRST_ROWS, columns=columns), None)
-    if first is None:
-        return _MOST_ROWS
-    row: int = max(1, first.nbytes // max(1, first.num_rows))
-    return max(1, min(_MOST_ROWS, part_of_budget(_PARTS) // row))
-
-
-def _unpacked(file: Any) -> int:
-    """Bytes of the values that are no lists, by the word of the file."""
-    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-    columns = (group.column(i) for group in groups for i in range(group.num_columns))
-    return sum(column.total_uncompressed_size for column in columns)
-
-
-def _text_columns(file: Any) -> list[str]:
-    """Plain columns of texts, which no one has made groups of."""
-    plain = {
-        field.name
-        for field in file.schema_arrow
-        if str(field.type) in ("string", "large_string", "binary", "large_binary")
-    }
-    columns = (file.schema.column(i) for i in range(len(file.schema)))
-    return [c.path for c in columns if c.path in plain]
 
 
 def _decoded(content: bytes, where: str) -> str:

@@ -28,14 +28,12 @@ from napari_embedding_game.data.formats.table_files import NOTES, read_frame
 from napari_embedding_game.data.formats.transposed import has_genes_in_rows
 from napari_embedding_game.data.formats.transposed import transposed as turn
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
-from napari_embedding_game.data.read_options import Duplicates, Missing
+from napari_embedding_game.data.read_options import AS_USUAL, Duplicates, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import (
     as_float32,
     as_rows,
-    check_duplicates,
-    check_missing,
     check_shape,
     check_values,
     check_varies,
@@ -70,66 +68,38 @@ class KnownRows:
     """As for :func:`from_frame`, both."""
 
 
-def read_table(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-) -> Dataset:
-    """Read .csv, .tsv or .parquet, also with .gz behind it.
-
-    `columns` are those to embed; `space` may also name them, with commas between
-    them.  Of columns that repeat another one only the first stays if `duplicates`
-    is "drop".
-    """
-    return finish(
-        table_stages(
-            path, space=space, columns=columns, missing=missing, duplicates=duplicates
-        )
-    ).dataset
-
-
 def table_stages(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-    transposed: bool = False,
-    rows: KnownRows | None = None,
+    path: Path, options: ReadOptions, rows: KnownRows | None = None
 ) -> Stages[ReadResult]:
-    """Do what :func:`read_table` does, in stages; `rows` are not read again."""
+    """Read .csv, .tsv or .parquet, also with .gz behind it; `rows` are not read again.
+
+    `options.columns` are those to embed; `options.space` may also name them, with
+    commas between them.
+    """
     yield Stage(f"Reading {path.name}")
     rows = rows or KnownRows(read_frame(path))
     frame = rows.frame
     yield Stage("Checking the numbers")
     has_genes = has_genes_in_rows(frame)
-    if transposed:
+    if options.transposed:
         frame = turn(frame, path.name)
     dataset = from_frame(
         frame,
         path.name,
         path.name,
+        options,
         source=path,
-        space=space,
-        chosen=columns,
-        missing=missing,
-        duplicates=duplicates,
         ids=rows.ids,
         left_out=rows.left_out,
-        are_measures=transposed,
     )
-    if transposed:
+    if options.transposed:
         dataset = replace(dataset, provenance={TRANSPOSED: True})
     elif has_genes:
         told = GENES_IN_ROWS.format(path.name)
         dataset = replace(dataset, notes=(told, *dataset.notes))
     return ReadResult(
         dataset,
-        [_space_name(path.name)],
+        [f"columns of {path.name}"],
         number_columns(frame, path.name),
         has_genes_in_rows=has_genes,
     )
@@ -138,11 +108,8 @@ def table_stages(
 def from_features(
     features: Mapping[str, Any] | pd.DataFrame,
     name: str,
+    options: ReadOptions = AS_USUAL,
     *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
     ids: str | None = None,
     left_out: NDArray[np.bool_] | None = None,
 ) -> Dataset:
@@ -156,27 +123,7 @@ def from_features(
         raise DataError(
             f"{where} is empty: measure its objects first, or choose another layer."
         )
-    return from_frame(
-        frame,
-        where,
-        name,
-        space=space,
-        chosen=columns,
-        missing=missing,
-        duplicates=duplicates,
-        ids=ids,
-        left_out=left_out,
-    )
-
-
-def table_spaces(path: Path) -> list[str]:
-    """Return the one space of a table: its columns of numbers."""
-    return [_space_name(path.name)]
-
-
-def table_columns(path: Path, space: str | None = None) -> list[str]:
-    """Names of the columns of numbers of a table file, which may be chosen."""
-    return number_columns(read_frame(path), path.name)
+    return from_frame(frame, where, name, options, ids=ids, left_out=left_out)
 
 
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
@@ -186,48 +133,46 @@ def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
     return list(_numbers(frame, where))
 
 
-def _space_name(name: str) -> str:
-    return f"columns of {name}"
-
-
 def from_frame(
     frame: pd.DataFrame,
     where: str,
     name: str,
+    options: ReadOptions,
     *,
     source: Path | None = None,
-    space: str | None = None,
-    chosen: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
     ids: str | None = None,
     left_out: NDArray[np.bool_] | None = None,
-    are_measures: bool = False,
 ) -> Dataset:
     """Dataset from a table; `where` is the subject of what is told about it.
 
-    Embeds the `chosen` columns, or those that `space` names, or all measurements:
+    Embeds the chosen columns, or those that the space names, or all measurements:
     standardised, unless they are raw counts.  The column `ids` says which object a
     row is, and measures nothing; rows of `left_out` (n_rows,) are not embedded,
-    whatever they hold.  Where all columns `are_measures`, as genes, their names tell
-    nothing else.
+    whatever they hold.  All columns of a transposed table are measures, as genes are,
+    whatever they are called.
     """
-    check_missing(missing)
-    check_duplicates(duplicates)
     check_shape(frame.shape, where)
     read_notes = frame.attrs.get(NOTES, [])
     frame, name_notes = _with_row_names(frame)
-    if chosen is None and space is not None and space != _space_name(name):
-        chosen = _split_names(frame, space)
-    space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
-    wanted = list(frame.columns) if are_measures and chosen is None else chosen
+    space, chosen = f"columns of {name}", options.columns
+    if chosen is None and options.space not in (None, space):
+        names = (
+            [options.space] if options.space in frame else str(options.space).split(",")
+        )
+        chosen = tuple(str(one).strip() for one in names)
+    if chosen:
+        space = f"columns {', '.join(chosen)} of {name}"
+    wanted = list(frame.columns) if options.transposed and chosen is None else chosen
     numbers, column_notes = _number_columns(frame, where, wanted, ids)
-    metadata = _metadata(frame, numbers)
+    others = [column for column in frame.columns if column not in numbers]
+    metadata = pd.DataFrame(
+        {column: as_metadata(frame[column]) for column in others}, index=frame.index
+    )
     columns, raw, empty_notes = _filled(numbers, where)
     if left_out is not None:
         raw[left_out] = 0  # what is left out lacks nothing
     kept, row_notes = usable_rows(
-        raw, where, row_names=frame.index, var_names=columns, missing=missing
+        raw, where, row_names=frame.index, var_names=columns, missing=options.missing
     )
     reasons = {MISSING_VALUES: ~kept}
     if left_out is not None:
@@ -238,9 +183,15 @@ def from_frame(
     if looks_like_counts(raw[kept]):
         X, profile, names = as_rows(raw), None, columns
         check_values(X[kept], where)
-        scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
+        told = (
+            "Not standardised, because they look like raw counts: "
+            f"{len(names):,} columns ({listed(names)})."
+        )
+        scaling_notes = [told, *counts_advice(X[kept], space)]
     else:
-        X, profile, names, scaling_notes = _measures(raw, columns, kept, duplicates)
+        X, profile, names, scaling_notes = _measures(
+            raw, columns, kept, options.duplicates
+        )
     name_notes += repeated_names(frame.index)
     notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
     return Dataset.from_rows(
@@ -303,14 +254,6 @@ def _without_row_names(
     if frame.shape[1] > 1 and is_row_name(first):
         return frame.iloc[:, 1:], pd.Index(first), [first.name]
     return frame, pd.RangeIndex(1, len(frame) + 1), []
-
-
-def _metadata(frame: pd.DataFrame, embedded: Numbers) -> pd.DataFrame:
-    others = [column for column in frame.columns if column not in embedded]
-    return pd.DataFrame(
-        {column: as_metadata(frame[column]) for column in others},
-        index=frame.index,
-    )
 
 
 def _unique(headings: Sequence[object]) -> list[str]:
@@ -377,12 +320,6 @@ def _number_columns(
     return by_column, notes
 
 
-def _split_names(frame: pd.DataFrame, wanted: str) -> list[str]:
-    if wanted in frame:
-        return [wanted]
-    return [name.strip() for name in wanted.split(",")]
-
-
 def _wanted_columns(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
     if not wanted:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
@@ -446,13 +383,6 @@ def _standardised(
     standardised = np.full(raw.shape, np.nan, dtype=np.float32)
     standardised[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
     return standardised
-
-
-def _counts_note(names: list[str]) -> str:
-    return (
-        "Not standardised, because they look like raw counts: "
-        f"{len(names):,} columns ({listed(names)})."
-    )
 
 
 def _scaling_note(names: list[str]) -> str:

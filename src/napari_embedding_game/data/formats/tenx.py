@@ -16,11 +16,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import numbered_names
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
-from napari_embedding_game.data.formats.anndata_parts import (
-    AnnDataParts,
-    column_names,
-    dataset_of,
-)
+from napari_embedding_game.data.formats.anndata import from_parts
 from napari_embedding_game.data.formats.anndata_store import (
     check_links,
     check_part,
@@ -34,9 +30,9 @@ from napari_embedding_game.data.limits.memory import (
     check_inflates,
     check_shape_fits,
 )
-from napari_embedding_game.data.read_options import Missing
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.stages import Stage, Stages
 
 _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read
@@ -44,29 +40,26 @@ _LINE = 1 << 16
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
 
-def tenx_stages(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-) -> Stages[ReadResult]:
+def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read the counts of all cells and genes, in stages.
 
     `path` is an .h5 file, the folder of ``matrix.mtx``, or that file.
     """
-    if space not in (None, "X"):
-        raise DataError(f'{path.name} has no space "{space}": it has only counts, X.')
+    if options.space not in (None, "X"):
+        raise DataError(
+            f'{path.name} has no space "{options.space}": it has only counts, X.'
+        )
     kind = "a 10x .h5 file" if path.suffix.lower() == ".h5" else "a 10x matrix folder"
     with explain_damage(path, kind):
         parts = yield from tenx_parts(path)
-    yield Stage("Checking the numbers")
-    dataset = dataset_of(parts, path.name, path.name, path, missing, columns)
-    return ReadResult(dataset, tenx_spaces(path), column_names(parts))
+    return (yield from from_parts(parts, path, options))
 
 
-def tenx_parts(path: Path) -> Stages[AnnDataParts]:
-    """Counts, cells and genes; only the genes, where other features are counted too."""
+def tenx_parts(path: Path) -> Stages[dict[str, Any]]:
+    """Counts (``X``), cells (``obs``), genes (``var``), and ``notes``.
+
+    Only the genes, where other features are counted too.
+    """
     yield Stage(f"Opening {path.name}")
     if path.suffix.lower() == ".h5":
         counts, barcodes, features = yield from _read_h5(path)
@@ -80,24 +73,18 @@ def tenx_parts(path: Path) -> Stages[AnnDataParts]:
             "export it again."
         )
     kinds = features.get("feature_types")
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     if kinds is not None and (kinds != _GENES).any() and (kinds == _GENES).any():
         genes = (kinds == _GENES).to_numpy()
-        notes = (f"{np.count_nonzero(~genes):,} features that are no genes left out.",)
+        notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
         counts, features = counts[:, genes], features[genes]
     names, repeats = numbered_names(features.index)
-    obs = pd.DataFrame(index=pd.Index(barcodes))
-    return AnnDataParts("X", counts, obs, pd.Index(names), counts, (*notes, *repeats))
-
-
-def tenx_spaces(path: Path) -> list[str]:
-    """Return the one space: the counts."""
-    return ["X"]
-
-
-def tenx_columns(path: Path, space: str | None = None) -> list[str]:
-    """Names of the genes."""
-    return list(finish(tenx_stages(path)).columns)
+    return {
+        "X": counts,
+        "obs": pd.DataFrame(index=pd.Index(barcodes)),
+        "var": pd.DataFrame(index=pd.Index(names)),
+        "notes": (*notes, *repeats),
+    }
 
 
 def matrix_file(path: Path) -> Path | None:

@@ -40,59 +40,37 @@ from napari_embedding_game.data.label_objects import (
     find_objects,
     joined,
 )
-from napari_embedding_game.data.read_options import Duplicates, Missing
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.stages import Stage, Stages
 
 GREY, COLORS = ("intensity",), ("red", "green", "blue")
-_DARK, _BRIGHT = 0.5, 99.8
+_SHOWN = (0.5, 99.8)
 """Percentiles of the pixels that are shown black and in full colour."""
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
-_EMPTY = Objects(
-    np.empty(0, np.int64), np.empty((0, 4), np.int64), np.empty(0, np.int64)
-)
+_STOPPED = "Stopped before any image was measured: what was loaded stays."
 
 _Span = tuple[float, float]
 
 
-def experiment_stages(
-    path: Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-) -> Stages[ReadResult]:
+def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
     Raises
     ------
     DataError
-        As :meth:`Experiment.measure`, or if `space` is another than the measures.
+        As :meth:`Experiment.measure`, or if another space than the measures is asked.
     """
-    if space is not None and space not in experiment_spaces(path):
+    spaces = [f"measures of {path.name}"]
+    if options.space not in (None, *spaces):
         raise DataError(
-            f"{path.name} is a folder of images, of which only "
-            f"'{experiment_spaces(path)[0]}' can be embedded, not '{space}'."
+            f"{path.name} is a folder of images, of which only '{spaces[0]}' can be "
+            f"embedded, not '{options.space}'."
         )
-    experiment = Experiment(path)
-    dataset = yield from experiment.measure(
-        columns=columns, missing=missing, duplicates=duplicates
-    )
-    return ReadResult(dataset, experiment_spaces(path), dataset.profile_names)
-
-
-def experiment_spaces(path: Path) -> list[str]:
-    """Return the one space of a folder of images: the measures of its objects."""
-    return [f"measures of {path.name}"]
-
-
-def experiment_columns(path: Path, space: str | None = None) -> list[str]:
-    """Names of the measures, which takes measuring."""
-    result = finish(experiment_stages(path, space=space))
-    return list(result.columns)
+    dataset = yield from Experiment(path).measure(options)
+    return ReadResult(dataset, spaces, dataset.profile_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +79,19 @@ class _Look:
 
     size: tuple[int, ...]
     """(y, x) or (z, y, x)"""
-    channels: tuple[str, ...]
-    spans: tuple[_Span, ...]
+    spans: dict[str, _Span]
     """Lowest and highest value of each channel."""
-    shown: tuple[_Span, ...]
+    shown: dict[str, _Span]
     """Values of each channel that are shown black and in full colour."""
     dtypes: tuple[Any, Any]
     """Of the image and of its labels."""
     is_grey: bool
     """Whether red, green and blue are the same."""
 
-
-@dataclass(frozen=True, slots=True)
-class _MeasuredField:
-    """What came of measuring one image, and of what."""
-
-    state: tuple[Stamp, int]
-    spans: tuple[tuple[str, _Span], ...]
-    table: pd.DataFrame
-    objects: Objects
+    @property
+    def kind(self) -> tuple[tuple[str, ...], int]:
+        """What all images of an experiment have in common."""
+        return tuple(self.spans), len(self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +126,10 @@ class Experiment:
     images: ExperimentImages | None = None
     """What was measured last."""
     _cache: FileCache = field(default_factory=FileCache)
-    _known: dict[Path, _MeasuredField] = field(default_factory=dict)
+    _known: dict[Path, tuple[Any, pd.DataFrame, Objects | None]] = field(
+        default_factory=dict
+    )
+    """Of each labels file: of what it was measured, and what came of it."""
     _stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -177,23 +152,11 @@ class Experiment:
         self._stopping.clear()
         yield Stage(f"Looking for images in {self.name}")
         pairs, looks, _ = yield from self._look(find_pairs(self.folder).pairs)
-        images = self._images(pairs, looks)
-        self.images = images = replace(images, n_measured=len(pairs))
-        return images
+        self.images = replace(self._images(pairs, looks), n_measured=len(pairs))
+        return self.images
 
-    def measure(
-        self,
-        *,
-        columns: Sequence[str] | None = None,
-        missing: Missing = "error",
-        duplicates: Duplicates = "keep",
-    ) -> Stages[Dataset]:
+    def measure(self, options: ReadOptions = AS_USUAL) -> Stages[Dataset]:
         """Measure the objects of all images, in stages.
-
-        Parameters
-        ----------
-        columns, missing, duplicates
-            As for :func:`~.readers.read`.
 
         Returns
         -------
@@ -215,44 +178,44 @@ class Experiment:
         pairs, looks, notes = yield from self._look(found.pairs)
         known = join_tables(pairs, found.tables)
         images = self._images(pairs, looks)
-        spans = _common_spans(looks)
+        spans = _common([look.spans for look in looks], _channels_of(looks))
         tables: list[pd.DataFrame] = []
         parts: list[Objects] = []
         n_objects: list[int] = []
         for i, pair in enumerate(pairs):
             if self._stopping.is_set():
                 break
-            measured = yield from self._field(i, len(pairs), pair, images, spans)
-            n_objects.append(len(measured.objects))
-            if len(measured.objects):
-                tables.append(measured.table)
-                missing_axes = images.labels.ndim - 1 - measured.objects.ndim
-                place = (i, *[0] * missing_axes)
-                parts.append(measured.objects.within(place))
+            table, objects = yield from self._field(i, len(pairs), pair, images, spans)
+            n_objects.append(len(table))
+            if objects is not None:
+                tables.append(table)
+                missing_axes = images.labels.ndim - 1 - objects.ndim
+                parts.append(objects.within((i, *[0] * missing_axes)))
+        if not n_objects:
+            raise DataError(_STOPPED)
         if not tables:
-            raise DataError(_nothing(self.name, len(n_objects)))
+            raise DataError(
+                f"The labels of {self.name} hold no object in {len(n_objects):,} "
+                "images, only background: segment first."
+            )
         self.images = images = replace(images, n_measured=len(n_objects))
         yield Stage("Checking the numbers")
-        table = pd.concat(tables)
-        metadata = _metadata(pairs, n_objects, known.columns)
-        metadata["image"] = pd.Categorical(metadata["image"], images.names)
+        how = {
+            "channels": list(spans),
+            "scale": [1.0] * (images.labels.ndim - 1),
+            "first_axis": "image",
+            "folder": str(self.folder.absolute()),
+            "images": _listed_images(pairs, n_objects, known.columns),
+        }
         dataset = measured_dataset(
-            table,
+            pd.concat(tables),
             joined(parts),
             self.name,
-            {
-                "channels": list(spans),
-                "scale": [1.0] * (images.labels.ndim - 1),
-                "first_axis": "image",
-                "folder": str(self.folder.absolute()),
-                "images": _listed_images(pairs, n_objects, known.columns),
-            },
-            metadata,
-            columns=columns,
-            missing=missing,
-            duplicates=duplicates,
+            how,
+            _metadata(images.names, n_objects, known.columns),
+            options=options,
         )
-        told = _told(pairs, n_objects, tuple(spans))
+        told = _told(pairs, n_objects, len(spans))
         before = (*told, *notes, *found.notes, *known.notes)
         return replace(dataset, notes=(*before, *dataset.notes))
 
@@ -266,26 +229,23 @@ class Experiment:
         reasons: list[str] = []
         for i, pair in enumerate(pairs):
             if self._stopping.is_set():
-                raise DataError(
-                    "Stopped before any image was measured: what was loaded stays."
-                )
-            share = i / len(pairs)
-            yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", share)
+                raise DataError(_STOPPED)
+            yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
             try:
                 looks.append((pair, self._look_at(pair)))
             except DataError as error:
                 reasons.append(f"{pair.name} was left out: {error}")
         if not looks:
             raise DataError(reasons[0])
-        usual = Counter(_kind(look) for _, look in looks).most_common(1)[0][0]
-        fitting = [(pair, look) for pair, look in looks if _kind(look) == usual]
-        others = [(pair, look) for pair, look in looks if _kind(look) != usual]
+        usual = Counter(look.kind for _, look in looks).most_common(1)[0][0]
+        fitting = [(pair, look) for pair, look in looks if look.kind == usual]
+        others = [pair.name for pair, look in looks if look.kind != usual]
         if others:
             was = "was" if len(others) == 1 else "were"
             reasons.append(
                 f"{counted(len(others), 'image')} with other channels or axes than the "
                 f"other {len(fitting):,} ({', '.join(usual[0])}) {was} left out, to be "
-                f"measured apart: {listed([pair.name for pair, _ in others])}."
+                f"measured apart: {listed(others)}."
             )
         if len(reasons) > _MOST_REASONS:
             more = len(reasons) - _MOST_REASONS
@@ -295,17 +255,13 @@ class Experiment:
     def _look_at(self, pair: ImagePair) -> _Look:
         labels = self._labels(pair)
         channels = self._channels(pair, labels.shape)
-        arrays = list(channels.values())
-        is_grey = tuple(channels) == COLORS and all(
-            np.array_equal(arrays[0], other) for other in arrays[1:]
-        )
+        first, *others = channels.values()
         return _Look(
             labels.shape,
-            tuple(channels),
-            tuple(value_span(channel) for channel in arrays),
-            tuple(_shown(channel) for channel in arrays),
-            (np.result_type(*(one.dtype for one in arrays)), labels.dtype),
-            is_grey,
+            {name: value_span(channel) for name, channel in channels.items()},
+            {name: _shown(channel) for name, channel in channels.items()},
+            (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
+            tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
         )
 
     def _labels(self, pair: ImagePair) -> NDArray[Any]:
@@ -346,30 +302,15 @@ class Experiment:
     ) -> ExperimentImages:
         """Stacks of the images; labels that were edited stay edited."""
         size = np.max([(1, *look.size)[-3:] for look in looks], axis=0).tolist()
-        is_grey = all(look.is_grey for look in looks)
+        kinds = _channels_of(looks)
         pixels = np.result_type(*(look.dtypes[0] for look in looks))
         numbers = np.result_type(*(look.dtypes[1] for look in looks))
         names = tuple(pair.name for pair in pairs)
-        folder = self.folder.absolute()
-        former = None if self.images is None else self.images.labels
-        if former is not None and former.is_of([pair.labels for pair in pairs], size):
-            labels = former
-        else:
-            labels = LabelStack(
-                [pair.labels for pair in pairs],
-                lambda i: self._labels(pairs[i]),
-                size,
-                numbers,
-            )
-        kinds = GREY if is_grey else looks[0].channels
-        limits = {
-            kind: (
-                min(look.shown[place][0] for look in looks),
-                max(look.shown[place][1] for look in looks),
-            )
-            for place, kind in enumerate(kinds)
-        }
-        n = len(pairs)
+        folder, n = self.folder.absolute(), len(pairs)
+        paths = [pair.labels for pair in pairs]
+        labels = None if self.images is None else self.images.labels
+        if labels is None or not labels.is_of(paths, size):
+            labels = LabelStack(paths, lambda i: self._labels(pairs[i]), size, numbers)
         if kinds == COLORS:
             stack = FieldStack(
                 lambda i: self._cache.read(pairs[i].images[0])[..., :3],
@@ -378,17 +319,17 @@ class Experiment:
                 pixels,
                 is_rgb=True,
             )
-            whole = (0.0, 255.0) if pixels == np.uint8 else (0.0, 1.0)
-            return ExperimentImages(
-                folder, names, labels, {"": stack}, {"": whole}, True
-            )
+            limits = {"": (0.0, 255.0 if pixels == np.uint8 else 1.0)}
+            return ExperimentImages(folder, names, labels, {"": stack}, limits, True)
 
         def channel(kind: str) -> FieldStack:
             def read(i: int) -> NDArray[Any]:
+                is_grey = kinds == GREY
                 return self._channels(pairs[i], looks[i].size, is_grey=is_grey)[kind]
 
             return FieldStack(read, n, size, pixels)
 
+        limits = _common([look.shown for look in looks], kinds)
         stacks = {kind: channel(kind) for kind in kinds}
         return ExperimentImages(folder, names, labels, stacks, limits)
 
@@ -399,56 +340,52 @@ class Experiment:
         pair: ImagePair,
         images: ExperimentImages,
         spans: dict[str, _Span],
-    ) -> Stages[_MeasuredField]:
-        """Measure one image, unless that was done before."""
+    ) -> Stages[tuple[pd.DataFrame, Objects | None]]:
+        """Measure one image, unless that was done before; None without an object."""
         text = f"Measuring image {i + 1:,} of {n:,}: {pair.name}"
         yield Stage(text, i / n)
-        state = images.labels.state(i)
-        known = self._known.get(pair.labels)
-        wanted = tuple(spans.items())
-        if known is None or known.state != state or known.spans != wanted:
+        state: tuple[Stamp, int] = images.labels.state(i)
+        of, table, objects = self._known.get(pair.labels, (None, pd.DataFrame(), None))
+        if of != (state, spans):
             labels = images.labels.field(i)
-            channels = self._channels(pair, labels.shape, is_grey=tuple(spans) == GREY)
-            table, objects = pd.DataFrame(), _EMPTY
+            table, objects = pd.DataFrame(), None
             if labels.max(initial=0) > 0:
+                channels = self._channels(
+                    pair, labels.shape, is_grey=tuple(spans) == GREY
+                )
                 objects = find_objects(labels)
                 stages = measured_table(
                     objects, labels, channels, (1.0,) * labels.ndim, spans
                 )
                 table = yield from _within(stages, text, i, n)
                 table.index = [f"{pair.name} label {label}" for label in table["label"]]
-            known = _MeasuredField(state, wanted, table, objects)
-            self._known[pair.labels] = known
+            self._known[pair.labels] = (state, spans), table, objects
         images.labels.note_measured(i, state)
-        return known
+        return table, objects
 
 
-def _kind(look: _Look) -> tuple[tuple[str, ...], int]:
-    """What all images of an experiment have in common."""
-    return look.channels, len(look.size)
+def _channels_of(looks: Sequence[_Look]) -> tuple[str, ...]:
+    return GREY if all(look.is_grey for look in looks) else tuple(looks[0].spans)
+
+
+def _common(
+    spans: Sequence[dict[str, _Span]], kinds: Sequence[str]
+) -> dict[str, _Span]:
+    """Lowest and highest value of each channel in all images."""
+    of_each = [list(one.values()) for one in spans]
+    return {
+        kind: (min(s[place][0] for s in of_each), max(s[place][1] for s in of_each))
+        for place, kind in enumerate(kinds)
+    }
 
 
 def _shown(channel: NDArray[Any]) -> _Span:
-    step = max(1, channel.size // _SAMPLED)
-    values = channel.ravel()[::step]
-    values = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    values = channel.ravel()[:: max(1, channel.size // _SAMPLED)]
+    values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0
-    low, high = np.percentile(values, (_DARK, _BRIGHT)).tolist()
+    low, high = np.percentile(values, _SHOWN).tolist()
     return low, max(high, low + 1e-9)
-
-
-def _common_spans(looks: Sequence[_Look]) -> dict[str, _Span]:
-    """Lowest and highest value of each channel in all images."""
-    is_grey = all(look.is_grey for look in looks)
-    names = GREY if is_grey else looks[0].channels
-    return {
-        name: (
-            min(look.spans[place][0] for look in looks),
-            max(look.spans[place][1] for look in looks),
-        )
-        for place, name in enumerate(names)
-    }
 
 
 def _within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
@@ -462,48 +399,41 @@ def _within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
 
 
 def _metadata(
-    pairs: Sequence[ImagePair], n_objects: Sequence[int], known: pd.DataFrame
+    names: Sequence[str], n_objects: Sequence[int], known: pd.DataFrame
 ) -> pd.DataFrame:
     """What is known of the image of each object: first what was done to it."""
-    rows = np.repeat(np.arange(len(n_objects)), n_objects).tolist()
-    told = known.iloc[rows].reset_index(drop=True)
-    where = [column for column in PLATE_COLUMNS if column in told]
-    done = [column for column in told if column not in where]
-    image = pd.DataFrame({"image": [pairs[i].name for i in rows]})
-    wells = [column for column in where if column == "well"]
-    others = [column for column in where if column != "well"]
-    return pd.concat([told[done], told[wells], image, told[others]], axis=1)
+    rows = np.repeat(np.arange(len(n_objects)), n_objects)
+    image = pd.DataFrame({"image": pd.Categorical(names, names)})
+    told = pd.concat([known, image], axis="columns").iloc[rows]
+    done = [column for column in known if column not in PLATE_COLUMNS]
+    where = [column for column in PLATE_COLUMNS if column in known]
+    first = [column for column in where if column == "well"]
+    return told[[*done, *first, "image", *(c for c in where if c != "well")]]
 
 
 def _listed_images(
     pairs: Sequence[ImagePair], n_objects: Sequence[int], known: pd.DataFrame
 ) -> list[dict[str, Any]]:
     """All images that were measured, those without objects too."""
-    images = []
-    for i, n in enumerate(n_objects):
-        told = known.iloc[i].dropna()
-        images.append(
-            {
-                "name": pairs[i].name,
-                "labels": str(pairs[i].labels),
-                "objects": n,
-                **{str(key): str(value) for key, value in told.items()},
-            }
-        )
-    return images
+    return [
+        {
+            "name": pairs[i].name,
+            "labels": str(pairs[i].labels),
+            "objects": n,
+            **{str(key): str(value) for key, value in known.iloc[i].dropna().items()},
+        }
+        for i, n in enumerate(n_objects)
+    ]
 
 
 def _told(
-    pairs: Sequence[ImagePair], n_objects: Sequence[int], channels: Sequence[str]
+    pairs: Sequence[ImagePair], n_objects: Sequence[int], n_channels: int
 ) -> list[str]:
-    n = len(n_objects)
-    of = f" of {len(pairs):,}" if n < len(pairs) else ""
-    kinds = counted(len(channels), "channel")
-    images = "images" if of else counted(n, "image").split(" ")[1]
+    n, is_whole = len(n_objects), len(n_objects) == len(pairs)
+    images = counted(n, "image") if is_whole else f"{n:,} of {len(pairs):,} images"
     objects = counted(sum(n_objects), "object")
-    told = [f"Measured {objects} of {n:,}{of} {images} in {kinds}."]
-    if of:
-        told[0] = f"Stopped: {told[0][0].lower()}{told[0][1:]}"
+    begun = "Measured" if is_whole else "Stopped: measured"
+    told = [f"{begun} {objects} of {images} in {counted(n_channels, 'channel')}."]
     empty = [pair.name for pair, k in zip(pairs, n_objects, strict=False) if not k]
     if empty:
         hold = "holds" if len(empty) == 1 else "hold"
@@ -511,12 +441,3 @@ def _told(
             f"{counted(len(empty), 'image')} {hold} no object: {listed(empty)}."
         )
     return told
-
-
-def _nothing(name: str, n_measured: int) -> str:
-    if not n_measured:
-        return "Stopped before any image was measured: what was loaded stays."
-    return (
-        f"The labels of {name} hold no object in {n_measured:,} images, only "
-        "background: segment first."
-    )

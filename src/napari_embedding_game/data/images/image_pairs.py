@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ IMAGE_ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp")
 _TABLE_ENDINGS = (".csv", ".tsv")
 _LABEL_FOLDERS = {"label", "labels", "mask", "masks", "seg", "segmentation",
                   "segmentations", "segmented"}  # fmt: skip
-_IMAGE_FOLDERS = {"image", "images", "img", "raw"}
+_ROLES = _LABEL_FOLDERS | {"image", "images", "img", "raw"}
 _LABEL_SUFFIX = re.compile(
     r"[_\-. ](cp_masks?|labels?|masks?|seg|segmentation|segmented)$", re.IGNORECASE
 )
@@ -31,6 +31,8 @@ HOW = (
     "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
     "or _cp_masks behind it, or lies in a folder labels or masks."
 )
+
+_Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,6 @@ class ImagePair:
 class FolderPairs:
     """What was found in a folder."""
 
-    folder: Path
     pairs: tuple[ImagePair, ...]
     tables: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
@@ -61,19 +62,15 @@ class FolderPairs:
 @dataclass(frozen=True, slots=True)
 class _File:
     path: Path
-    folder: tuple[str, ...]
+    folder: _Key
     """From the opened folder to the file, without folders such as "labels"."""
     stem: str
     """Name without ending, and without what says that these are labels."""
     is_labels: bool
+    told: FieldName
 
-    @property
-    def told(self) -> FieldName:
-        return read_name(self.stem)
-
-    def key(self, *, by_field: bool) -> tuple[str, ...]:
-        stem = self.told.stem if by_field else self.stem
-        return (*self.folder, stem.lower())
+    def key(self, *, by_field: bool) -> _Key:
+        return (*self.folder, (self.told.stem if by_field else self.stem).lower())
 
 
 def has_pairs(folder: Path) -> bool:
@@ -81,8 +78,6 @@ def has_pairs(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     files = _files(folder, most=_FIRST)
-    if sum(file.is_labels for file in files) in (0, len(files)):
-        return False
     try:
         return bool(_paired(files, folder)[0])
     except DataError:
@@ -100,16 +95,26 @@ def find_pairs(folder: Path) -> FolderPairs:
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder: choose one with images and labels.")
     files = _files(folder, most=_MOST_FILES)
+    if not files:
+        raise DataError(
+            f"{folder.name} holds no images ({', '.join(IMAGE_ENDINGS)}): choose the "
+            "folder with images and their labels."
+        )
     pairs, notes = _paired(files, folder)
     if not pairs:
-        raise DataError(_nothing(folder, files))
+        n_labels = sum(file.is_labels for file in files)
+        raise DataError(
+            f"{folder.name} holds {counted(len(files) - n_labels, 'image')} and "
+            f"{counted(n_labels, 'labels file')}, and no image has labels of its name. "
+            f"{HOW}"
+        )
     tables = sorted(
         path
         for place in {folder, *(file.path.parent for file in files)}
         for path in place.iterdir()
         if path.suffix.lower() in _TABLE_ENDINGS and not path.name.startswith(".")
     )
-    return FolderPairs(folder, tuple(pairs), tuple(tables), tuple(notes))
+    return FolderPairs(tuple(pairs), tuple(tables), tuple(notes))
 
 
 def natural_key(text: str) -> tuple[tuple[int, str], ...]:
@@ -122,126 +127,86 @@ def _files(folder: Path, most: int) -> list[_File]:
     """Images and labels in a folder, and in those inside of it."""
     found: list[_File] = []
     for place, inside, names in os.walk(folder):
-        here = Path(place)
-        parts = here.relative_to(folder).parts
+        parts = Path(place).relative_to(folder).parts
         inside[:] = sorted(
-            name for name in inside if not name.startswith(".") and _is_entered(name)
+            name
+            for name in inside
+            if not name.startswith(".") and not name.lower().endswith(".zarr")
         )
         if len(parts) >= _DEEPEST:
             inside.clear()
         for name in sorted(names):
             if name.lower().endswith(IMAGE_ENDINGS) and not name.startswith("."):
-                found.append(_file(here / name, (folder.name, *parts)))
+                found.append(_file(Path(place, name), (folder.name, *parts)))
             if len(found) >= most:
                 return found
     return found
 
 
-def _is_entered(name: str) -> bool:
-    return not name.lower().endswith(".zarr")
-
-
-def _file(path: Path, parts: tuple[str, ...]) -> _File:
+def _file(path: Path, parts: _Key) -> _File:
     stem = path.stem.removesuffix(".ome").removesuffix(".OME")
     match = _LABEL_SUFFIX.search(stem)
-    role = next((p.lower() for p in reversed(parts) if _is_role(p)), "")
-    is_labels = match is not None or role in _LABEL_FOLDERS
-    if match is not None:
-        stem = stem[: match.start()]
-    folder = tuple(p for p in parts[1:] if not _is_role(p))
-    return _File(path, folder, stem, is_labels)
-
-
-def _is_role(part: str) -> bool:
-    return part.lower() in _LABEL_FOLDERS | _IMAGE_FOLDERS
+    roles = [part.lower() for part in parts if part.lower() in _ROLES]
+    is_labels = match is not None or bool(roles and roles[-1] in _LABEL_FOLDERS)
+    stem = stem if match is None else stem[: match.start()]
+    folder = tuple(part for part in parts[1:] if part.lower() not in _ROLES)
+    return _File(path, folder, stem, is_labels, read_name(stem))
 
 
 def _paired(files: Sequence[_File], folder: Path) -> tuple[list[ImagePair], list[str]]:
-    images = [file for file in files if not file.is_labels]
     labels = [file for file in files if file.is_labels]
     # Where each channel has labels of its own, a channel is no channel but an image.
-    by_field = _is_unique(file.key(by_field=True) for file in labels)
-    of_labels = _grouped(labels, by_field=by_field)
-    of_images = _grouped(images, by_field=by_field)
+    counts = Counter(file.key(by_field=True) for file in labels)
+    by_field = max(counts.values(), default=1) == 1
+    of_labels: dict[_Key, list[_File]] = {}
+    of_images: dict[_Key, list[_File]] = {}
+    for file in files:
+        groups = of_labels if file.is_labels else of_images
+        groups.setdefault(file.key(by_field=by_field), []).append(file)
+
+    def names(groups: Sequence[Sequence[_File]]) -> list[str]:
+        return [str(f.path.relative_to(folder)) for group in groups for f in group]
+
     for group in of_labels.values():
         if len(group) > 1:
-            names = listed([str(f.path.relative_to(folder)) for f in group])
             raise DataError(
-                f"{len(group)} labels files belong to one image: {names}; leave one of "
-                "them in the folder."
+                f"{len(group)} labels files belong to one image: "
+                f"{listed(names([group]))}; leave one of them in the folder."
             )
-    several = {key for key, group in of_images.items() if _clash(group)}
-    shared = [key for key in of_images if key in of_labels and key not in several]
-    pairs = [_pair(of_images[key], of_labels[key][0]) for key in shared]
-    pairs.sort(key=lambda pair: natural_key(pair.name))
-    no_labels = [of_images[k] for k in of_images if k not in of_labels]
-    no_image = [of_labels[k] for k in of_labels if k not in of_images]
-    twice = [of_images[k] for k in of_images if k in of_labels and k in several]
-    notes = [
-        *_alone(no_labels, folder, "image", "no labels file"),
-        *_alone(no_image, folder, "labels file", "no image"),
-        *_alone(twice, folder, "image", "another image of that name beside it"),
-    ]
-    return pairs, notes
-
-
-def _clash(group: Sequence[_File]) -> bool:
-    """Return whether files of one field do not each hold another channel."""
-    return len({file.told.channel for file in group}) < len(group)
-
-
-def _is_unique(keys: Iterable[tuple[str, ...]]) -> bool:
-    listed_keys = list(keys)
-    return len(set(listed_keys)) == len(listed_keys)
-
-
-def _grouped(
-    files: Sequence[_File], *, by_field: bool
-) -> Mapping[tuple[str, ...], list[_File]]:
-    groups: dict[tuple[str, ...], list[_File]] = defaultdict(list)
-    for file in files:
-        groups[file.key(by_field=by_field)].append(file)
-    return groups
+    pairs, no_labels, twice = [], [], []
+    for key, group in of_images.items():
+        if key not in of_labels:
+            no_labels.append(group)
+        elif len({file.told.channel for file in group}) < len(group):
+            twice.append(group)
+        else:
+            pairs.append(_pair(group, of_labels[key][0]))
+    no_image = [group for key, group in of_labels.items() if key not in of_images]
+    notes = []
+    for lost, what, lack in (
+        (no_labels, "image", "no labels file"),
+        (no_image, "labels file", "no image"),
+        (twice, "image", "another image of that name beside it"),
+    ):
+        if alone := names(lost):
+            has, was = ("has", "was") if len(alone) == 1 else ("have", "were")
+            notes.append(
+                f"{counted(len(alone), what)} {has} {lack} and {was} left out: "
+                f"{listed(alone)}."
+            )
+    return sorted(pairs, key=lambda pair: natural_key(pair.name)), notes
 
 
 def _pair(images: list[_File], labels: _File) -> ImagePair:
     images = sorted(images, key=lambda file: natural_key(file.told.channel))
-    first = images[0]
-    stem = first.told.stem if len(images) > 1 else first.stem
+    first, several = images[0], len(images) > 1
     told = first.told
     if not told.plate and first.folder:
         told = FieldName("/".join(first.folder), told.well, told.field)
     return ImagePair(
-        "/".join((*first.folder, stem)),
+        "/".join((*first.folder, first.told.stem if several else first.stem)),
         tuple(file.path for file in images),
         labels.path,
-        tuple(file.told.channel for file in images) if len(images) > 1 else (),
+        tuple(file.told.channel for file in images) if several else (),
         told,
-    )
-
-
-def _alone(
-    groups: Sequence[Sequence[_File]], folder: Path, what: str, lack: str
-) -> list[str]:
-    """Sentence on files that have no counterpart; none where all have one."""
-    names = [str(file.path.relative_to(folder)) for group in groups for file in group]
-    if not names:
-        return []
-    has, was = ("has", "was") if len(names) == 1 else ("have", "were")
-    files = counted(len(names), what)
-    return [f"{files} {has} {lack} and {was} left out: {listed(names)}."]
-
-
-def _nothing(folder: Path, files: Sequence[_File]) -> str:
-    n_labels = sum(file.is_labels for file in files)
-    if not files:
-        return (
-            f"{folder.name} holds no images ({', '.join(IMAGE_ENDINGS)}): choose the "
-            "folder with images and their labels."
-        )
-    n_images = len(files) - n_labels
-    return (
-        f"{folder.name} holds {counted(n_images, 'image')} and "
-        f"{counted(n_labels, 'labels file')}, and no image has labels of its name. "
-        f"{HOW}"
     )

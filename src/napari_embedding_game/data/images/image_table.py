@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -26,7 +25,6 @@ _SEPARATORS = re.compile(r"[\s_\-.]+")
 _LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _MOST_GROUPS = 30
 """With more different numbers than these, a column is measured on each image."""
-_Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,17 @@ class JoinedTable:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Links:
+    """Which row of a table is about which image."""
+
+    pairs: pd.DataFrame
+    """``row`` and ``image``, a line for each pair that belongs together."""
+    used: list[str]
+    """Columns that told it."""
+    how: str
+
+
 def join_tables(pairs: Sequence[ImagePair], tables: Sequence[Path]) -> JoinedTable:
     """Return plate, well, field and the columns of tables for each image.
 
@@ -45,107 +54,115 @@ def join_tables(pairs: Sequence[ImagePair], tables: Sequence[Path]) -> JoinedTab
     or without folder and ending; else by its wells (and plates).  One that names none
     of the images, or names one in several rows, is left out, and the notes say so.
     """
-    columns = _told(pairs)
+    told = [pair.told for pair in pairs]
+    columns = pd.DataFrame(
+        {
+            "plate": [one.plate or None for one in told],
+            "well": [None if w.well is None else well_name(w.well) for w in told],
+            "row": None,
+            "column": None,
+            "field": [one.field or None for one in told],
+        },
+        dtype=object,
+    )
     notes: list[str] = []
     for path in tables:
         with explain_damage(path, "a table"):
-            frame = pd.read_csv(
-                path, dtype=str, sep="\t" if path.suffix.lower() == ".tsv" else ","
-            )
+            separator = "\t" if path.suffix.lower() == ".tsv" else ","
+            frame = pd.read_csv(path, dtype=str, sep=separator)
         frame = frame.rename(columns=lambda name: str(name).strip())
         frame = frame.loc[:, ~frame.columns.duplicated()]
-        notes += _join(columns, frame, pairs, path.name)
+        links = _by_name(frame, pairs) or _by_well(frame, columns)
+        columns, new = _joined(columns, frame, links, pairs, path.name)
+        notes += new
     _spell_wells(columns)
-    columns = columns.loc[:, columns.notna().any()]
-    columns = columns.apply(_as_group)
+    columns = columns.loc[:, columns.notna().any()].apply(_as_group)
     return JoinedTable(columns, tuple(notes))
 
 
-def _told(pairs: Sequence[ImagePair]) -> pd.DataFrame:
-    """What the names of the files say, as texts."""
-    wells = [pair.told.well for pair in pairs]
-    told: dict[str, list[str | None]] = {
-        "plate": [pair.told.plate or None for pair in pairs],
-        "well": [None if well is None else well_name(well) for well in wells],
-        "row": [None] * len(pairs),
-        "column": [None] * len(pairs),
-        "field": [pair.told.field or None for pair in pairs],
-    }
-    return pd.DataFrame(told, dtype=object)
-
-
-def _join(
-    columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
-) -> list[str]:
-    """Write the columns of a table into `columns`, and return what is to be told."""
-    found = _by_name(frame, pairs)
-    how = "file name"
-    if found is None:
-        found, how = _by_well(frame, columns), "well"
-    if found is None:
-        return [
+def _joined(
+    columns: pd.DataFrame,
+    frame: pd.DataFrame,
+    links: _Links | None,
+    pairs: Sequence[ImagePair],
+    name: str,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns with those of a table, and what is to be told."""
+    if links is None:
+        return columns, [
             f"{name} names none of the images, so it was not joined: one of its "
             "columns has to hold the names of the image files, or their wells."
         ]
-    used, rows = found
-    n_named = {place: len(of_image) for place, of_image in rows.items()}
-    again = [pairs[place].name for place, n in n_named.items() if n > 1]
-    if again:
-        return [
-            f"{name} has several rows for {listed(again, 3)}, so it was not joined: "
-            "one row for each image is needed."
+    rows = links.pairs.drop_duplicates().set_index("image")["row"]
+    again = rows.index[rows.index.duplicated()].unique().sort_values()
+    if len(again):
+        names = listed([pairs[i].name for i in again], 3)
+        return columns, [
+            f"{name} has several rows for {names}, so it was not joined: one row for "
+            "each image is needed."
         ]
-    added = _write(columns, frame, {i: of[0] for i, of in rows.items()}, used, name)
-    told = [f"Joined by {how}: {listed(added) or 'no column'} of {name}."]
-    missed = [pair.name for i, pair in enumerate(pairs) if i not in rows]
+    added = frame.drop(columns=links.used).dropna(axis="columns", how="all")
+    added = added.iloc[rows].set_axis(rows.index).reindex(columns.index)
+    added = added.rename(columns=lambda title: _title(title, columns, name))
+    # What a person wrote down goes before names of files.
+    columns = (
+        added.astype(object)
+        .combine_first(columns)
+        .astype(object)[[*columns, *(title for title in added if title not in columns)]]
+    )
+    told = [f"Joined by {links.how}: {listed(list(added)) or 'no column'} of {name}."]
+    missed = [pair.name for i, pair in enumerate(pairs) if i not in rows.index]
     if missed:
         told.append(
             f"{name} says nothing of {len(missed):,} of "
             f"{counted(len(pairs), 'image')}, whose values are missing: "
             f"{listed(missed)}."
         )
-    named = {row for of_image in rows.values() for row in of_image}
-    others = [str(frame[used[-1]].iloc[r]) for r in range(len(frame)) if r not in named]
+    others = frame.loc[~frame.index.isin(rows), links.used[-1]].astype(str).tolist()
     if others:
-        kind = "image" if how == "file name" else "well"
-        lack = "not in the folder" if how == "file name" else "without an image"
+        kind, lack = ("image", "not in the folder")
+        if links.how == "well":
+            kind, lack = "well", "without an image"
         told.append(
             f"{name} names {counted(len(others), kind)} {lack}: {listed(others)}."
         )
-    return told
+    return columns, told
 
 
-def _by_name(
-    frame: pd.DataFrame, pairs: Sequence[ImagePair]
-) -> tuple[list[str], dict[int, list[int]]] | None:
-    """Return the column of file names and the rows of each image, or None."""
-    for plain in (_plain, _without_zeros):
-        by_name: dict[str, int] = {}
-        ambiguous: set[str] = set()
-        for i, pair in enumerate(pairs):
-            for name in {plain(one) for one in _names(pair)}:
-                if by_name.setdefault(name, i) != i:
-                    ambiguous.add(name)
-        for name in ambiguous:
-            del by_name[name]
-        best: tuple[str, dict[int, list[int]]] | None = None
+def _title(title: str, columns: pd.DataFrame, table: str) -> str:
+    """Return the name under which a column of a table is added."""
+    if title.lower() in PLATE_COLUMNS:
+        return title.lower()
+    is_taken = title.lower() in RESERVED or title in columns
+    return f"{title} ({table})" if is_taken else title
+
+
+def _by_name(frame: pd.DataFrame, pairs: Sequence[ImagePair]) -> _Links | None:
+    """Join by the column with the most names of image files."""
+    spelled: tuple[Callable[[object], str], ...] = (_plain, _without_zeros)
+    for plain in spelled:
+        known = [
+            (plain(name), i)
+            for i, pair in enumerate(pairs)
+            for path in (*pair.images, pair.labels)
+            for name in (
+                pair.name, pair.name.rsplit("/", 1)[-1],
+                path.name, path.stem, f"{path.parent.name}/{path.name}",
+            )
+        ]  # fmt: skip
+        images = pd.DataFrame(known, columns=["key", "image"]).drop_duplicates()
+        images = images[~images["key"].duplicated(keep=False)]  # of several images
+        best: _Links | None = None
         for column in frame:
-            rows = _rows(frame[column].map(plain, na_action="ignore"), by_name)
-            if rows and (best is None or len(rows) > len(best[1])):
-                best = str(column), rows
+            keys = frame[column].map(plain, na_action="ignore")
+            rows = pd.DataFrame({"key": keys, "row": range(len(frame))})
+            links = rows.dropna().merge(images, on="key")[["row", "image"]]
+            n_images = links["image"].nunique()
+            if n_images and (best is None or n_images > best.pairs["image"].nunique()):
+                best = _Links(links, [str(column)], "file name")
         if best is not None:
-            return [best[0]], best[1]
+            return best
     return None
-
-
-def _names(pair: ImagePair) -> Iterable[str]:
-    """All that a table may call an image."""
-    yield pair.name
-    yield pair.name.rsplit("/", 1)[-1]
-    for path in (*pair.images, pair.labels):
-        yield path.name
-        yield path.stem
-        yield f"{path.parent.name}/{path.name}"
 
 
 def _plain(value: object) -> str:
@@ -154,105 +171,58 @@ def _plain(value: object) -> str:
 
 def _without_zeros(value: object) -> str:
     """Names as spreadsheets leave them: 21 for 0021, with any separators."""
-    plain = _SEPARATORS.sub("_", _plain(value))
-    return _LEADING_ZEROS.sub("", plain)
+    return _LEADING_ZEROS.sub("", _SEPARATORS.sub("_", _plain(value)))
 
 
-def _rows(values: pd.Series, known: dict[Any, int]) -> dict[int, list[int]]:
-    rows: dict[int, list[int]] = {}
-    for row, value in enumerate(values):
-        if value in known:
-            rows.setdefault(known[value], []).append(row)
-    return rows
-
-
-def _by_well(
-    frame: pd.DataFrame, columns: pd.DataFrame
-) -> tuple[list[str], dict[int, list[int]]] | None:
-    """Return the column of wells and the row of each image, or None."""
+def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links | None:
+    """Join by wells, and by plates where both sides name them."""
     names = {str(column).lower(): str(column) for column in frame}
-    wells = _wells_of(frame, names)
-    if wells is None:
+    found = _wells_of(frame, names)
+    if found is None:
         return None
-    used, of_rows = wells
-    plates: pd.Series | None = None
+    used, wells = found
+    keys = ["well"]
+    rows = pd.DataFrame({"well": wells, "row": range(len(frame))})
+    images = columns[["well"]].assign(image=range(len(columns)))
     if "plate" in names and columns["plate"].notna().any():
-        plates = frame[names["plate"]].map(_without_zeros, na_action="ignore")
-        used = [names["plate"], *used]
-    rows: dict[int, list[int]] = {}
-    for i in range(len(columns)):
-        plate = columns["plate"].iloc[i]
-        for row, well in enumerate(of_rows):
-            is_plate = plates is None or plates.iloc[row] == _without_zeros(plate)
-            if well is not None and well == columns["well"].iloc[i] and is_plate:
-                rows.setdefault(i, []).append(row)
-    return (used, rows) if rows else None
+        keys, used = ["plate", "well"], [names["plate"], *used]
+        rows["plate"] = frame[names["plate"]].map(_without_zeros, na_action="ignore")
+        images["plate"] = columns["plate"].map(_without_zeros, na_action="ignore")
+    links = rows.dropna().merge(images.dropna(), on=keys)
+    return None if links.empty else _Links(links[["row", "image"]], used, "well")
 
 
 def _wells_of(
     frame: pd.DataFrame, names: dict[str, str]
 ) -> tuple[list[str], list[str | None]] | None:
-    """Return the name of the well in each row of a table, and the columns that say."""
+    """Return the columns that name wells, and the well of each row."""
     if "row" in names and "column" in names and "well" not in names:
         used = [names["row"], names["column"]]
-        pairs = zip(frame[used[0]], frame[used[1]], strict=True)
-        places = [(parse_row(row), parse_column(column)) for row, column in pairs]
-        return used, [
-            None if row is None or column is None else well_name((row, column))
-            for row, column in places
-        ]
+        places = zip(frame[used[0]], frame[used[1]], strict=True)
+        return used, [_well(row, column) for row, column in places]
     for column in frame:
-        parsed = [parse_well(value) for value in frame[column]]
-        if parsed and sum(well is not None for well in parsed) > len(parsed) // 2:
-            return [str(column)], [None if w is None else well_name(w) for w in parsed]
+        wells = [parse_well(value) for value in frame[column]]
+        if sum(well is not None for well in wells) > len(wells) // 2:
+            return [str(column)], [None if w is None else well_name(w) for w in wells]
     return None
 
 
-def _write(
-    columns: pd.DataFrame,
-    frame: pd.DataFrame,
-    row_of: dict[int, int],
-    used: Sequence[str],
-    table: str,
-) -> list[str]:
-    """Write columns of a table, and return their names."""
-    added: list[str] = []
-    for column in frame:
-        if column in used or frame[column].isna().all():
-            continue
-        name = str(column)
-        if name.lower() in PLATE_COLUMNS:
-            name = name.lower()
-        elif name.lower() in RESERVED or name in columns:
-            name = f"{name} ({table})"
-        values = [frame[column].iloc[row_of[i]] if i in row_of else None
-                  for i in range(len(columns))]  # fmt: skip
-        if name in PLATE_COLUMNS:  # what a person wrote down goes before names of files
-            former = columns[name].tolist()
-            values = [
-                value if not pd.isna(value) else known
-                for value, known in zip(values, former, strict=True)
-            ]
-        columns[name] = pd.Series(values, dtype=object)
-        added.append(name)
-    return added
+def _well(row: object, column: object) -> str | None:
+    at_row, at_column = parse_row(row), parse_column(column)
+    if at_row is None or at_column is None:
+        return None
+    return well_name((at_row, at_column))
 
 
 def _spell_wells(columns: pd.DataFrame) -> None:
     """Bring wells, rows and columns into one spelling, each from the others."""
-    for i in range(len(columns)):
-        well = parse_well(columns.at[i, "well"])
-        if well is None:
-            row, column = (
-                parse_row(columns.at[i, "row"]),
-                parse_column(columns.at[i, "column"]),
-            )
-            well = None if row is None or column is None else (row, column)
-        if well is not None:
-            name = well_name(well)
-            columns.at[i, "well"] = name
-            columns.at[i, "row"] = name.rstrip("0123456789")
-            columns.at[i, "column"] = str(well[1] + 1)
+    for i, told in columns.iterrows():
+        well = parse_well(told["well"])
+        name = _well(told["row"], told["column"]) if well is None else well_name(well)
+        if name is not None:
+            letters = name.rstrip("0123456789")
+            number = str(int(name.removeprefix(letters)))
+            columns.loc[i, ["well", "row", "column"]] = [name, letters, number]
 
 
 def _as_group(column: pd.Series) -> pd.Series:
@@ -261,8 +231,7 @@ def _as_group(column: pd.Series) -> pd.Series:
     if (parsed.notna() == column.notna()).all():
         if parsed.nunique() > _MOST_GROUPS:
             return parsed
-        levels = sorted(parsed.dropna().unique())
-        texts = [None if pd.isna(value) else f"{value:.15g}" for value in parsed]
-        return pd.Series(pd.Categorical(texts, [f"{level:.15g}" for level in levels]))
-    texts = [None if pd.isna(value) else str(value).strip() for value in column]
-    return pd.Series(pd.Categorical(texts, sorted(set(filter(None, texts)))))
+        levels = [f"{level:.15g}" for level in sorted(parsed.dropna().unique())]
+        texts = parsed.map("{:.15g}".format, na_action="ignore")
+        return pd.Series(pd.Categorical(texts, levels))
+    return pd.Series(pd.Categorical(column.map(lambda v: str(v).strip(), "ignore")))

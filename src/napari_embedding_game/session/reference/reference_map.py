@@ -19,6 +19,7 @@ from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.anndata_contents import split_space
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import Projection
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.reference.new_cells import read_whole
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def reference_of(adata: AnnData, name: str, key: str = KEY) -> ReferenceMap:
     noted = adata.uns[key]
     parameters = dict(noted["parameters"])
     space, notes = _space_of(adata, parameters, noted, name)
-    dataset = from_anndata(adata, name, space=space, missing="drop")
+    dataset = from_anndata(adata, name, ReadOptions(space=space, missing="drop"))
     embedding = np.asarray(adata.obsm[at], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
@@ -205,7 +206,8 @@ def _space_of(
 def _way(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space == "X":
-        return _of_columns(from_anndata(adata, name, space="X", missing="drop"))
+        genes = ReadOptions(space="X", missing="drop")
+        return _of_columns(from_anndata(adata, name, genes))
     if space in ("obsm['X_pca']", "obsm['X_pca_harmony']"):
         return pca_projection(adata, name)
     return None
