@@ -80,16 +80,6 @@ def test_same_as_h5ad(folder, tmp_path, space):
     assert columns(folder, space) == list(ours.var_names)
 
 
-def test_numbers_of_the_metadata_as_a_space(folder):
-    assert columns(folder, "obs") == ["area", "instance_id"]
-    dataset = read(folder, space="obs", columns=["area"])
-    assert dataset.var_names == ("area",)
-    np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-6)
-    assert dataset.space == "obs"
-    assert "type" in dataset.obs
-    assert dataset.profile.shape == (8, 6)
-
-
 def test_result_beside_what_the_folder_held(folder, tmp_path):
     dataset = read(folder)
     result = EmbeddingResult(
@@ -186,17 +176,6 @@ def in_shards(tmp_path):
         warnings.simplefilter("ignore")
         cells().write_zarr(tmp_path / "cells.zarr")
         return sharded(tmp_path / "cells.zarr")
-
-
-@pytest.mark.parametrize("space", [None, "X", "layers['raw']", "obsm['scores']"])
-def test_blocks_in_one_file(in_shards, tmp_path, space):
-    cells().write_h5ad(tmp_path / "cells.h5ad")
-    ours = read(in_shards, space=space)
-    theirs = read(tmp_path / "cells.h5ad", space=space)
-    np.testing.assert_array_equal(dense(ours.X), dense(theirs.X))
-    np.testing.assert_array_equal(dense(ours.profile), dense(theirs.profile))
-    assert ours.obs.index.tolist() == theirs.obs.index.tolist()
-    assert spaces(in_shards) == spaces(tmp_path / "cells.h5ad")
 
 
 def test_blocks_in_one_file_that_lies(in_shards):

@@ -55,10 +55,6 @@ def test_names_that_measure_nothing(name, expected):
     assert columns.is_name_or_group(name, values) is expected
 
 
-def test_fractions_under_such_a_name_are_measured():
-    assert not columns.is_name_or_group("label", pd.Series([0.5, 2.0]).to_numpy())
-
-
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [

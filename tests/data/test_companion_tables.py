@@ -3,7 +3,6 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.companion_tables import add_table
 from napari_embedding_game.data.readers import read
 
 
@@ -42,24 +41,11 @@ def test_table_of_another_length(letters):
         read(letters, missing="drop")
 
 
-def test_any_table_may_be_added(letters):
-    dataset = read(letters, missing="drop")
-    texts_beside(letters.parent, name="mine.csv")
-    assert add_table(dataset, letters.parent / "mine.csv").texts[2] == "dear d"
-
-
 def test_an_empty_text_shifts_no_other(letters):
     beside = letters.with_name("letters_text.csv")
     beside.write_text("text\na\n\nb\nc\nd\ne\n")
     dataset = read(letters, missing="drop")
     assert list(dataset.texts) == ["a", "", "c", "d", "e"]
-
-
-def test_notes_of_the_table_are_told(letters):
-    beside = letters.with_name("letters_obs.csv")
-    beside.write_text('topic,text\na,1\nb,"2\n2"\nc,3\nd,4\ne,5\nf,6\n')
-    note = read(letters, missing="drop").notes[-1]
-    assert note.startswith("Read as the rest of a text in quotation marks: 1 of 8")
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,6 @@ def test_limits_and_color(labels):
     assert shown[2, 2].tolist() == [0, 0, 0]
 
 
-def test_light_of_channels_is_added(labels):
-    channels = [
-        Channel(np.full(labels.shape, 1.0), (0, 1), RED),
-        Channel(np.full(labels.shape, 1.0), (0, 1), GREEN, opacity=0.5),
-        Channel(np.full(labels.shape, 0.25), (0, 1), (0, 0, 1.0), gamma=0.5),
-    ]
-    shown = picture(labels, 1, channels, outline=None)
-    assert shown[32, 32].tolist() == [255, 128, 128]
-
-
 def test_table_of_colors(labels):
     table = np.array([[0, 0, 0, 1], [1, 0, 0, 1], [1, 1, 1, 1]])
     for value, color in ((0.25, [128, 0, 0]), (0.5, [255, 0, 0]), (1.0, [255] * 3)):
@@ -122,11 +112,6 @@ def test_nothing_but_the_surroundings_is_read(labels):
     assert 0 < Lazy.read <= 30 * 30
 
 
-def test_nan_is_black(labels):
-    image = np.full(labels.shape, np.nan)
-    assert not picture(labels, 1, [Channel(image, (0, 1))], outline=None).any()
-
-
 def test_sequence_makes_each_once(labels):
     image = np.zeros(labels.shape)
     thumbnails = Thumbnails(
@@ -149,8 +134,3 @@ def test_channels_of_one_image_are_cut_one_by_one(labels, axis):
     channels = [Channel(red, (0, 1), RED), Channel(green, (0, 1), GREEN)]
     assert picture(labels, 1, channels, outline=None)[32, 32].tolist() == [255, 0, 0]
     assert picture(labels, 2, channels, outline=None)[32, 32].tolist() == [0, 255, 0]
-
-
-def test_an_image_of_the_labels_shape_is_one_channel_and_another_is_none(labels):
-    assert planes(labels, labels.shape) == [labels]
-    assert planes(labels[1:], labels.shape) == []

@@ -47,10 +47,6 @@ def test_expand_holds_value_and_fill(kept, dtype):
     assert np.isnan(full[~kept]).all()
 
 
-def test_expand_keeps_single_precision():
-    assert build([True, False]).expand(np.ones(1, np.float32), np.nan).dtype == "f4"
-
-
 def test_expand_does_not_cut_texts():
     full = build([True, False]).expand(np.array(["3"]), "unassigned")
     assert full.tolist() == ["3", "unassigned"]
@@ -80,14 +76,6 @@ def test_profile_is_x_unless_given():
 def test_lengths_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="texts has length 1, expected 2"):
         build([True, True], texts=["one"])
-
-
-def test_hash_follows_the_numbers(tmp_path):
-    X = np.ones((2, 2), dtype=np.float32)
-    assert build([1, 1], X).sha256() == build([1, 1], X.copy()).sha256()
-    assert build([1, 1], X).sha256() != build([1, 1], 2 * X).sha256()
-    sparse = sp.csr_matrix(X)
-    assert build([1, 1], sparse).sha256() != build([1, 1], 2 * sparse).sha256()
 
 
 def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
@@ -124,19 +112,6 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert part.notes == ("a part",)
     assert part.n_source_rows == 6
     assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
-
-
-def test_objects_are_those_of_all_rows_of_the_source():
-    obs = pd.DataFrame(index=["a", "b", "c"])
-    with pytest.raises(ValueError, match="source_objects has length 2, expected 3"):
-        Dataset.from_rows(
-            name="d",
-            X=np.eye(3, dtype=np.float32),
-            obs=obs,
-            var_names=[*"xyz"],
-            space="X",
-            objects=Objects(np.arange(2), np.zeros((2, 4), np.int64)),
-        )
 
 
 def test_columns_that_are_added_leave_the_source_as_it_was():

@@ -332,15 +332,6 @@ def test_edited_labels_are_noticed_and_measured_again(plate):
     assert len(after.obs) == len(before.obs)
 
 
-def test_only_a_few_images_are_held(plate, monkeypatch):
-    experiment = Experiment(plate[0])
-    finish(experiment.measure())
-    assert len(experiment._cache._held) <= 6
-    stack = experiment.images.channels["intensity"]
-    assert stack[11, 0, 0, 0] == plate[1]["C04"][0][0, 0]
-    assert len(experiment._cache._held) <= 6
-
-
 def test_a_stack_is_indexed_as_an_array_is():
     pixels = np.random.default_rng(0).integers(0, 9, (4, 1, 6, 7)).astype(np.uint16)
     stack = FieldStack(lambda i: pixels[i, 0], 4, (1, 6, 7), np.uint16)

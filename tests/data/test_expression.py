@@ -138,14 +138,6 @@ def test_counts_of_a_layer_and_of_raw(place, tmp_path):
     np.testing.assert_allclose(values, expected[dataset.kept], rtol=1e-5)
 
 
-def test_the_real_cells_of_scanpy_are_not_touched():
-    adata = sc.datasets.pbmc68k_reduced()
-    dataset = from_anndata(adata, "pbmc")
-    assert dataset.expression.kind == "logarithms"
-    assert dataset.expression.values is dataset.profile
-    assert dataset.profile.shape == adata.raw.shape
-
-
 def test_after_the_recipe_there_are_logarithms():
     adata = cells()
     recipe = Recipe(min_genes=1, min_cells=1, n_top_genes=100, n_comps=5)
@@ -156,14 +148,6 @@ def test_after_the_recipe_there_are_logarithms():
     )
     assert dataset.expression.kind == "logarithms"
     assert COUNTS_NOTE not in dataset.notes
-
-
-def test_the_columns_of_a_table_are_never_normalised():
-    counts = np.arange(12.0).reshape(4, 3)
-    table = Expression(counts, is_expression=False)
-    assert table.values is counts
-    assert (table.kind, table.told, table.is_log1p) == ("values", "", False)
-    np.testing.assert_array_equal(table.column(1), counts[:, 1])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from anndata import AnnData
 from sklearn.neighbors import kneighbors_graph
 
-from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import ReadOptions
@@ -120,14 +119,6 @@ def test_without_genes_clusters_are_compared_by_nothing(cells):
     assert from_anndata(bare, "bare").is_distances  # the only thing there is
 
 
-def test_whole_numbers_are_no_counts(cells):
-    hops = cells.obsp["distances"].copy()
-    hops.data = np.ceil(hops.data)
-    cells.obsp["distances"] = hops
-    dataset = from_anndata(cells, "cells", options=ReadOptions(space="distances"))
-    assert not any("raw counts" in note for note in dataset.notes if SPACE in note)
-
-
 def test_a_matrix_that_does_not_fit_the_cells_is_told(cells, tmp_path):
     path = tmp_path / "damaged.h5ad"
     cells.write_h5ad(path)
@@ -136,11 +127,3 @@ def test_a_matrix_that_does_not_fit_the_cells_is_told(cells, tmp_path):
         group.attrs["shape"] = (60, 90)
     with pytest.raises(DataError, match=r"damaged\.h5ad"):
         read(path, space="distances")
-
-
-def test_spaces_of_pairs_are_known_by_their_name():
-    assert is_of_pairs(SPACE)
-    assert is_of_pairs("tables['a'] obsp['x_distances']")
-    assert not is_of_pairs("obsm['X_pca']")
-    assert not is_of_pairs("layers['obsp']")
-    assert not is_of_pairs("array")

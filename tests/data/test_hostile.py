@@ -18,8 +18,7 @@ import zarr
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.limits import memory, zip_archives
-from napari_embedding_game.data.limits.zip_archives import check_archive
+from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.readers import read, spaces
 
 HUGE = 10**12
@@ -43,7 +42,6 @@ def sprung(tmp_path):
 @pytest.fixture
 def little_memory(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
-    monkeypatch.setattr(zip_archives, "budget", lambda: 50_000_000)
 
 
 def cells(n=8):
@@ -65,12 +63,6 @@ def npy_header(shape, descr="'<f8'"):
 def test_declared_rows_of_npy(tmp_path):
     (tmp_path / "a.npy").write_bytes(npy_header((HUGE, 4)) + bytes(64))
     with pytest.raises(DataError, match=r"a\.npy says .*1,000,000,000,000 x 4"):
-        read(tmp_path / "a.npy")
-
-
-def test_declared_rows_that_fit_but_are_not_there(tmp_path):
-    (tmp_path / "a.npy").write_bytes(npy_header((1000, 4)) + bytes(64))
-    with pytest.raises(DataError, match=r"1,000 x 4 values, and there are fewer"):
         read(tmp_path / "a.npy")
 
 
@@ -106,7 +98,7 @@ def test_zip_bomb(tmp_path, little_memory):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", bytes(60_000_000))
     assert (tmp_path / "a.npz").stat().st_size < 100_000
-    with pytest.raises(DataError, match=r"a\.npz would take 60\.0 MB when unpacked"):
+    with pytest.raises(DataError, match=r"a\.npz says that what is packed .* 60\.0 MB"):
         read(tmp_path / "a.npz")
 
 
@@ -118,31 +110,6 @@ def test_zip_bomb_that_hides_its_size(tmp_path):
     path.write_bytes(path.read_bytes().replace(real, false))
     with pytest.raises(DataError, match=r"a\.npz could not be read"):
         read(path)
-
-
-@pytest.mark.parametrize(
-    "name", ["../out.npy", "/etc/out.npy", "a/../../out.npy", "..\\out", "C:\\out"]
-)
-def test_archive_that_leads_out(tmp_path, name):
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr(name, npy_header((2, 2)) + bytes(32))
-    with pytest.raises(DataError, match="leads out of it"):
-        read(tmp_path / "a.npz")
-
-
-def test_archive_with_a_link_or_a_part_twice(tmp_path):
-    link = zipfile.ZipInfo("link")
-    link.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr(link, "/etc/passwd")
-        with pytest.raises(DataError, match="leads out"):
-            check_archive(archive, "a.zip")
-    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        archive.writestr("a", "1")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("a", "2")
-        with pytest.raises(DataError, match="twice"):
-            check_archive(archive, "b.zip")
 
 
 def test_gz_bomb(tmp_path, little_memory):
@@ -170,14 +137,6 @@ def test_parquet_of_many_rows_in_few_bytes(tmp_path, little_memory):
     assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
     with pytest.raises(DataError, match=r"a\.parquet says .*5,000,000 x 2"):
         read(tmp_path / "a.parquet")
-
-
-def test_repeated_text_in_parquet_is_held_once(tmp_path):
-    long = "x" * 100_000
-    frame = pd.DataFrame({"note": [long] * 300, "a": np.arange(300.0)})
-    frame.to_parquet(tmp_path / "a.parquet")
-    notes = read(tmp_path / "a.parquet").obs["note"]
-    assert notes.memory_usage(deep=True) < 3 * len(long)
 
 
 def huge_h5ad(path, **options):

@@ -153,7 +153,7 @@ FILES = {
     "names.h5": (many_names_of_10x, "memory free"),
     "texts.parquet": (texts_in_parquet, "its table would take 100.* MB"),
     "rows.csv": (short_rows, "its table would take"),
-    "bzip2.npz": (packed_by_bzip2, "packed in an unusual way"),
+    "bzip2.npz": (packed_by_bzip2, "is packed in an unusual way"),
 }
 
 

@@ -90,11 +90,6 @@ def test_a_table_of_several_images_is_refused(labels):
         match_rows(frame, labels)
 
 
-def test_a_class_called_label_is_no_id_beside_one(labels):
-    frame = table(label=[1, 2, 1, 2], ObjectNumber=ORDER)
-    assert match_rows(frame, labels).column == "ObjectNumber"
-
-
 def test_another_column_that_would_match_is_told(labels):
     match = match_rows(table(index=[2, 3, 7, 11], label=ORDER), labels)
     assert match.objects.label_ids.tolist() == ORDER
@@ -166,14 +161,6 @@ def test_rows_that_are_no_object_are_in_no_picture(labels):
     assert not Thumbnails([], labels, objects)[1].any()
     assert Thumbnails([], labels, objects)[0].any()
     assert share_shown(labels, objects) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["ObjectNumber", "ImageNumber", "Number_Object_Number", "LabelID", "roi_no"]
-)
-def test_numbers_of_objects_and_images_measure_nothing(name):
-    frame = table(**{name: [3, 1, 2, 4]})
-    assert from_features(frame, "t").var_names == ("area", "tone")
 
 
 def test_what_an_earlier_map_wrote_is_not_embedded():

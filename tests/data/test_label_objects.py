@@ -5,7 +5,7 @@ from skimage.measure import regionprops
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.label_column import linked, match_rows
-from napari_embedding_game.data.label_objects import Objects, find_objects
+from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.data.read_options import ReadOptions
 
 
@@ -16,14 +16,6 @@ def test_same_boxes_as_scikit_image(labels):
     assert found.boxes.tolist() == [list(region.bbox) for region in regions]
     assert found.ndim == 2
     assert len(found) == 4
-
-
-def test_stack(labels):
-    stack = np.stack([labels, labels, np.zeros_like(labels)])
-    found = find_objects(stack)
-    assert found.boxes[0].tolist() == [0, 25, 5, 2, 26, 6]
-    assert stack[found.slices(0)].shape == (2, 1, 1)
-    assert found.centers[0].tolist() == [0.5, 25, 5]
 
 
 @pytest.mark.parametrize("offset", [2**31, 2**40])
@@ -54,13 +46,6 @@ def test_negative_values_are_background(labels):
 def test_labels_that_are_none(labels, sentence):
     with pytest.raises(DataError, match=sentence):
         find_objects(labels)
-
-
-def test_boxes_fit_labels():
-    with pytest.raises(ValueError, match="for 2 objects"):
-        Objects(np.array([1, 2]), np.zeros((2, 3), int))
-    with pytest.raises(ValueError, match="for 2 objects"):
-        Objects(np.array([1, 2]), np.zeros((3, 4), int))
 
 
 def test_left_out_rows_have_no_object_in_the_map(labels):

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 
 import anndata as ad
 import numpy as np
@@ -109,34 +107,3 @@ def test_what_else_could_be_read_is_told_by_reading(kind, tmp_path):
         fewer = finish(load_with_choices(path, options))
         assert fewer.dataset.var_names == tuple(chosen)
         assert fewer.columns == result.columns
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux")
-@pytest.mark.parametrize("kind", ["npz", "csv", "h5ad"])
-def test_a_source_opens_its_file_once(kind, tmp_path):
-    path = written(kind, tmp_path)
-    source = f"""
-import builtins, sys
-from napari_embedding_game.data.stages import finish
-from napari_embedding_game.data.loading import read_with_genes
-from napari_embedding_game.data.read_options import ReadOptions
-import h5py
-opened = []
-sys.addaudithook(
-    lambda event, args: opened.append(args[0])
-    if event == "open" and str(args[0]) == {str(path)!r} else None
-)
-of_h5py = h5py.File
-class Counted(of_h5py):
-    def __init__(self, name, *args, **more):
-        opened.append(name)
-        super().__init__(name, *args, **more)
-h5py.File = Counted
-from pathlib import Path
-finish(read_with_genes(Path({str(path)!r}), ReadOptions()))
-print(len(opened))
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.split()[-1] == "1"

@@ -1,26 +1,9 @@
 import numpy as np
-import pytest
 
 from napari_embedding_game.data.images.masks import (
     as_labels,
-    is_named_like_labels,
     looks_like_labels,
 )
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        ("field_mask", True),
-        ("cp_masks 3", True),
-        ("Nuclei", True),
-        ("B03 labels", True),
-        ("masking tape", False),
-        ("dapi", False),
-    ],
-)
-def test_names(name, is_one):
-    assert is_named_like_labels("", name) == is_one
 
 
 def test_patches_of_whole_numbers_are_labels(labels):

@@ -61,12 +61,6 @@ def test_what_a_row_is_about(labels, image):
     assert any("mean 0 and standard deviation 1" in note for note in dataset.notes)
 
 
-def test_disc_is_round_and_bar_is_not(labels, image):
-    found = measured(measure(image, labels))
-    assert found["roundness"][3] > 0.9 > found["roundness"][1]
-    assert found["eccentricity"][3] < 0.2 < 0.8 < found["eccentricity"][1]
-
-
 def test_texture(labels):
     image = np.zeros(labels.shape)
     image[10:20, 10:30:2] = 8  # stripes in object 3
@@ -167,11 +161,6 @@ def test_stack(stack):
     assert dataset.objects.ndim == 3
 
 
-def test_stack_with_channels(stack):
-    image = np.random.default_rng(0).random((2, *stack.shape))
-    assert "channel 2_mean" in measure(image, stack).var_names
-
-
 def test_time_series_is_measured_picture_by_picture(stack, labels):
     image = np.random.default_rng(0).random(stack.shape)
     dataset = measure(image, stack, first_axis="time")
@@ -198,13 +187,6 @@ def test_objects_with_missing_pixels_are_left_out(labels, image):
     assert dataset.objects.label_ids.tolist() == [2, 3, 7]
     assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]
     assert dataset.expand(np.arange(3.0), np.nan)[3] != 3
-
-
-def test_chosen_measures(labels, image):
-    dataset = measure(
-        image, labels, options=ReadOptions(columns=["area", "intensity_mean"])
-    )
-    assert dataset.var_names == ("area", "intensity_mean")
 
 
 def test_progress_and_stop():

@@ -11,13 +11,12 @@ from napari_embedding_game.data import quality_control as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.lazy_recipe import write_components
-from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.quality_control import (
     CellLimits,
     cell_quality,
     find_doublets,
 )
-from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
@@ -85,15 +84,6 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
         finish(
             apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
         )
-
-
-def test_reading_counts_tells_their_quality_with_and_without_the_recipe(counts_file):
-    raw = finish(load_with_choices(counts_file, ReadOptions()))
-    made = finish(load_with_choices(counts_file, ReadOptions(recipe=Recipe(**SMALL))))
-    assert len(made.quality.genes) == 60 == made.dataset.n_source_rows
-    np.testing.assert_array_equal(raw.quality.counts, made.quality.counts)
-    of_counts = finish(load_with_choices(counts_file, ReadOptions(space="X")))
-    assert of_counts.quality is not None
 
 
 @pytest.fixture(scope="module")

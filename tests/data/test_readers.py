@@ -22,12 +22,6 @@ def test_options_reach_the_reader(table):
     assert spaces(table) == ["columns of Cells.CSV"]
 
 
-def test_array(tmp_path):
-    np.save(tmp_path / "a.npy", np.eye(4))
-    assert read(tmp_path / "a.npy").X.shape == (4, 4)
-    assert spaces(tmp_path / "a.npy") == ["a"]
-
-
 def test_missing_policy_is_checked(table):
     with pytest.raises(DataError, match="'error' or 'drop', not 'skip'"):
         read(table, missing="skip")

@@ -25,10 +25,6 @@ def test_other_rows_are_none(rows):
     assert row_images.thumbnails(rows) is None
 
 
-def test_transparency_is_left_out():
-    assert row_images.thumbnails(np.zeros((2, 5, 6, 4), np.uint8)).shape == (2, 5, 6, 3)
-
-
 def test_other_numbers_are_scaled_from_lowest_to_highest():
     pictures = np.array([[[-1.0, 0.0], [1.0, np.nan]]])
     assert row_images.as_uint8(pictures).tolist() == [[[0, 128], [255, 0]]]
@@ -39,7 +35,3 @@ def test_pixels_of_bytes_end_at_one():
     rows = row_images.pixels(np.array([[[0, 255], [51, 0]]], np.uint8))
     np.testing.assert_allclose(rows, [[0, 1, 0.2, 0]])
     assert rows.dtype == np.float32
-
-
-def test_pixel_names_follow_the_order_of_the_pixels():
-    assert row_images.pixel_names((2, 2)) == ["0,0", "0,1", "1,0", "1,1"]

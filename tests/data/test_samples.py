@@ -118,27 +118,3 @@ def test_mnist_download_is_checked(cache, monkeypatch):
     with pytest.raises(DataError, match="could not be downloaded"):
         samples.mnist()
     assert not (cache / "train-images-idx3-ubyte.gz").exists()
-
-
-def test_second_mirror_is_tried(cache, monkeypatch):
-    asked = []
-
-    def note(self, url, *args, **kwargs):
-        asked.append(url)
-        raise ConnectionError(url)
-
-    monkeypatch.setattr("pooch.HTTPDownloader.__call__", note)
-    with pytest.raises(DataError):
-        mnist.download()
-    assert len({url.split("/")[2] for url in asked}) == 2
-
-
-def test_cached_files_need_no_connection(cache, offline, mnist_folder, monkeypatch):
-    import hashlib
-
-    hashes = {
-        name: hashlib.sha256((cache / name).read_bytes()).hexdigest()
-        for name in mnist._SHA256
-    }
-    monkeypatch.setattr(mnist, "_SHA256", hashes)
-    assert samples.mnist().X.shape == (6, 784)

@@ -8,7 +8,6 @@ from napari_embedding_game.data.images.table_join import (
     JoinRequest,
     LabelImage,
     join,
-    pictures_in,
 )
 from napari_embedding_game.data.joined import load_joined
 from napari_embedding_game.data.read_options import ReadOptions
@@ -82,10 +81,6 @@ def test_a_table_without_any_id_says_nothing_unasked(nuclei):
     assert join(table(note=[*"abcd"]), guess(nuclei)).refusal == ""
     asked = join(table(note=[*"abcd"]), JoinRequest((nuclei,)))
     assert "no column of labels" in asked.refusal
-
-
-def test_one_picture_is_no_choice():
-    assert pictures_in(table(ImageNumber=[1, 1, 1])) == []
 
 
 def read(path, request, **options):

@@ -11,7 +11,7 @@ from scipy.io import mmwrite
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write_h5ad
-from napari_embedding_game.data.readers import can_read, columns, read, spaces
+from napari_embedding_game.data.readers import columns, read, spaces
 
 N_CELLS, N_GENES = 12, 130
 
@@ -86,16 +86,6 @@ def test_same_as_scanpy(request, kind):
     assert columns(path) == list(dataset.var_names)
 
 
-def test_from_the_matrix_file_and_with_a_prefix(folder):
-    expected = read(folder).X.toarray()
-    np.testing.assert_array_equal(read(folder / "matrix.mtx.gz").X.toarray(), expected)
-    for path in list(folder.iterdir()):
-        path.rename(folder / f"GSM1_{path.name}")
-    np.testing.assert_array_equal(read(folder).X.toarray(), expected)
-    assert can_read(folder)
-    assert not can_read(folder.parent)
-
-
 def test_files_of_cell_ranger_2(folder, h5, matrix):
     with gzip.open(folder / "features.tsv.gz", "rt") as file:
         lines = ["\t".join(line.split("\t")[:2]) for line in file]
@@ -126,15 +116,6 @@ def test_what_is_missing_is_named(folder, tmp_path):
         file["weights"] = [1, 2]
     with pytest.raises(DataError, match="without counts of 10x Genomics"):
         read(tmp_path / "a.h5")
-
-
-def test_a_matrix_of_another_name(folder):
-    expected = read(folder).X.toarray()
-    (folder / "matrix.mtx.gz").rename(folder / "lone.mtx.gz")
-    np.testing.assert_array_equal(read(folder / "lone.mtx.gz").X.toarray(), expected)
-    (folder / "barcodes.tsv.gz").unlink()
-    with pytest.raises(DataError, match=r"has no barcodes\.tsv beside lone\.mtx\.gz:"):
-        read(folder / "lone.mtx.gz")
 
 
 def test_an_anndata_that_ends_in_h5(tmp_path, counts):

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.validation import (
     as_float32,
-    check_shape,
     check_values,
     usable_rows,
 )
@@ -56,33 +55,6 @@ def test_leaving_out_must_leave_a_map():
     X[0, 0] = np.nan
     with pytest.raises(DataError, match=r"in 3 of 4 rows, .* no map is left"):
         ask(X, "drop")
-
-
-def test_complete_rows_need_no_note():
-    kept, notes = ask(np.ones((4, 2)), "error")
-    assert kept.all()
-    assert notes == ()
-
-
-@pytest.mark.parametrize(
-    ("shape", "sentence"),
-    [
-        ((0, 3), r"empty \(0 rows, 3 columns\)"),
-        ((9, 0), r"empty \(9 rows, 0 columns\)"),
-        ((1, 3), "only one row"),
-    ],
-)
-def test_too_small(shape, sentence):
-    with pytest.raises(DataError, match=sentence):
-        check_shape(shape, "t.csv")
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_constant(kind):
-    same = kind(np.tile([1.0, 0.0], (5, 1)))
-    with pytest.raises(DataError, match=r"t\.csv is constant: all 5 rows"):
-        check_values(same, "t.csv")
-    check_values(kind(np.eye(5)), "t.csv")
 
 
 @pytest.mark.parametrize("value", [1e19, -1e19, 1e300])
