@@ -109,36 +109,29 @@ class Expression:
 
     def column(self, place: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
-        return self._normalised(self.profile[:, [place]], self._factors_of(slice(None)))
+        values = self.columns([place])
+        return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
 
     def columns(self, places: Sequence[int]) -> Any:
         """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
         part = self.profile[:, list(places)]
-        return self._of(part) if self.has_counts else part
-
-    def _of(self, counts: Any) -> Any:
-        """Return some columns of the counts, normalised by the depth of all."""
-        if not sp.issparse(counts):
-            return np.log1p(counts * self.factors[:, None])
-        counts = counts.tocsr()
-        each = np.repeat(self.factors, np.diff(counts.indptr))
-        data = np.log1p(counts.data * each)
-        return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+        return log_times(part, self.factors) if self.has_counts else part
 
     def cell(self, row: int, place: int) -> float:
         """Return one of :attr:`values`."""
-        here = self.profile[[row]][:, [place]]
-        return float(self._normalised(here, self._factors_of(slice(row, row + 1)))[0])
+        value = self.profile[[row]][:, [place]]
+        if self.has_counts:
+            value = log_times(value, self.factors[row : row + 1])
+        return float(value.sum())
 
-    def _factors_of(self, rows: slice) -> NDArray[np.float64] | None:
-        return self.factors[rows] if self.has_counts else None
 
-    @staticmethod
-    def _normalised(
-        column: Any, factors: NDArray[np.float64] | None
-    ) -> NDArray[np.floating]:
-        values = np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
-        return values if factors is None else np.log1p(values * factors)
+def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
+    """Return log1p of each row times its factor; of a sparse matrix as CSR."""
+    if not sp.issparse(counts):
+        return np.log1p(counts * factors[:, None])
+    counts = sp.csr_matrix(counts)
+    data = np.log1p(counts.data * np.repeat(factors, np.diff(counts.indptr)))
+    return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def _looks_like_log1p(profile: Any) -> bool:

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
@@ -153,7 +151,10 @@ def _scored_on_disk(
     values: StoredColumns, places: Sequence[int], name: str
 ) -> NDArray[np.float64]:
     """Return what scanpy would of genes that are read from disk a few at a time."""
-    means = np.concatenate([_means(part, 0) for part in values.iter_columns()])
+    parts = values.iter_columns()
+    means = np.concatenate(
+        [np.asarray(part.mean(axis=0, dtype="f8")).ravel() for part in parts]
+    )
     others = _compared_genes(means, list(dict.fromkeys(places)))
     if not others:
         raise _too_few(name, "there are none")
@@ -183,39 +184,11 @@ def _compared_genes(means: NDArray[np.floating], genes: Sequence[int]) -> list[i
 
 
 def _mean_over(values: StoredColumns, places: Sequence[int]) -> NDArray[np.float64]:
-    """Return the mean of each row over some columns, missing values left out."""
-    total = np.zeros((2, values.shape[0]))
+    """Return the mean of each row over some columns."""
+    total = np.zeros(values.shape[0])
     for part in values.iter_columns(places):
-        total += _sums_and_counts(part, 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: NDArray[np.float64] = total[0] / total[1]
-    return mean
-
-
-def _means(part: Any, axis: int) -> NDArray[np.floating]:
-    if not sp.issparse(part):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a gene that is missing everywhere
-            means: NDArray[np.floating] = np.nanmean(part, axis=axis)
-        return means
-    total, count = _sums_and_counts(part, axis)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: NDArray[np.float64] = total / count
-    return mean
-
-
-def _sums_and_counts(part: Any, axis: int) -> NDArray[np.float64]:
-    """Return (2, m): sums along an axis without missing values, and how many."""
-    if not sp.issparse(part):
-        sums = np.nansum(part, axis=axis, dtype=np.float64)
-        return np.stack([sums, np.sum(~np.isnan(part), axis=axis)])
-    is_missing = part.copy()
-    is_missing.data = np.isnan(part.data).astype(np.float64)
-    known = part.copy()
-    known.data = np.nan_to_num(part.data, nan=0.0)
-    sums = np.asarray(known.sum(axis=axis, dtype=np.float64)).ravel()
-    missing = np.asarray(is_missing.sum(axis=axis)).ravel()
-    return np.stack([sums, part.shape[axis] - missing])
+        total += np.asarray(part.sum(axis=1, dtype=np.float64)).ravel()
+    return total / len(places)
 
 
 def add_score(dataset: Dataset, scores: GeneScores) -> str:

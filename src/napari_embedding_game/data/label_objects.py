@@ -152,27 +152,25 @@ def find_objects(labels: NDArray[Any]) -> Objects:
     from scipy import ndimage
 
     labels = check_labels(labels)
-    n_below_0 = _n_below_0(labels)
     largest = int(labels.max(initial=0))
     if largest <= 0:
         raise DataError(NO_OBJECT)
     # One entry for each value up to the largest; huge values are numbered anew.
     if largest > 2 * labels.size:
-        ids, labels = _renumbered(labels)
+        values = np.append(0, np.maximum(labels, 0))
+        ids, compact = np.unique(values, return_inverse=True)
+        compact = compact[1:].reshape(labels.shape).astype(np.int32)
     else:
-        ids = np.arange(largest + 1, dtype=np.int64)
-    box_slices = ndimage.find_objects(labels)
-    present = [i for i, box in enumerate(box_slices) if box is not None]
-    boxes = [
-        [*(s.start for s in box_slices[i]), *(s.stop for s in box_slices[i])]
-        for i in present
-    ]
-    areas = [np.count_nonzero(labels[box_slices[i]] == i + 1) for i in present]
+        ids, compact = np.arange(largest + 1), labels
+    found = enumerate(ndimage.find_objects(compact), start=1)
+    present = [(i, box) for i, box in found if box is not None]
+    boxes = [[*(s.start for s in box), *(s.stop for s in box)] for _, box in present]
+    areas = [np.count_nonzero(compact[box] == i) for i, box in present]
     return Objects(
-        ids[np.array(present) + 1],
+        ids[[i for i, _ in present]].astype(np.int64),
         np.array(boxes, dtype=np.int64),
         np.array(areas, dtype=np.int64),
-        n_below_0,
+        _n_below_0(labels),
     )
 
 
@@ -193,14 +191,6 @@ def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
             "choose a Labels layer."
         )
     return labels
-
-
-def _renumbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    values, compact = np.unique(np.maximum(labels, 0), return_inverse=True)
-    if values[0] != 0:
-        values, compact = np.concatenate([[0], values]), compact + 1
-    numbered = compact.reshape(labels.shape).astype(np.int32)
-    return values.astype(np.int64), numbered
 
 
 def channel_axis(

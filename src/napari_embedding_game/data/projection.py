@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression
+from napari_embedding_game.data.expression import TARGET_SUM, Expression, log_times
 from napari_embedding_game.data.gene_names import MOST_TOLD
 
 _VERSION = re.compile(r"^(ENS[A-Z]*G\d+)\.\d+$")
@@ -235,12 +235,12 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
         )
     if expression.has_counts:
         factors = expression.factors * (target_sum / TARGET_SUM)
-        return _log_times(values, factors)
+        return log_times(values, factors).astype(np.float32)
     linear = _expm1(values)
     depth = np.asarray(linear.sum(axis=1, dtype=np.float64)).ravel()
     factors = np.zeros_like(depth)
     np.divide(target_sum, depth, out=factors, where=depth > 0)
-    return _log_times(linear, factors)
+    return log_times(linear, factors).astype(np.float32)
 
 
 def _expm1(values: Any) -> Any:
@@ -249,12 +249,3 @@ def _expm1(values: Any) -> Any:
     linear = sp.csr_matrix(values, copy=True)
     np.expm1(linear.data, out=linear.data)
     return linear
-
-
-def _log_times(values: Any, factors: NDArray[np.float64]) -> Any:
-    if not sp.issparse(values):
-        return np.log1p(values * factors[:, None]).astype(np.float32)
-    X = sp.csr_matrix(values)
-    each = np.repeat(factors, np.diff(X.indptr))
-    data = np.log1p(X.data * each).astype(np.float32)
-    return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,27 +149,25 @@ class FieldStack:
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return a copy of pixels, by an index, a slice or an array for each axis."""
-        first, *others = one_for_each_axis(key, self.ndim)
-        rest = tuple(others)
-        n = self.shape[0]
-        if isinstance(first, slice):
-            numbers = range(*first.indices(n))
-            planes = [np.array(self.plane(i)[rest]) for i in numbers]
-            if planes:
-                return np.stack(planes)
-            return np.empty(
-                (0, *np.empty(self.shape[1:], bool)[rest].shape), self.dtype
-            )
-        if np.ndim(first) == 0:
-            return np.array(self.plane(range(n)[int(first)])[rest])
-        places = np.broadcast_arrays(first, *rest)
-        values = np.empty(places[0].shape, self.dtype)
-        for i in np.unique(places[0]):
-            of_field = places[0] == i
-            values[of_field] = self.plane(int(i))[
-                tuple(p[of_field] for p in places[1:])
-            ]
+        shape = np.broadcast_to(np.uint8(0), self.shape)[key].shape
+        values: NDArray[Any] = np.empty(shape, self.dtype)
+        for i, there, part in self._parts(key):
+            values[there] = self.plane(i)[part]
         return values
+
+    def _parts(self, key: Any) -> Iterator[tuple[int, Any, tuple[Any, ...]]]:
+        """Yield the fields that a key is about, with their place in it, and in them."""
+        first, *rest = one_for_each_axis(key, self.ndim)
+        if isinstance(first, slice):
+            for place, i in enumerate(range(*first.indices(len(self)))):
+                yield i, place, tuple(rest)
+        elif np.ndim(first) == 0:
+            yield range(len(self))[int(first)], ..., tuple(rest)
+        else:
+            first, *others = np.broadcast_arrays(first, *rest)
+            for i in np.unique(first):
+                there = first == i
+                yield int(i), there, tuple(other[there] for other in others)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return all pixels, if they fit into memory.
@@ -222,25 +220,10 @@ class LabelStack(FieldStack):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Edit labels, by an index, a slice or an array for each axis."""
-        first, *others = one_for_each_axis(key, self.ndim)
-        rest, value = tuple(others), np.asarray(value)
-        if isinstance(first, slice):
-            numbers = range(*first.indices(self.shape[0]))
-            of_one = np.empty(self.shape[1:], bool)[rest].shape
-            values = np.broadcast_to(value, (len(numbers), *of_one))
-            for i, of_field in zip(numbers, values, strict=True):
-                self._edit(i)[rest] = of_field
-            return
-        if np.ndim(first) == 0:
-            self._edit(range(self.shape[0])[int(first)])[rest] = value
-            return
-        places = np.broadcast_arrays(first, *rest)
-        values = np.broadcast_to(value, places[0].shape)
-        for i in np.unique(places[0]):
-            of_field = places[0] == i
-            self._edit(int(i))[tuple(p[of_field] for p in places[1:])] = values[
-                of_field
-            ]
+        shape = np.broadcast_to(np.uint8(0), self.shape)[key].shape
+        values = np.broadcast_to(np.asarray(value), shape)
+        for i, there, part in self._parts(key):
+            self._edit(i)[part] = values[there]
 
     def state(self, i: int) -> tuple[Stamp, int]:
         """Return what changes when labels of a field are edited, here or in a file."""
