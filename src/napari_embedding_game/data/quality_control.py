@@ -28,11 +28,6 @@ NEEDS_SKIMAGE = (
     "Doublets are found by scrublet, which needs scikit-image: run "
     "`pip install scikit-image`, or go on without looking for doublets."
 )
-_OF_FEW_GENES = (
-    "scrublet tells nothing of cells with fewer than 3 genes that other cells have: "
-    "let the lowest number of genes per cell be higher, or go on without looking for "
-    "doublets."
-)
 _SEED = 0
 
 FloatArray = NDArray[np.float64]
@@ -184,20 +179,13 @@ def find_doublets(
                 random_state=_SEED,
                 verbose=False,
             )
-    except (ValueError, IndexError) as error:
+        scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
+        found = adata.obs["predicted_doublet"]
+        if np.isnan(scores).any() or found.isna().any():
+            raise ValueError("it gives some cells no score")
+    except (ValueError, LookupError) as error:  # such as of cells with very few genes
         raise DataError(
-            f"scrublet cannot tell doublets in these counts ({error}): go on without "
-            "looking for doublets."
+            f"scrublet cannot tell doublets in these counts ({error}): let the lowest "
+            "number of genes per cell be higher, or go on without looking for doublets."
         ) from error
-    except KeyError as error:  # of cells that it left out, in batches
-        raise DataError(_OF_FEW_GENES) from error
-    if adata.obs["doublet_score"].isna().any():
-        raise DataError(_OF_FEW_GENES)
-    found = adata.obs.get("predicted_doublet")
-    if found is None or found.isna().any():
-        raise DataError(
-            "scrublet finds no score that parts doublets from single cells: go on "
-            "without looking for doublets."
-        )
-    scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
     return scores, found.to_numpy(dtype=bool)
