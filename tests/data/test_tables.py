@@ -439,16 +439,6 @@ def test_places_are_not_embedded_beside_measurements():
     assert alone.var_names == ("x", "centroid-0", "area")
 
 
-def test_numbers_beyond_double_precision_are_numbers(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("a,b,c\n" + "".join(f"{i},{i**2},1e400\n" for i in range(9)))
-    dataset = read(path)
-    assert "Left out because all numbers are infinite: c." in dataset.notes
-    path.write_text("a,b\n" + "".join(f"{i},{i**2}\n" for i in range(4)) + "5,1e400")
-    with pytest.raises(DataError, match="row 5, column b"):
-        read(path)
-
-
 @pytest.mark.parametrize(
     ("columns", "rows", "asks"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Sequence
@@ -44,8 +43,7 @@ _MOST_NAMED_GROUPS = 100
 def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
     """Values of a column of numbers as (N,) float64, or None for another kind.
 
-    Missing values become NaN, those beyond double precision (1e400) infinite.  Numbers
-    written as text count as numbers.
+    Missing values become NaN.  Numbers written as text count as numbers.
 
     Raises
     ------
@@ -61,22 +59,11 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
     parsed = pd.to_numeric(column, errors="coerce").astype(np.float64)
     filled = column.notna().to_numpy()
     wrong = filled & parsed.isna().to_numpy() & ~_says_nan(column)
-    if wrong.any() and _overflows(column[wrong].iloc[0]):
-        too_large = wrong & column.map(_overflows).to_numpy(bool)
-        parsed, wrong = parsed.mask(too_large, np.inf), wrong & ~too_large
     if not filled.any() or wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
         return None
     if wrong.any():
         raise DataError(_text_among_numbers(column, wrong, where))
     return _floats(parsed)
-
-
-def _overflows(value: object) -> bool:
-    """Tell a number that double precision cannot hold, which pandas takes for text."""
-    try:
-        return isinstance(value, str) and math.isinf(float(value))
-    except ValueError:
-        return False
 
 
 def _floats(column: pd.Series) -> NDArray[np.float64]:
