@@ -15,8 +15,6 @@ from napari_embedding_game.data.validation import row_text
 
 KEY = "embedding_game"
 """Begins the name of every column that a map is written into."""
-NUMBERED = "Genes of the same name are numbered"
-"""Begins the note on them."""
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"
@@ -184,7 +182,8 @@ def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
     if not len(again):
         return unique, []
     return unique, [
-        f'{NUMBERED}: the second "{names[again[0]]}" is "{unique[again[0]]}".'
+        "Genes of the same name are numbered: the second "
+        f'"{names[again[0]]}" is "{unique[again[0]]}".'
     ]
 
 

@@ -56,7 +56,6 @@ from napari_embedding_game.data.formats.anndata_store import (
     check_part,
     declared_bytes,
     first_values,
-    is_array,
     is_stored,
     read_element,
     read_matrix,
@@ -89,8 +88,6 @@ if TYPE_CHECKING:
 OF_DISTANCES = (
     "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
 )
-GENES_OF_RAW = "Genes: "
-"""Begins the note that genes are compared by .raw."""
 RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
 ON_DISK = "Genes are read from disk when they are asked for, as they are large."
 _NOT_COMPARED = (
@@ -232,44 +229,6 @@ def table_of(root: Any, table: str | None, where: str) -> Any:
     return root["tables"][table or names[0]]
 
 
-@dataclass(frozen=True)
-class StoredSpace:
-    """How one space of an .h5ad file is stored there."""
-
-    form: str
-    """"dense", "csr", "csc", or what else anndata calls it."""
-    dtype: str
-    n_columns: int
-    has_raw: bool
-
-
-def stored_space(path: Path, space: str) -> StoredSpace | None:
-    """Return how a space is stored; None where the file is of an old format or gone.
-
-    Of tables of SpatialData nothing is told either.
-
-    Parameters
-    ----------
-    path : Path
-        An .h5ad file or .zarr folder.
-    space : str
-        As ``Dataset.space``: ``X``, or a key of ``obsm``, ``layers`` or ``obsp``.
-    """
-    if not path.exists():
-        return None
-    with explain_damage(path, _kind(path)), open_store(path) as root:
-        if table_names(root) or is_legacy(root, path.name):
-            return None
-        item = _item(root, space)
-        has_raw = "raw" in root and has_matrix(root["raw"])
-        form, values = "dense", item
-        if not is_array(item):
-            form = str(item.attrs.get("encoding-type", "")).removesuffix("_matrix")
-            values = item.get("data")
-        dtype = "" if values is None else str(values.dtype)
-        return StoredSpace(form, dtype, width_of(item), has_raw)
-
-
 def _kind(path: Path) -> str:
     return "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
 
@@ -369,7 +328,7 @@ def _genes(
                 notes.append(_NOT_COMPARED.format(".raw"))
             else:
                 names, shape, are_embedded = index, (shape[0], len(index)), False
-                notes.append(f"{GENES_OF_RAW}{len(names):,} from .raw.")
+                notes.append(f"Genes: {len(names):,} from .raw.")
     if profile is None and own is None:
         return _Genes(notes=tuple(notes))
     if profile is None:

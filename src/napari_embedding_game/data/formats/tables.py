@@ -48,8 +48,6 @@ _FEWEST_BESIDE_PLACES = 2
 NO_OBJECT = "no object of the labels"
 """Why rows about the background are left out."""
 
-TRANSPOSED = "transposed"
-"""Key of the ``provenance`` of a table that was."""
 GENES_IN_ROWS = (
     "The rows of {} look like genes and its columns like cells, and each row is a "
     "point of the map: transpose the table, if cells are to be the points."
@@ -92,9 +90,7 @@ def table_stages(
         ids=rows.ids,
         left_out=rows.left_out,
     )
-    if options.transposed:
-        dataset = replace(dataset, provenance={TRANSPOSED: True})
-    elif has_genes:
+    if has_genes and not options.transposed:
         told = GENES_IN_ROWS.format(path.name)
         dataset = replace(dataset, notes=(told, *dataset.notes))
     return ReadResult(
