@@ -7,10 +7,9 @@ beside some bytes for each row and the columns that are asked for.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +101,7 @@ class ColumnReader:
         self._path, self._what, self._opened = path, what, opened
         self._kept: Any = None  # what was opened of a folder, which holds no file open
         self._sums: NDArray[np.float64] | None = None
-        self._recent: OrderedDict[int, Any] = OrderedDict()
-        self._lock = threading.Lock()
+        self._recent = lru_cache(_RECENT)(self._read)
         with self._item() as item:
             shape, _ = _layout(item)
             self.shape: tuple[int, int] = (shape[0], shape[1])
@@ -115,10 +113,10 @@ class ColumnReader:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is of this process."""
-        return {**vars(self), "_lock": None, "_kept": None}
+        return {**vars(self), "_recent": None, "_kept": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
+        vars(self).update(state, _recent=lru_cache(_RECENT)(self._read))
 
     def sample(self) -> NDArray[Any]:
         """Return some of the stored values, as the file has them."""
@@ -138,24 +136,12 @@ class ColumnReader:
     def read(self, places: NDArray[np.intp]) -> Any:
         """Return columns, (N, k) float32: an array, or canonical CSC."""
         if len(places) == 1:
-            return self._one(int(places[0]))
+            return self._recent(int(places[0]), int(places[0]) + 1)
         parts = [self._read(first, last) for first, last in _runs(places)]
         if self.is_dense:
             none = np.zeros((self.shape[0], 0), np.float32)
             return np.hstack(parts) if parts else none
         return sp.hstack(parts, "csc") if parts else sp.csc_matrix((self.shape[0], 0))
-
-    def _one(self, place: int) -> Any:
-        with self._lock:
-            if place in self._recent:
-                self._recent.move_to_end(place)
-                return self._recent[place]
-        column = self._read(place, place + 1)
-        with self._lock:
-            self._recent[place] = column
-            if len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
-        return column
 
     def _read(self, first: int, last: int) -> Any:
         with self._same() as item:

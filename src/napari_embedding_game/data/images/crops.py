@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -146,7 +146,7 @@ class Thumbnails:
         self.labels = labels
         self.objects = objects
         self.options = options
-        self._made: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
+        self._made = lru_cache(_KEPT)(self._make)
 
     def __len__(self) -> int:
         """Return the number of objects."""
@@ -156,14 +156,10 @@ class Thumbnails:
         """Picture of one object; see :func:`thumbnail`."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        if row not in self._made:
-            self._made[row] = thumbnail(
-                self.channels, self.labels, self.objects, row, **self.options
-            )
-            if len(self._made) > _KEPT:
-                self._made.popitem(last=False)
-        self._made.move_to_end(row)
-        return self._made[row]
+        return self._made(row)
+
+    def _make(self, row: int) -> NDArray[np.uint8]:
+        return thumbnail(self.channels, self.labels, self.objects, row, **self.options)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.field_stack import (
     FieldStack,
-    FileCache,
     LabelStack,
     Stamp,
+    read_pixels,
+    stamp_of,
 )
 from napari_embedding_game.data.images.image_pairs import ImagePair, find_pairs
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
@@ -50,6 +52,8 @@ _SHOWN = (0.5, 99.8)
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
+_MOST_HELD = 6
+"""Files whose pixels are held at a time."""
 _STOPPED = "Stopped before any image was measured: what was loaded stays."
 
 _Span = tuple[float, float]
@@ -125,7 +129,7 @@ class Experiment:
     folder: Path
     images: ExperimentImages | None = None
     """What was measured last."""
-    _cache: FileCache = field(default_factory=FileCache)
+    _pixels: Any = field(default_factory=lambda: lru_cache(_MOST_HELD)(_read_pixels))
     _known: dict[Path, tuple[Any, pd.DataFrame, Objects | None]] = field(
         default_factory=dict
     )
@@ -264,9 +268,14 @@ class Experiment:
             tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
         )
 
+    def _read(self, path: Path) -> NDArray[Any]:
+        """Pixels of a file as it is now; they must not be written to."""
+        pixels: NDArray[Any] = self._pixels(path, stamp_of(path))
+        return pixels
+
     def _labels(self, pair: ImagePair) -> NDArray[Any]:
         """Labels of an image as its file has them, in two or three axes."""
-        labels = self._cache.read(pair.labels)
+        labels = self._read(pair.labels)
         if labels.ndim == 3 and labels.shape[-1] in (3, 4) and labels.dtype == np.uint8:
             raise DataError(
                 f"{pair.labels.name} is a coloured picture, and labels are whole "
@@ -288,7 +297,7 @@ class Experiment:
         self, pair: ImagePair, shape: tuple[int, ...], *, is_grey: bool = False
     ) -> dict[str, NDArray[Any]]:
         """Channels of an image by name; red, green and blue also where all are grey."""
-        files = [self._cache.read(path) for path in pair.images]
+        files = [self._read(path) for path in pair.images]
         if len(files) > 1:
             return split_channels(dict(zip(pair.channels, files, strict=True)), shape)
         (image,) = files
@@ -313,7 +322,7 @@ class Experiment:
             labels = LabelStack(paths, lambda i: self._labels(pairs[i]), size, numbers)
         if kinds == COLORS:
             stack = FieldStack(
-                lambda i: self._cache.read(pairs[i].images[0])[..., :3],
+                lambda i: self._read(pairs[i].images[0])[..., :3],
                 n,
                 size,
                 pixels,
@@ -362,6 +371,10 @@ class Experiment:
             self._known[pair.labels] = (state, spans), table, objects
         images.labels.note_measured(i, state)
         return table, objects
+
+
+def _read_pixels(path: Path, stamp: Stamp) -> NDArray[Any]:
+    return read_pixels(path)
 
 
 def _channels_of(looks: Sequence[_Look]) -> tuple[str, ...]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,6 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.resampled import one_for_each_axis
 from napari_embedding_game.data.limits.memory import check_fits
 
-MOST_HELD = 6
-"""Files whose pixels are held at a time."""
 Stamp = tuple[int, int]
 """Size and time of a file: reading it again tells no more while they are the same."""
 
@@ -52,31 +48,6 @@ def stamp_of(path: Path) -> Stamp:
     except OSError:
         return 0, 0
     return status.st_size, status.st_mtime_ns
-
-
-class FileCache:
-    """The pixels of the files that were read last; may be asked from any thread."""
-
-    def __init__(self, most: int = MOST_HELD) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._held: OrderedDict[Path, tuple[Stamp, NDArray[Any]]] = OrderedDict()
-
-    def read(self, path: Path) -> NDArray[Any]:
-        """Return the pixels of a file as it is now; they must not be written to."""
-        stamp = stamp_of(path)
-        with self._lock:
-            held = self._held.get(path)
-            if held is not None and held[0] == stamp:
-                self._held.move_to_end(path)
-                return held[1]
-        pixels = read_pixels(path)
-        with self._lock:
-            self._held[path] = stamp, pixels
-            self._held.move_to_end(path)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        return pixels
 
 
 class FieldStack:
