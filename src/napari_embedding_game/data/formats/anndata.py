@@ -56,6 +56,7 @@ from napari_embedding_game.data.formats.anndata_store import (
     check_part,
     declared_bytes,
     first_values,
+    is_array,
     is_stored,
     read_element,
     read_matrix,
@@ -391,14 +392,14 @@ def _opened_part(path: Path, table: str | None, part: str) -> Iterator[Any]:
         yield table_of(root, table, path.name)[part]
 
 
-def _stored_under(source: _Source, what: str, *keys: str) -> Any:
-    """Return what ``uns`` holds; None where there is nothing."""
+def _noted(source: _Source, *keys: str) -> Any:
+    """Return what ``uns`` holds under some keys, unread; None where it has none."""
     item = source.root.get("uns", {})
     for key in keys:
         if key not in item:
             return None
         item = item[key]
-    return read_element(item, source.where, what)
+    return item
 
 
 def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
@@ -411,7 +412,10 @@ def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str
         if not isinstance(obs[name].dtype, pd.CategoricalDtype):
             continue
         key, levels = f"{name}_colors", obs[name].cat.categories
-        colors = _stored_under(source, f"its {key}", key)
+        colors = _noted(source, key)
+        if is_stored(colors) and not is_array(colors):
+            continue
+        colors = read_element(colors, source.where, f"its {key}")
         if np.ndim(colors) == 1 and len(colors) >= len(levels):
             pairs = zip(map(str, levels), map(str, colors), strict=False)
             found[str(name)] = dict(pairs)
@@ -512,7 +516,7 @@ def _of_space(
     check_values(dataset.X, f"{where} ({space})")
     if not space.startswith("obsm") or options.columns is not None:
         return dataset
-    way = _stored_under(source, "its way to components", KEY, "projection")
+    way = read_element(_noted(source, KEY, "projection"), where, "its components")
     if way is None or str(way.get("space")) != space:
         return dataset
     return replace(dataset, projection=Projection.from_stored(way, where))
