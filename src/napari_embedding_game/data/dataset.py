@@ -206,16 +206,19 @@ class Dataset:
 
     def add_score(
         self, name: str, values: NDArray[np.floating], genes: Sequence[str]
-    ) -> None:
-        """Add the score of a gene set to ``obs``, as a column that is not there yet.
+    ) -> str:
+        """Add the score of a gene set to ``obs``; return the name of its column.
 
         Parameters
         ----------
         name : str
+            A number is added where there is such a column.
         values : array, shape (n,)
         genes : sequence of str
         """
+        name = self._free(name, (), ("",))
         self._take_up({name: values}, scores={**self.scores, name: tuple(genes)})
+        return name
 
     def add_column(self, name: str, values: NDArray[np.floating]) -> str:
         """Add to ``obs`` what was worked out of a map, or replace it; return its name.

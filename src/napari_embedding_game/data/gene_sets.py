@@ -198,12 +198,7 @@ def add_score(dataset: Dataset, scores: GeneScores) -> str:
     """
     wanted = scores.gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     wanted = "gene set" if wanted in ("", "_index") else wanted
-    name, number = wanted, 1
-    while name in dataset.obs.columns:
-        number += 1
-        name = f"{wanted} {number}"
-    dataset.add_score(name, scores.values, scores.gene_set.genes)
-    return name
+    return dataset.add_score(wanted, scores.values, scores.gene_set.genes)
 
 
 def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str]:
