@@ -43,36 +43,29 @@ def companion_of(path: Path) -> Path | None:
 def add_companion(dataset: Dataset, path: Path, of: Path) -> Dataset:
     """Return the dataset of a file `of` with the columns of its companion.
 
-    As :func:`add_table` does; but ids in a table that tells the objects of the rows
-    are no numbers of rows, so that its rows are taken in their order.  A table that
-    only has the file's name may be about anything else, and is passed over with a note
-    where it does not fit.
-    """
-    kind = path.name.removeprefix(of.stem).split(".")[0]
-    if kind in _NAMES:
-        return add_table(dataset, path)
-    try:
-        return add_table(dataset, path, in_its_order=True)
-    except DataError as error:
-        if kind in _OF_OBJECTS:
-            raise
-        told = f"Not taken: the table beside it. {error}"
-        return replace(dataset, notes=(*dataset.notes, told))
-
-
-def add_table(dataset: Dataset, path: Path, *, in_its_order: bool = False) -> Dataset:
-    """Return the dataset with the columns of a table as further metadata.
-
     The table's rows are those of the source: by a column of row numbers, or of the
-    names of the source's rows, where it has one; else in its order.  A column of
-    texts becomes the texts of the rows.  Columns that are there already stay.  With
-    `in_its_order` no column is taken for numbers of rows.
+    names of the source's rows, where it has one; else in its order.  In a table that
+    tells the objects of the rows ids are no numbers of rows.  A column of texts becomes
+    the texts of the rows.  Columns that are there already stay.  A table that only has
+    the file's name may be about anything else, and is passed over with a note where it
+    does not fit.
 
     Raises
     ------
     DataError
         If the table has another number of rows or cannot be read.
     """
+    kind = path.name.removeprefix(of.stem).split(".")[0]
+    try:
+        return _with_table(dataset, path, has_row_numbers=kind in _NAMES)
+    except DataError as error:
+        if kind:
+            raise
+        told = f"Not taken: the table beside it. {error}"
+        return replace(dataset, notes=(*dataset.notes, told))
+
+
+def _with_table(dataset: Dataset, path: Path, *, has_row_numbers: bool) -> Dataset:
     frame = read_frame(path)
     notes = frame.attrs.get(NOTES, [])
     if len(frame) != dataset.n_source_rows:
@@ -80,33 +73,29 @@ def add_table(dataset: Dataset, path: Path, *, in_its_order: bool = False) -> Da
             f"{path.name} has {len(frame):,} rows and {dataset.name} has "
             f"{dataset.n_source_rows:,}: give a table with a row for each."
         )
-    order_notes: list[str] = []
-    if not in_its_order:
+    if has_row_numbers:
         frame, order_notes = _in_order(frame, dataset.source_obs_names, path.name)
-    frame = frame.set_axis(dataset.source_obs_names, axis="index")
+        notes = [*order_notes, *notes]
     frame.columns = frame.columns.astype(str)
-    obs = dataset.obs
-    new = [name for name in frame.columns if name not in obs]
+    new = [name for name in frame.columns if name not in dataset.obs]
     added = pd.DataFrame({name: as_metadata(frame[name]) for name in new})
-    # By place, because names of rows may occur twice.
-    kept = added[dataset.kept].set_axis(obs.index, axis="index")
-    obs = pd.concat([obs, kept], axis="columns")
     source_obs = dataset.source_obs
     if source_obs is not None:
-        added.index = source_obs.index
-        source_obs = pd.concat([source_obs, added], axis="columns")
+        source_obs = _beside(source_obs, added)
+    obs = _beside(dataset.obs, added[dataset.kept])
+    told = f"With {', '.join(new)} from {path.name}."
     return replace(
         dataset,
         obs=obs,
         source_obs=source_obs,
         texts=texts(obs) if dataset.texts is None else dataset.texts,
-        notes=(
-            *dataset.notes,
-            f"With {', '.join(new)} from {path.name}.",
-            *order_notes,
-            *notes,
-        ),
+        notes=(*dataset.notes, told, *notes),
     )
+
+
+def _beside(obs: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
+    """Return both side by side, by place, as names of rows may occur twice."""
+    return pd.concat([obs, added.set_axis(obs.index)], axis="columns")
 
 
 def _in_order(
