@@ -181,11 +181,11 @@ def anndata_columns(path: Path, space: str | None = None) -> list[str]:
         table, space = split_table(space)
         root = _root_in(table_of(file, table, path.name), path)
         chosen = choose(root, space, path.name)
-        obs, var = (
-            read_element(root[key], path.name, f"its table {key}")
-            for key in ("obs", "var")
-        )
-        return _column_names(chosen, obs, var, _item(root, chosen))
+        parts = dict.fromkeys(("obs", "var"))
+        if not chosen.startswith("obsm"):
+            key = "obs" if chosen == OBS else "var"
+            parts[key] = read_element(root[key], path.name, f"its table {key}")
+        return _column_names(chosen, **parts, values=_item(root, chosen))
 
 
 def object_spaces(adata: AnnData, where: str) -> list[str]:
@@ -286,9 +286,7 @@ def parts_read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     return ReadResult(dataset, spaces_of(root, where), columns)
 
 
-def _column_names(
-    space: str, obs: pd.DataFrame, var: pd.DataFrame, values: Any
-) -> list[str]:
+def _column_names(space: str, obs: Any, var: Any, values: Any) -> list[str]:
     """Return the names of all columns of a space; of ``obs``, the numbers."""
     if is_of_pairs(space):
         return []
