@@ -141,7 +141,7 @@ def _looks_like_log1p(profile: Any) -> bool:
     if not values.size:
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    is_sparse = sp.issparse(profile) or not getattr(profile, "is_dense", True)
+    is_sparse = sp.issparse(profile) or isinstance(profile, StoredColumns)
     has_zeros = is_sparse or low == 0
     some = values[:: max(1, values.size // _SAMPLED)]
     is_counted = np.array_equal(some, np.round(some))

@@ -45,11 +45,6 @@ class StoredColumns:
         return n_rows, int(self.reader.shape[1])
 
     @property
-    def is_dense(self) -> bool:
-        """Whether columns come as arrays; else as sparse matrices."""
-        return bool(self.reader.is_dense)
-
-    @property
     def values_per_column(self) -> float:
         """Numbers that a column holds in memory while it is read, on average."""
         return float(self.reader.values_per_column)
@@ -72,14 +67,12 @@ class StoredColumns:
         return replace(self, factors=factors)
 
     def columns(self, places: Sequence[int] | NDArray[np.intp] | slice) -> Any:
-        """Return columns, (n, k) float32: an array, or CSC with sorted rows."""
+        """Return columns, (n, k) float32, as CSC with sorted rows."""
         values = self.reader.read(np.arange(self.shape[1])[places])
         if self.rows is not None:
             values = values[self.rows]
         if self.factors is None:
             return values
-        if not sp.issparse(values):
-            return np.log1p(values * self.factors[:, None].astype(np.float32))
         data = np.log1p(values.data * self.factors[values.indices])
         parts = data.astype(np.float32), values.indices, values.indptr
         return sp.csc_matrix(parts, shape=values.shape)
@@ -96,11 +89,8 @@ class StoredColumns:
             yield self.columns(wanted[first : first + width])
 
     def in_memory(self) -> Any:
-        """Return all of it, (n, G): an array, or CSR."""
-        parts = list(self.iter_columns())
-        if self.is_dense:
-            return np.hstack(parts)
-        return sp.hstack(parts, "csr", dtype=np.float32)
+        """Return all of it, (n, G), as CSR."""
+        return sp.hstack(list(self.iter_columns()), "csr", dtype=np.float32)
 
     def row_sums(self) -> NDArray[np.float64]:
         """Return the sum of each row, (n,)."""

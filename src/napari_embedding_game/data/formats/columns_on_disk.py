@@ -1,4 +1,4 @@
-"""Read columns of a large matrix of AnnData from its file: CSC, or in narrow blocks.
+"""Read columns of a large matrix of AnnData from its file, where it is stored as CSC.
 
 The file is opened for each reading and closed again, so that nobody is kept from
 writing, moving or deleting it.  At most :data:`PART_VALUES` values are read at a time,
@@ -26,8 +26,6 @@ from napari_embedding_game.data.stored_columns import SAMPLED, StoredColumns
 
 PART_VALUES = 1 << 23
 """Values that are read at a time."""
-NARROW = 64 << 20
-"""Bytes of the blocks that a column is in, up to which it is read from the file."""
 _RECENT = 8
 """Columns that are kept, as the mouse asks for one value after the other."""
 _METADATA = (".zarray", ".zgroup", "zarr.json")
@@ -56,30 +54,21 @@ def stored_columns(
     """
     yield Stage(f"Looking at {what}")
     with explain_damage(path, "a file of AnnData"), opened() as item:
-        shape, is_read = _layout(item)
-        if not is_read:
+        shape = _shape(item)
+        if shape is None:
             return None
         check_shape_fits((sum(shape),), 8, path.name, what)
     return StoredColumns(ColumnReader(path, what, opened))
 
 
-def _layout(item: Any) -> tuple[tuple[int, ...], bool]:
-    """Return the shape of a stored array or group, and whether columns can be read."""
-    if is_array(item):
-        shape = tuple(map(int, item.shape))
-        is_narrow = len(shape) == 2 and (
-            shape[0] * _width(item) * item.dtype.itemsize <= NARROW
-        )
-        return shape, is_narrow and item.dtype.kind in "buif"
-    is_csc = str(item.attrs.get("encoding-type", "")) == "csc_matrix"
+def _shape(item: Any) -> tuple[int, int] | None:
+    """Return the shape of a stored matrix whose columns can be read; None of others."""
+    if is_array(item) or item.attrs.get("encoding-type") != "csc_matrix":
+        return None
     shape = tuple(map(int, item.attrs["shape"]))
-    return shape, is_csc and len(shape) == 2 and item["data"].dtype.kind in "buif"
-
-
-def _width(array: Any) -> int:
-    """Columns that are read from a dense array at least."""
-    blocks = getattr(array, "shards", None) or array.chunks
-    return int(array.shape[1] if blocks is None else blocks[1])
+    if len(shape) != 2 or item["data"].dtype.kind not in "buif":
+        return None
+    return shape[0], shape[1]
 
 
 class ColumnReader:
@@ -103,12 +92,9 @@ class ColumnReader:
         self._sums: NDArray[np.float64] | None = None
         self._recent = lru_cache(_RECENT)(self._read)
         with self._item() as item:
-            shape, _ = _layout(item)
-            self.shape: tuple[int, int] = (shape[0], shape[1])
-            self.is_dense = is_array(item)
-            """Whether the file stores every zero."""
-            n_values = shape[0] * shape[1] if self.is_dense else item["data"].shape[0]
-            self.values_per_column = float(n_values) / max(shape[1], 1)
+            n_rows, n_columns = map(int, item.attrs["shape"])
+            self.shape = (n_rows, n_columns)
+            self.values_per_column = float(item["data"].shape[0]) / max(n_columns, 1)
             self._stamp, self._sample = self._stamp_of(item), _sampled(item)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -134,19 +120,14 @@ class ColumnReader:
         return self._sums
 
     def read(self, places: NDArray[np.intp]) -> Any:
-        """Return columns, (N, k) float32: an array, or canonical CSC."""
+        """Return columns, (N, k) float32, as canonical CSC."""
         if len(places) == 1:
             return self._recent(int(places[0]), int(places[0]) + 1)
         parts = [self._read(first, last) for first, last in _runs(places)]
-        if self.is_dense:
-            none = np.zeros((self.shape[0], 0), np.float32)
-            return np.hstack(parts) if parts else none
         return sp.hstack(parts, "csc") if parts else sp.csc_matrix((self.shape[0], 0))
 
     def _read(self, first: int, last: int) -> Any:
         with self._same() as item:
-            if self.is_dense:
-                return np.ascontiguousarray(item[:, first:last], np.float32)
             indptr = np.asarray(item["indptr"][first : last + 1], np.int64)
             if indptr[0] < 0 or (np.diff(indptr) < 0).any():
                 raise ValueError(f"indptr of {self._what} does not grow")
@@ -172,18 +153,11 @@ class ColumnReader:
         sums = np.zeros(self.shape[0])
         text = f"Counting the values of each cell in {self._what}"
         with self._same() as item:
-            n = self.shape[1] if self.is_dense else int(item["data"].shape[0])
-            step = PART_VALUES
-            if self.is_dense:
-                step = max(PART_VALUES // max(self.shape[0], 1), _width(item))
-            for begin in range(0, n, step):
-                part = slice(begin, min(begin + step, n))
-                if self.is_dense:
-                    values = np.asarray(item[:, part], np.float32)
-                    sums += values.sum(axis=1, dtype=np.float64)
-                else:
-                    rows, values = self._checked(item, part)
-                    sums += np.bincount(rows, values, self.shape[0])
+            n = int(item["data"].shape[0])
+            for begin in range(0, n, PART_VALUES):
+                part = slice(begin, min(begin + PART_VALUES, n))
+                rows, values = self._checked(item, part)
+                sums += np.bincount(rows, values, self.shape[0])
                 yield Stage(text, part.stop / n)
         return sums
 
@@ -211,11 +185,8 @@ class ColumnReader:
             stamp = self._stamp_of(item)
             if stamp != self._stamp:
                 # The file may have been written again with other parts beside this one.
-                shape, is_read = _layout(item)
-                is_alike = is_read and shape == self.shape
-                is_alike = is_alike and is_array(item) == self.is_dense
                 has_nan = self._sample.dtype.kind == "f"
-                if not is_alike or not np.array_equal(
+                if _shape(item) != self.shape or not np.array_equal(
                     _sampled(item), self._sample, equal_nan=has_nan
                 ):
                     raise DataError(
@@ -238,13 +209,11 @@ class ColumnReader:
 
 def _sampled(item: Any) -> NDArray[Any]:
     """Return up to :data:`SAMPLED` values, of the begin, the middle and the end."""
-    values, most = (item if is_array(item) else item["data"]), SAMPLED
-    if is_array(item):
-        most = max(1, SAMPLED // max(int(item.shape[1]), 1))
-    n, length = int(values.shape[0]), max(1, most // 3)
+    values = item["data"]
+    n, length = int(values.shape[0]), SAMPLED // 3
     begins = (0, (n - length) // 2, n - length)
-    parts = [slice(0, n)] if n <= most else [slice(at, at + length) for at in begins]
-    return np.concatenate([np.ravel(values[part]) for part in parts])
+    parts = [slice(0, n)] if n <= SAMPLED else [slice(at, at + length) for at in begins]
+    return np.concatenate([values[part] for part in parts])
 
 
 def _runs(places: NDArray[np.intp]) -> list[tuple[int, int]]:
