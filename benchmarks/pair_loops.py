@@ -80,7 +80,7 @@ def row(
             approximation, forces, repulsion, N_LANDMARKS, 0, member.aggregate
         )
         if approximation == "landmarks":
-            taken = quickest(lambda: forces.landmark_forces(y, z), repeats) - attract
+            taken = quickest(lambda: forces.repel(y, z), repeats)
         else:
             taken = quickest(lambda o=objective: o.repel(y), repeats)
         n_pairs = len(y) * N_LANDMARKS

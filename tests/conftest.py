@@ -48,7 +48,6 @@ LONGEST = (
     "test_neighbors",
     "test_map_picture",
     "test_packaging",
-    "test_cold_start",
     "test_plugin",
     "test_measuring",
     "test_large_fit",

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 
+from napari_embedding_game.core import threads
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.snapshot import map_hash
 
@@ -15,6 +16,7 @@ WAYS = (
 
 
 def main():
+    threads.PARALLEL_WORK = 0  # so that small maps are shared among threads too
     rng = np.random.default_rng(0)
     X = (
         rng.random((400, 12), np.float32)

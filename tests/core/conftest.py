@@ -59,6 +59,18 @@ class Twin:
         return cls(entries.row, entries.col, weights, *profiles)
 
     @staticmethod
+    def ends_of(pairs):
+        """Both points of each pair that was drawn, (L, N), every pair once."""
+        places = np.arange(len(pairs.order))
+        tails = (places + pairs.shifts[:, None]) % len(places)
+        return pairs.order[np.broadcast_to(places, tails.shape)], pairs.order[tails]
+
+    @staticmethod
+    def bound_of(forces, y, z):
+        """Eq. 3's bound by the sums of an evaluator."""
+        return float(forces.repel(y, z)[0] ** 2 / forces.repel(z, z)[0])
+
+    @staticmethod
     def squared(a, b):
         return (a[:, None, :] - b[None, :, :]).square().sum(dim=2)
 
@@ -79,10 +91,8 @@ class Twin:
         return self.attraction(y) + repulsion * self.bound(y, z)
 
     def pairs_sum(self, y, pairs, n_samples):
-        """``pairs``: the draws, each in both of its rows."""
-        entries = pairs.matrix().tocoo()
-        apart = (y[entries.row] - y[entries.col]).square().sum(dim=1)
-        sampled = 0.5 * (torch.as_tensor(entries.data) * self.k(apart)).sum()
+        heads, tails = (each.ravel() for each in self.ends_of(pairs))
+        sampled = self.k((y[heads] - y[tails]).square().sum(dim=1)).sum()
         return (len(y) - 1) / n_samples * sampled
 
     def members_sum(self, y, members):

@@ -8,7 +8,6 @@ import pytest
 from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
     alarm,
-    far_alarm,
     occupancy,
 )
 from napari_embedding_game.core.dynamics.play import play
@@ -105,8 +104,8 @@ def test_only_what_was_changed_for_the_worse_goes_back(changed, named):
 
 def test_points_that_ran_away_are_told(digits_start):
     square = np.random.default_rng(0).uniform(size=(50, 2))
-    assert not far_alarm(square)
-    far = far_alarm(1e6 * square)
+    far = alarm(1e6 * square, Settings(), n_left=400)
+    assert not alarm(square, Settings(), n_left=400)
     assert "run far apart" in far.sentence
     assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "repulsion"}
     with pytest.raises(DivergenceError, match="run off the map") as told:

@@ -44,10 +44,15 @@ def hashes(n_jobs, settings):
     return ran.stdout.splitlines()
 
 
-def test_maps_are_the_same_on_other_processors():
+def test_maps_are_the_same_on_other_processors_and_when_loops_were_just_compiled(
+    tmp_path,
+):
     usual = hashes(2, {})
     assert len(usual) == 3
-    assert hashes(1, OLD_LIBRARIES) == usual
+    # With an empty cache of compiled loops.
+    cold = OLD_LIBRARIES | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert hashes(1, cold) == usual
+    assert list(tmp_path.rglob("*.nbi"))
     assert hashes(4, OLD_PROCESSOR) == usual
 
 

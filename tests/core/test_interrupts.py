@@ -45,20 +45,6 @@ def test_ctrl_c_while_torch_loads_leaves_the_next_fit_unharmed():
     assert done.stdout.splitlines() == ["interrupted", "(60, 2)"], done.stderr
 
 
-def test_an_interrupt_comes_at_the_end_of_the_block():
-    done = []
-
-    def work():
-        with interrupt_waits():
-            signal.raise_signal(signal.SIGINT)
-            done.append("all of it")
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert done == ["all of it"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_handler_of_ones_own_is_called_and_put_back():
     calls = []
 

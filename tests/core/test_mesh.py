@@ -185,16 +185,6 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     assert off(found[1].numpy(), wanted[1].numpy()) < 0.05
 
 
-def test_landmarks_beside_a_grid_climb_the_bound_of_the_game(make_problem):
-    problem = make_problem(100, 2, 9, dtype=np.float64)
-    forces = CompiledForces(problem.edges, 1)
-    beside, playing = (
-        make_objective(way, forces, 0.7, 9).evaluate(problem.y, problem.z)[2]
-        for way in ("mesh", "landmarks")
-    )
-    assert torch.allclose(beside, playing)
-
-
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
     digits_start, d, monkeypatch

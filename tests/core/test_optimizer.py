@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.dynamics.optimizer import PlayerRMS
+from napari_embedding_game.core.dynamics.optimizer import Player, direction
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.objective import make_objective
@@ -33,18 +33,15 @@ def test_without_momentum_it_is_the_papers_algorithm_step_for_step(
     make_problem, affinity
 ):
     problem = make_problem(120, 2, 10, affinity, np.float64)
-    y = problem.y.clone().requires_grad_()
-    z = problem.z.clone().requires_grad_()
-    optimizer = PlayerRMS([{"params": [y], "lr": ETA_Y}])
-    optimizer.add_param_group({"params": [z], "lr": ETA_Z, "maximize": True})
+    y, z = Player(problem.y.clone()), Player(problem.z.clone())
     objective = make_objective("landmarks", CompiledForces(problem.edges, 1), 0.5, 10)
     literal = algorithm_1(problem.twin, problem.y, problem.z, 0.5, [1] * 40)
     for wanted_y, wanted_z in literal:
-        optimizer.zero_grad()
-        y.grad, z.grad = objective.gradients(y, z)
-        optimizer.step()
-        torch.testing.assert_close(y.detach(), wanted_y, rtol=1e-8, atol=1e-8)
-        torch.testing.assert_close(z.detach(), wanted_z, rtol=1e-8, atol=1e-8)
+        down, up = objective.gradients(y.places, z.places)
+        y.step(down, -ETA_Y)
+        z.step(up, ETA_Z)
+        torch.testing.assert_close(y.places, wanted_y, rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(z.places, wanted_z, rtol=1e-8, atol=1e-8)
 
 
 def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
@@ -87,47 +84,33 @@ def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     assert before.iteration == 20
 
 
-def one_player(start, gradients, **settings):
-    """Where a player goes that sees these gradients one after the other."""
-    p = torch.tensor(start).requires_grad_()
-    optimizer = PlayerRMS([p], **settings)
-    places = []
+def one_player(gradients, rate, **options):
+    """Where a player at 0 goes that sees these gradients one after the other."""
+    player, places = Player(torch.zeros(1, 2)), []
     for gradient in gradients:
-        p.grad = torch.tensor(gradient)
-        optimizer.step()
-        places.append(p.detach().tolist())
+        player.step(torch.tensor([gradient]), rate, **options)
+        places.append(player.places[0].tolist())
     return places
 
 
-def test_a_step_is_as_long_as_the_learning_rate_whatever_the_gradient():
+def test_a_step_is_as_long_as_the_rate_whatever_the_gradient():
     for scale in (1e-12, 1.0, 1e12):
-        (place,) = one_player([0.0, 0.0], [[3 * scale, -4 * scale]], lr=0.5)
+        (place,) = one_player([[3 * scale, -4 * scale]], -0.5)
         assert np.sqrt(np.mean(np.square(place))) == pytest.approx(0.5, rel=1e-5)
         assert place[0] < 0 < place[1]
 
 
-def test_maximizing_goes_up():
-    down = one_player([0.0, 0.0], [[3.0, -4.0]], lr=0.5)
-    up = one_player([0.0, 0.0], [[3.0, -4.0]], lr=0.5, maximize=True)
-    np.testing.assert_allclose(up, -np.array(down))
-
-
 def test_momentum_is_a_running_mean_of_the_normalized_gradients():
     # rms([1, 1]) = 1 and rms([0, 2]) = sqrt(2); v = .1 g1, then .9 v + .1 g2 / sqrt(2)
-    places = one_player([0.0, 0.0], [[1.0, 1.0], [0.0, 2.0]], lr=1.0, momentum=0.9)
+    places = one_player([[1.0, 1.0], [0.0, 2.0]], -1.0, momentum=0.9)
     first = np.array([-0.1, -0.1])
     second = first - np.array([0.09, 0.09 + 0.1 * math.sqrt(2)])
     np.testing.assert_allclose(places, [first, second], rtol=1e-6)
 
 
-def test_no_gradient_no_step():
-    assert one_player([1.0, 2.0], [[0.0, 0.0]], lr=0.5) == [[1.0, 2.0]]
-
-
-@pytest.mark.parametrize("bad", [{"lr": -1.0}, {"momentum": 1.0}, {"momentum": -0.1}])
-def test_the_optimizer_refuses_impossible_numbers(bad):
-    with pytest.raises(ValueError, match="need lr"):
-        PlayerRMS([torch.zeros(1)], **bad)
+def test_no_gradient_no_step_and_no_number_is_not_hidden():
+    assert one_player([[0.0, 0.0]], -0.5) == [[0.0, 0.0]]
+    assert np.isnan(one_player([[1.0, math.nan]], -0.5)).all()
 
 
 def test_paper_schedule():
@@ -175,12 +158,10 @@ def test_a_number_given_takes_the_place_of_the_schedules_own():
 
 
 def test_rows_that_are_held_more_firmly_take_shorter_steps():
-    y = torch.zeros(2, 2, dtype=torch.float64).requires_grad_()
-    optimizer = PlayerRMS([{"params": [y], "lr": 1.0}])
-    optimizer.param_groups[0]["scale"] = torch.tensor([[1.0], [4.0]])
-    y.grad = torch.ones_like(y)
-    optimizer.step()
-    steps = y.detach()
+    player = Player(torch.zeros(2, 2, dtype=torch.float64))
+    firm = torch.tensor([[1.0], [4.0]], dtype=torch.float64)
+    player.step(torch.ones_like(player.places), -1.0, scale=firm)
+    steps = player.places
     torch.testing.assert_close(steps[0], 4 * steps[1])
     assert (steps**2).mean().item() == pytest.approx(1)
 
@@ -203,52 +184,26 @@ def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
     assert not schedule.by_pull
 
 
-def steps_with(gradients, shape, dtype, n_jobs=1, scale=None, **settings):
-    """Where a player of this shape goes; three dimensions go by torch, two by loop."""
-    player = torch.zeros(shape, dtype=dtype).requires_grad_()
-    optimizer = PlayerRMS([player], lr=0.3, n_jobs=n_jobs, **settings)
-    if scale is not None:
-        optimizer.param_groups[0]["scale"] = scale.reshape(-1, *[1] * (len(shape) - 1))
-    for gradient in gradients:
-        player.grad = gradient.reshape(shape).to(dtype)
-        optimizer.step()
-    return player.detach().reshape(-1)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9])
 def test_the_compiled_step_is_that_of_torch(momentum, is_scaled, dtype):
     rng = torch.Generator().manual_seed(0)
-    gradients = torch.randn(4, 1500, 2, generator=rng, dtype=torch.float64)
-    scale = torch.rand(1500, generator=rng) + 0.5 if is_scaled else None
-    rule = {"momentum": momentum, "maximize": is_scaled}
-    rule["scale"] = scale
-    found = steps_with(gradients, (1500, 2), dtype, **rule)
-    wanted = steps_with(gradients, (1500, 2, 1), dtype, **rule)
-    torch.testing.assert_close(found, wanted)
-    assert found.abs().max() > 0.1
+    gradients = torch.randn(4, 1500, 2, generator=rng, dtype=torch.float64).to(dtype)
+    scale = torch.rand(1500, 1, generator=rng).to(dtype) + 0.5 if is_scaled else None
+    found, wanted = (Player(torch.zeros(1500, 2, dtype=dtype)) for _ in range(2))
+    for gradient in gradients:
+        found.step(gradient, 0.3, momentum, scale)
+        wanted.take(direction(gradient, scale), 0.3, momentum)
+    torch.testing.assert_close(found.places, wanted.places)
+    assert found.places.abs().max() > 0.1
 
 
 def test_a_step_has_the_same_bits_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
     gradients = torch.randn(8, 3 * 1024 + 1, 2)
-    shape = gradients.shape[1:]
-    rule = {"momentum": 0.9}
-    one = steps_with(gradients, shape, torch.float32, 1, **rule)
-    two = steps_with(gradients, shape, torch.float32, 2, **rule)
-    assert torch.equal(one, two)
-
-
-@pytest.mark.parametrize("shape", [(2, 2), (4,)])
-def test_a_gradient_that_is_no_number_is_not_hidden(shape):
-    (gradient,) = torch.tensor([[1.0, math.nan, 1.0, 1.0]])
-    assert steps_with([gradient], shape, torch.float32).isnan().all()
-
-
-def test_rows_that_do_not_lie_together_move_in_place():
-    whole = torch.zeros(4, 2)
-    part = whole[::2].requires_grad_()
-    part.grad = torch.ones(2, 2)
-    PlayerRMS([part], lr=1.0).step()
-    assert whole[:, 0].tolist() == [-1.0, 0.0, -1.0, 0.0]
+    players = [Player(torch.zeros(3 * 1024 + 1, 2), n_jobs) for n_jobs in (1, 2)]
+    for gradient in gradients:
+        for player in players:
+            player.step(gradient, 0.3, momentum=0.9)
+    assert torch.equal(players[0].places, players[1].places)

@@ -25,7 +25,6 @@ from napari_embedding_game.core.energy.pair_functions import (
     PairFunction,
 )
 from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
-from napari_embedding_game.core.energy.pressure import pressure
 
 METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
 ALL = {f"attraction {name}": f for name, f in ATTRACTIONS.items()} | {
@@ -200,30 +199,3 @@ def test_the_one_of_the_documents_has_all_sums(heavy, make_problem, approximatio
         energies.append(objective.evaluate(problem.y, problem.z))
     for one, other in zip(*energies, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-def test_its_bound_holds_and_its_pressure_is_a_minimum(heavy, make_problem):
-    kernel = METHODS[heavy].kernel
-    problem = make_problem(50, 2, 9, "fuzzy", np.float64, profiles=("log1p", kernel))
-    forces = CompiledForces(problem.edges, 1, "log1p", kernel)
-    y = 0.3 * problem.y
-    exact = forces.all_pairs(y)[0] + len(y)
-    bound = forces.landmark_forces(y, problem.z)
-    assert bound.ratio**2 * bound.s_zz <= exact
-    objective = make_objective("exact", forces, 0.5, 9)
-    _, heights = pressure(objective, y, problem.z)
-    assert (heights > 0).any()
-    k = int(heights.argmax())
-
-    def energy(height):
-        across = torch.zeros(len(y), 1, dtype=torch.float64)
-        across[k] = height
-        lifted = torch.hstack([y, across])
-        sum_of_all = problem.twin.others_sum(lifted)
-        return float(problem.twin.attraction(lifted) + 0.5 * sum_of_all)
-
-    best = energy(float(heights[k]))
-    assert best < energy(0.0)
-    assert best < min(
-        energy(float(heights[k]) * step) for step in (0.9, 0.99, 1.01, 1.1)
-    )

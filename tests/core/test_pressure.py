@@ -76,21 +76,6 @@ def own_push(y, z, k, r):
     return min(1, 1 / r) / (1 + squared[nearest].sum())
 
 
-def test_pressure_in_the_game_minimises_with_the_pull_of_the_others_held(played):
-    y, z, twin = played.y, played.z, played.twin
-    r = float(twin.kernel_sum(y, z) / twin.kernel_sum(z, z))
-    strength = 2 * r * STRENGTH / N
-
-    def energy(lifted_y, flat_z, k):
-        pushes = twin.kernel_sum(lifted_y, flat_z) - own_push(lifted_y, flat_z, k, r)
-        return twin.attraction(lifted_y) + strength * pushes
-
-    _, found = pressure(objective_of(played, "landmarks"), y, z)
-    wanted = exact_pressure(played, energy)
-    np.testing.assert_allclose(found[POINTS], wanted, atol=2e-4)
-    assert 0.05 < (wanted > 0).mean() < 1  # some are stuck, or nothing was asked
-
-
 def test_holding_the_sum_of_all_repulsions_costs_a_few_percent(played):
     y, z, twin = played.y, played.z, played.twin
     r = float(twin.kernel_sum(y, z) / twin.kernel_sum(z, z))
@@ -154,14 +139,6 @@ def test_with_a_landmark_on_every_point_it_is_that_of_all_pairs(played):
     _, wanted = pressure(under_all, y, y[:1])
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     assert 0 < (wanted > 0).mean() < 1
-
-
-@pytest.mark.parametrize("approximation", APPROXIMATIONS)
-def test_without_repulsion_nothing_is_pressured(played, approximation):
-    forces = CompiledForces(played.edges, 1)
-    objective = make_objective(approximation, forces, 0.0, L)
-    _, found = pressure(objective, played.y, played.z)
-    assert (found == 0).all()
 
 
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure
@@ -17,7 +16,6 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.threads import (
     PARALLEL_WORK,
-    one_torch_thread,
     resolve_n_jobs,
     run_blocks,
 )
@@ -54,13 +52,6 @@ def test_cores_are_those_this_process_may_use(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert threads.n_cores() == 6
-
-
-def test_torchs_thread_count_comes_back():
-    before = torch.get_num_threads()
-    with one_torch_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
 
 
 def test_small_work_and_single_threads_stay_in_this_thread():

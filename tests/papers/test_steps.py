@@ -80,19 +80,17 @@ def test_the_estimator_knows_them_by_name(blobs):
         assert np.isfinite(model.fit_transform(X)).all()
 
 
-def stepped(optimizer, point, gradients):
+def stepped(player, gradients):
     places = []
     for gradient in gradients:
-        point.grad = torch.full_like(point, gradient)
-        optimizer.step()
-        places.append(round(point.flatten()[0].item(), 6))
+        player.step(torch.full_like(player.places, gradient), -1.0)
+        places.append(round(player.places.flatten()[0].item(), 6))
     return places
 
 
 def test_optimistic_steps_expect_the_change_once_more():
-    point = torch.nn.Parameter(torch.zeros(1, 1))
     # Directions 1, -1 become 1, 2 * -1 - 1 = -3.
-    places = stepped(OptimisticSteps([point], lr=1.0), point, [1.0, -1.0, -1.0])
+    places = stepped(OptimisticSteps(torch.zeros(1, 1)), [1.0, -1.0, -1.0])
     assert places == [-1.0, 2.0, 3.0]
 
 
@@ -101,8 +99,7 @@ def test_optimistic_steps_expect_the_change_once_more():
     [([1] * 40, 0.999, 1.001), ([1, -1] * 20, 0.0, 0.06)],
 )
 def test_the_average_direction_tells_straight_steps_from_steps_back(signs, least, most):
-    point = torch.nn.Parameter(torch.zeros(4, 1))
-    optimizer = FollowedSteps([point])
-    assert optimizer.length(point) is None
-    stepped(optimizer, point, signs)
-    assert least <= optimizer.length(point) <= most
+    player = FollowedSteps(torch.zeros(4, 1))
+    assert player.length is None
+    stepped(player, signs)
+    assert least <= player.length <= most

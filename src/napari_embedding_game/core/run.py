@@ -62,7 +62,7 @@ class Run:
         self._begin, self._changed, self._keep = begin, changed, keep
         self.script, self._stop_at = dict(script or {}), stop_at
         self._playing: Playing | None = None
-        self._is_stopped = False
+        self._is_stopped = self._is_leaving = False
         self._wish = Steer()
         self._hand = NO_FORCES
         self._wishing, self._computing = threading.Lock(), threading.RLock()
@@ -91,7 +91,7 @@ class Run:
             There are no such rows, or the place is not on the map.
         """
         place = tuple(np.asarray(to, float).ravel().tolist())
-        self._hold(rows, springs=(Spring(rows=_rows(rows), place=place),))
+        self._hold(rows, Spring(rows=_rows(rows), place=place))
 
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at places (m, d), or where they are now, until they are released.
@@ -110,28 +110,26 @@ class Run:
                 )
             to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
         places = np.atleast_2d(np.asarray(to, float))
-        self._hold(rows, holds=(Hold(rows=numbers, places=places),))
+        self._hold(rows, Hold(rows=numbers, places=places))
 
     def release(self, rows: Any = None) -> None:
         """Let go of what was dragged or pinned: of these rows, or of all."""
-        self._hold(rows if rows is not None else np.arange(0), rows is None)
+        self._hold(rows)
 
-    def _hold(
-        self,
-        rows: Any,
-        is_all: bool = False,
-        springs: tuple[Spring, ...] = (),
-        holds: tuple[Hold, ...] = (),
-    ) -> None:
-        """Put springs and holds in the place of those of the same rows."""
-        numbers, hand = _rows(rows), self._hand
+    def _hold(self, rows: Any, *new: Spring | Hold) -> None:
+        """Put forces in the place of those on the same rows; None: on any."""
+        hand, numbers = self._hand, None if rows is None else _rows(rows)
 
-        def stays(force: Spring | Hold) -> bool:
-            return not is_all and not np.isin(force.rows, numbers).any()
+        def changed(kind: type[Any], before: tuple[Any, ...]) -> tuple[Any, ...]:
+            stay = [
+                force
+                for force in before
+                if numbers is not None and not np.isin(force.rows, numbers).any()
+            ]
+            return *stay, *(force for force in new if isinstance(force, kind))
 
         forces = HandForces(
-            springs=(*filter(stays, hand.springs), *springs),
-            holds=(*filter(stays, hand.holds), *holds),
+            springs=changed(Spring, hand.springs), holds=changed(Hold, hand.holds)
         )
         if self.snapshot is not None:
             _check(forces, self.snapshot)
@@ -169,57 +167,65 @@ class Run:
         finally:
             self._settle()
 
-    def advance(self) -> Snapshot | None:
+    def advance(self, look: bool = False) -> Snapshot | None:
         """Play up to the next snapshot; None at the end, unless it was told more.
+
+        ``look``: nothing moves, and the snapshot has all of its moment.
 
         Raises
         ------
         InputError
             What the engine refuses.
         """
-        with self._computing:
-            if self._is_stopped:
+        with self._computing, interrupt_waits():
+            if self._is_stopped or (self._is_leaving and not look):
                 return None
-            former = self.snapshot
-            if former is None or self._playing is None:
-                return self._first()
-            planned = self.script.pop(former.iteration, Steer())
-            self.steer(planned.settings, planned.forces)
-            is_over = former.finished and not self.is_told
-            if is_over or former.iteration == self._stop_at:
+            steer: Steer | None = None
+            if self._playing is None:
+                with self._wishing:  # what was told until now holds from the beginning
+                    self.settings = self._wish.settings or self.settings
+                    self._wish = replace(self._wish, settings=None)
+                self._playing = self._begin(self.settings, self._until_next)
+            elif look:
+                steer = Steer(look=True)
+            elif self._is_over():
                 return None
-            with self._wishing:
-                wish, self._wish = self._wish, Steer()
-            if wish.settings is not None:
-                self.steered.append((former.iteration, wish.settings))
-            if wish.forces is not None:
-                self.forced.append((former.iteration, wish.forces))
-            is_told = wish.settings is not None or wish.forces is not None
-            return self._send(wish if is_told else None)
+            else:
+                steer = self._taken_up()
+            try:
+                snapshot = self._playing.send(steer)
+                if snapshot.iteration == self._stop_at and not snapshot.finished:
+                    snapshot = self._playing.send(Steer(look=True))
+            except BaseException:
+                self._is_stopped, self._playing = True, None
+                raise
+            self.snapshot = snapshot
+            return snapshot
 
-    def _first(self) -> Snapshot:
-        with self._wishing:  # what was told until now holds from the beginning
-            self.settings = self._wish.settings or self.settings
-            self._wish = replace(self._wish, settings=None)
-        self._playing = self._begin(self.settings, self._until_next)
-        return self._send(None)
+    def _is_over(self) -> bool:
+        """Return whether nothing is left to play, what the script plans counted in."""
+        assert self.snapshot is not None
+        at = self.snapshot.iteration
+        planned = self.script.pop(at, Steer())
+        self.steer(planned.settings, planned.forces)
+        return (self.snapshot.finished and not self.is_told) or at == self._stop_at
+
+    def _taken_up(self) -> Steer | None:
+        """Return the newest wish, which is noted down; None where there is none."""
+        assert self.snapshot is not None
+        at = self.snapshot.iteration
+        with self._wishing:
+            is_told, wish, self._wish = self.is_told, self._wish, Steer()
+        if wish.settings is not None:
+            self.steered.append((at, wish.settings))
+        if wish.forces is not None:
+            self.forced.append((at, wish.forces))
+        return wish if is_told else None
 
     def _until_next(self, done: int) -> int:
         """Return how many iterations may follow until something is to happen."""
         stops = [*self.script, *([] if self._stop_at is None else [self._stop_at])]
         return min((stop - done for stop in stops if stop > done), default=0)
-
-    def _send(self, steer: Steer | None) -> Snapshot:
-        assert self._playing is not None
-        with interrupt_waits():
-            try:
-                self.snapshot = snapshot = self._playing.send(steer)
-                if snapshot.iteration == self._stop_at and not snapshot.finished:
-                    self.snapshot = self._playing.send(Steer(look=True))
-            except BaseException:
-                self._is_stopped, self._playing = True, None
-                raise
-        return self.snapshot
 
     def _settle(self) -> None:
         """Let the last snapshot have all of its moment, and be the fit."""
@@ -228,14 +234,16 @@ class Run:
                 return
             is_seen = self.snapshot.finished or self.snapshot.iteration == self._stop_at
             if not is_seen:
-                self._send(Steer(look=True))
+                self.advance(look=True)
             if self._keep is not None:
                 self._keep(self.snapshot)
 
     def stop(self) -> None:
         """End here: the last snapshot is the fit."""
-        self._settle()
-        self.close()
+        self._is_leaving = True  # whoever iterates leaves the lock
+        with self._computing:
+            self._settle()
+            self.close()
 
     def close(self) -> None:
         """End without another look."""

@@ -1,9 +1,7 @@
 """How many threads a piece of work gets, and the one way that it is shared among them.
 
-In napari the window needs a core too, and who shares work waits for its slowest
-thread: so small work stays in its thread, large work leaves a core free where there
-are more than two, and whoever asks for work does most of it itself where the other
-threads are held up.
+Small work stays in its thread, large work leaves a core free where there are more than
+two, and whoever asks for work does most of it itself where other threads are held up.
 """
 
 from __future__ import annotations
@@ -123,8 +121,7 @@ def at_most_numba(n_threads: int) -> int:
 def one_torch_thread() -> Iterator[None]:
     """Run torch's CPU operations of this thread on one thread.
 
-    An iteration has a dozen of them, each too small to win by a second thread
-    and each a place to wait for one that the window holds.
+    Each is too small to win by a second one, which the window may hold.
     """
     import torch
 

@@ -27,15 +27,10 @@ class SampledLandmarks(Objective):
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         """Return the sum with its gradients, and the attraction's."""
-        forces = self.forces.landmark_forces(y, y.detach()[self.members])
-        forces.repulsion.index_add_(0, self.members, forces.pull)
-        weight = len(y) / len(self.members)
-        total, still = weight * forces.s_yz, torch.zeros_like(z)
-        return Sums(forces.attraction, total, forces.repulsion, weight, still)
-
-    def total(self, y: Tensor, z: Tensor) -> float:
-        """Return the sum alone."""
-        return float(self.sums(y, z).total)
+        total, repulsion, pull = self.forces.repel(y, y.detach()[self.members])
+        repulsion.index_add_(0, self.members, pull)
+        weight, still = len(y) / len(self.members), torch.zeros_like(z)
+        return Sums(self.forces.attract(y), weight * total, repulsion, weight, still)
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Put the landmarks onto their points."""
@@ -44,4 +39,4 @@ class SampledLandmarks(Objective):
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point that is no landmark, on average of the draws."""
-        return self._field(y, 1.0, self.total(y, z), own=1.0)
+        return self._field(y, 1.0, y, z, own=1.0)

@@ -16,14 +16,13 @@ given are only what a game begins with.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics.game import Game
-from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, direction
+from napari_embedding_game.core.dynamics.optimizer import Player, direction
 from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.settings import Settings
 
@@ -41,51 +40,61 @@ _REMEMBERED = 0.9
 """Share of the average direction that goes into the next one."""
 
 
-class OptimisticSteps(PlayerRMS):
+class OptimisticSteps(Player):
     """Steps that take the last change of the direction for the next one as well."""
 
-    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        assert parameter.grad is not None
-        now = direction(parameter.grad, group["scale"])
-        last = self.state[parameter].get("last", now)
-        self.state[parameter]["last"] = now
-        self._take(parameter, group, now + (now - last))
+    _last: Tensor | None = None
+
+    def step(
+        self,
+        gradient: Tensor,
+        rate: float,
+        momentum: float = 0.0,
+        scale: Tensor | None = None,
+    ) -> None:
+        """Move once, see :meth:`Player.step`."""
+        now = direction(gradient, scale)
+        last = now if self._last is None else self._last
+        self._last = now
+        self.take(now + (now - last), rate, momentum)
 
 
-class FollowedSteps(PlayerRMS):
+class FollowedSteps(Player):
     """Steps of which the average direction is kept."""
 
-    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        assert parameter.grad is not None
-        now = direction(parameter.grad, group["scale"])
-        state = self.state[parameter]
-        state["n_followed"] = state.get("n_followed", 0) + 1
-        path = self._kept(parameter, "path")
-        path += (1 - _REMEMBERED) * (now - path)
-        self._take(parameter, group, now)
+    length: float | None = None
+    """Its root mean square; None before any step."""
 
-    def length(self, parameter: Tensor) -> float | None:
-        """Return the root mean square of the average direction; None before any."""
-        state = self.state.get(parameter, {})
-        if "path" not in state:
-            return None
-        path: Tensor = state["path"]
-        rms = float(torch.linalg.vector_norm(path)) / math.sqrt(path.numel())
-        # It began at 0.
-        return rms / (1 - math.pow(_REMEMBERED, state["n_followed"]))
+    def step(
+        self,
+        gradient: Tensor,
+        rate: float,
+        momentum: float = 0.0,
+        scale: Tensor | None = None,
+    ) -> None:
+        """Move once, see :meth:`Player.step`."""
+        now = direction(gradient, scale)
+        if self.length is None:
+            self._path, self._forgotten = torch.zeros_like(now), 1.0
+        self._path += (1 - _REMEMBERED) * (now - self._path)
+        self._forgotten *= _REMEMBERED
+        rms = float(torch.linalg.vector_norm(self._path)) / math.sqrt(now.numel())
+        self.length = rms / (1 - self._forgotten)  # it began at 0
+        self.take(now, rate, momentum)
 
 
 class OptimisticGame(Game):
     """A game of two optimistic players."""
 
-    moved_by = OptimisticSteps
+    player = OptimisticSteps
 
 
 class AdaptiveGame(Game):
     """A game whose learning rates find themselves."""
 
-    moved_by = FollowedSteps
-    _optimizer: FollowedSteps
+    player = FollowedSteps
+    y: FollowedSteps
+    z: FollowedSteps
     _given: tuple[float, float] | None = None
     _done = 0.0
 
@@ -99,7 +108,7 @@ class AdaptiveGame(Game):
 
     def _rates(self, done: float) -> tuple[float, float]:
         assert self._given is not None
-        lengths = [self._optimizer.length(player) for player in (self._y, self._z)]
+        lengths = self.y.length, self.z.length
         if None not in lengths:
             if done < self._done:  # the schedule went back, for new settings
                 self._now = list(self._at_half)

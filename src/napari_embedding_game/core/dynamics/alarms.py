@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.inspect.cover import (
-    bound_share,
-    outside_share,
-)
+from napari_embedding_game.core.inspect.cover import bound_share, outside_share
 from napari_embedding_game.core.settings import (
     Settings,
-    approximation_of,
     is_played,
+    is_pushed_by,
     repulsion_of,
 )
 from napari_embedding_game.core.snapshot import Alarm
@@ -39,6 +36,8 @@ _MOST_POINTS = 20_000
 _REACH, _HEAP = 1.0, 2.5
 """The kernel 1 / (1 + u^2) is flat within 1: a map that small is one spot; within 2.5
 there is no room for groups."""
+_SETTLED = 0.6
+"""Share of the schedule after which points that lie close are a collapse."""
 _LEAST_TRAVEL = 5.0
 """Way from start to map, in its units: 75 by default, below 3 on unfinished maps."""
 _MOST_OUTSIDE, _LEAST_BOUND = 0.15, 0.4
@@ -78,24 +77,16 @@ def _middle(embedding: NDArray[np.floating]) -> tuple[NDArray[Any], Any, Any]:
     return plane, low, high
 
 
-def far_alarm(embedding: NDArray[np.floating]) -> Alarm:
-    """Return that the points have run far off, if they have."""
-    farthest = float(max(embedding.max(), -embedding.min()))
-    if farthest <= FAR:
-        return Alarm()
-    return Alarm(
-        f"The points have run far apart, up to {farthest:.0e} from the middle of the "
-        "map: lower the learning rates or the repulsion.",
-        {"learning_rate": None, "landmark_learning_rate": None, "repulsion": None},
-    )
-
-
 def alarm(
     embedding: NDArray[np.floating],
     settings: Settings,
     landmarks: NDArray[np.floating] | None = None,
+    n_left: int = 0,
 ) -> Alarm:
-    """Return what is wrong with a map late in its schedule; falsy if nothing.
+    """Return what is wrong with a map; falsy if nothing.
+
+    In the first 60 % of the schedule the repulsion still grows, and the points lie
+    close.
 
     Parameters
     ----------
@@ -104,23 +95,28 @@ def alarm(
         With which it was made.
     landmarks : (L, d) float, optional
         Those of a finished game, to ask whether they stand for the points.
+    n_left : int
+        Iterations that are left of the schedule.
     """
-    far = far_alarm(embedding)
-    if far:
-        return far
-    told = _crowding(embedding, settings)
-    if told:
-        return _with_way_out(told, settings, {"repulsion": 3 * repulsion_of(settings)})
-    pushes = approximation_of(settings) == "landmarks" and is_played(settings)
-    told = (
-        ""
-        if landmarks is None or not pushes
-        else _cover(embedding, landmarks, settings)
-    )
-    if not told or landmarks is None:
+    if not get_method(settings.method).kernel:
+        return Alarm()  # inner products: the map is that of the data
+    farthest = float(max(embedding.max(), -embedding.min()))
+    if farthest > FAR:
+        return Alarm(
+            f"The points have run far apart, up to {farthest:.0e} from the middle of "
+            "the map: lower the learning rates or the repulsion.",
+            {"learning_rate": None, "landmark_learning_rate": None, "repulsion": None},
+        )
+    if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
-    more = min(len(embedding), 4 * len(landmarks))
-    return _with_way_out(told, settings, {"n_landmarks": more})
+    if told := _crowding(embedding, settings):
+        return _with_way_out(told, settings, {"repulsion": 3 * repulsion_of(settings)})
+    if landmarks is None or not is_pushed_by(settings, "landmarks"):
+        return Alarm()
+    if told := _cover(embedding, landmarks, settings):
+        more = min(len(embedding), 4 * len(landmarks))
+        return _with_way_out(told, settings, {"n_landmarks": more})
+    return Alarm()
 
 
 def _crowding(embedding: NDArray[np.floating], settings: Settings) -> str:

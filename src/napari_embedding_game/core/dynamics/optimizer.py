@@ -1,139 +1,96 @@
-"""How a player moves."""
+"""How a player moves.
+
+The compiled loops run in chunks of rows that own their part of the sum of squares, so
+that a step has the same bits for any number of threads.  Arrays, all C-contiguous and
+of one type, float32 or float64: ``gradient``, ``points`` (N, d); ``scale`` (N, 1), or
+None where the gradient is not divided; ``velocity`` (N, d), or None without momentum.
+"""
+
+# The compiler finds the types of the loops; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import torch
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from torch import Tensor
 
-from napari_embedding_game.core.dynamics import update_loops
-from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.lanes import fused, row_sums
+from napari_embedding_game.core.energy.pair_loops import CHUNK, OPTIONS, n_chunks
 from napari_embedding_game.core.threads import run_blocks
 
-_COMPILED = (torch.float32, torch.float64)
 
-
-class PlayerRMS(torch.optim.Optimizer):
-    """Steps along each player's gradient divided by its root mean square.
-
-    One parameter group per player; the landmarks' has ``maximize=True``:
+class Player:
+    """Points or landmarks, which step along a gradient g by its root mean square.
 
         v <- momentum v + (1 - momentum) g / rms(g)
-        p <- p -+ lr v
+        p <- p + rate v
 
-    With momentum 0 this is the update of the paper's Alg. 1.
+    With momentum 0 this is the update of the paper's Alg. 1.  The division makes the
+    rates of both players comparable: ``rate`` is the root mean square length of a step
+    per coordinate, in units of the map.  In the processor's memory a compiled loop
+    takes the step, elsewhere torch.
 
-    A group's ``scale`` (N, 1), if it has one, divides each row of g before all this:
-    a player whose rows differ much in stiffness then takes longer steps in the same
-    time (diagonal preconditioning).
-
-    The division makes learning rates of both players comparable: ``lr`` is the
-    root mean square length of a step per coordinate, in units of the map.
-
-    Rows of floats in the processor's memory are moved in place by one compiled loop
-    (:mod:`update_loops`), on ``n_jobs`` threads; whatever else by torch.
+    Parameters
+    ----------
+    places : (N, d) tensor of floats
+        Moved in place; C-contiguous.
+    n_jobs : int, optional
+        Threads, see :func:`threads.resolve_n_jobs`.
     """
 
-    # Without the wrappers torch puts around them: those load its compiler at the
-    # first game, 800 modules and a second.
-    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
-    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 0.1,
-        momentum: float = 0.0,
-        maximize: bool = False,
-        n_jobs: int | None = 1,
-    ) -> None:
-        if lr < 0 or not 0 <= momentum < 1:
-            raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
-        defaults: dict[str, Any] = {"lr": lr, "momentum": momentum}
-        defaults |= {"maximize": maximize, "scale": None}
-        super().__init__(params, defaults)
+    def __init__(self, places: Tensor, n_jobs: int | None = 1) -> None:
+        self.places = places
+        self.velocity: Tensor | None = None
         self._n_jobs = n_jobs
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move every player once."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._move(parameter, group)
-        return loss
+    def step(
+        self,
+        gradient: Tensor,
+        rate: float,
+        momentum: float = 0.0,
+        scale: Tensor | None = None,
+    ) -> None:
+        """Move once; down where the rate is below 0.
 
-    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        gradient = parameter.grad
-        assert gradient is not None
-        if not _is_compiled(parameter, gradient):
-            self._take(parameter, group, direction(gradient, group["scale"]))
+        ``scale`` (N, 1) divides each row of the gradient before all this: a player
+        whose rows differ much in stiffness then takes longer steps in the same time
+        (diagonal preconditioning).
+        """
+        if self.places.device.type != "cpu":
+            self.take(direction(gradient, scale), rate, momentum)
             return
-        points, none = (
-            parameter.detach().numpy(),
-            np.empty((0, 1), gradient.numpy().dtype),
-        )
-        scale, velocity = group["scale"], self._velocity(parameter, group)
-        force = (
-            gradient.numpy(),
-            none if scale is None else np.ascontiguousarray(scale, points.dtype),
-        )
-        sums = np.empty(pair_loops.n_chunks(len(points)))
+        points, force = self.places.numpy(), gradient.numpy()
+        divisor = None if scale is None else scale.numpy()
+        velocity = self._moving(momentum)
+        sums = np.empty(n_chunks(len(points)))
         work = len(sums), points.size, self._n_jobs
-        run_blocks(update_loops.add_squares, *work, *force, sums)
+        run_blocks(add_squares, *work, force, divisor, sums)
+        rms = root_mean_square(sums, force)
         run_blocks(
-            update_loops.move,
-            *work,
-            *force,
-            update_loops.root_mean_square(sums, gradient.numpy()),
-            (_length(group), 1.0 - group["momentum"]),
-            points[:0] if velocity is None else velocity.numpy(),
-            points,
-        )
+            move, *work, force, divisor, rms, (rate, 1.0 - momentum),
+            None if velocity is None else velocity.numpy(), points,
+        )  # fmt: skip
 
-    def _take(self, parameter: Tensor, group: dict[str, Any], step: Tensor) -> None:
-        """Take a step in a direction, with momentum."""
-        velocity = self._velocity(parameter, group)
+    def take(self, step: Tensor, rate: float, momentum: float) -> None:
+        """Move along a direction, by torch."""
+        velocity = self._moving(momentum)
         if velocity is not None:
-            velocity += (1.0 - group["momentum"]) * (step - velocity)
+            velocity += (1.0 - momentum) * (step - velocity)
             step = velocity
-        parameter += _length(group) * step
+        self.places += rate * step
 
-    def _velocity(self, parameter: Tensor, group: dict[str, Any]) -> Tensor | None:
-        return self._kept(parameter, "velocity") if group["momentum"] else None
-
-    def _kept(self, parameter: Tensor, name: str) -> Tensor:
-        """Return what the player keeps from step to step under a name; 0 at first."""
-        state = self.state[parameter]
-        if name not in state:
-            state[name] = torch.zeros_like(parameter)
-        kept: Tensor = state[name]
-        return kept
-
-
-def _length(group: dict[str, Any]) -> float:
-    """Return the signed length of a step."""
-    return float(group["lr"] if group["maximize"] else -group["lr"])
-
-
-def _is_compiled(parameter: Tensor, gradient: Tensor) -> bool:
-    """Return whether the loop can move these: rows of floats in the processor."""
-    return (
-        parameter.ndim == 2
-        and parameter.device.type == "cpu"
-        and parameter.dtype in _COMPILED
-        and parameter.is_contiguous()
-        and gradient.is_contiguous()
-    )
+    def _moving(self, momentum: float) -> Tensor | None:
+        """Return the velocity, 0 at first; None without momentum."""
+        if momentum and self.velocity is None:
+            self.velocity = torch.zeros_like(self.places)
+        return self.velocity if momentum else None
 
 
 def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
@@ -143,3 +100,80 @@ def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
     rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
     divided: Tensor = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
     return divided
+
+
+# --- Loops --------------------------------------------------------------------------
+
+
+@intrinsic
+def _sum_of_squares(context, row):
+    """Return the sum of the squares of a row, float64."""
+
+    def write(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+
+        def terms(place):
+            number = place.load(array.data).double()
+            return [number * number]
+
+        return row_sums(builder, array.nitems, ir.DoubleType(), 1, terms)[0]
+
+    return types.float64(row), write
+
+
+@njit(**OPTIONS)
+def sum_rows(indptr, weights, out):
+    """Write the sum of |w| of each compressed row, float64."""
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            out[i] += abs(weights[e])
+
+
+@njit(**OPTIONS)
+def _directions(c, gradient, scale):
+    """Return the chunk's part of the gradient, one number after the other."""
+    begin = c * CHUNK
+    end = min(begin + CHUNK, gradient.shape[0])
+    rows = gradient[begin:end]
+    if scale is not None:
+        rows = rows / scale[begin:end]
+    return rows.reshape(rows.size)
+
+
+@njit(**OPTIONS)
+def add_squares(begin, end, gradient, scale, sums):
+    """Write each chunk's sum of squares, (chunks,) float64."""
+    for c in range(begin, end):
+        sums[c] = _sum_of_squares(_directions(c, gradient, scale))
+
+
+@njit(**OPTIONS)
+def root_mean_square(sums, gradient):
+    """Return that of the whole gradient; at least the least normal number."""
+    rms = gradient.dtype.type(math.sqrt(sums.sum() / gradient.size))
+    least = np.finfo(gradient.dtype).tiny
+    return least if rms < least else rms
+
+
+@njit(**OPTIONS)
+def move(begin, end, gradient, scale, rms, rates, velocity, points):
+    """Move the ``points`` of some chunks, and change ``velocity``, both in place.
+
+    ``rms`` divides the gradient.  ``rates``: the length of the step, below 0
+    where it goes down; and 1 - momentum.
+    """
+    kind = points.dtype.type
+    length, gain = kind(rates[0]), kind(rates[1])
+    for c in range(begin, end):
+        directions = _directions(c, gradient, scale)
+        first = c * CHUNK * points.shape[1]
+        places = points.reshape(points.size)[first:]
+        for j in range(directions.size):
+            direction = directions[j] / kind(rms)
+            if velocity is not None:
+                speeds = velocity.reshape(velocity.size)
+                speed = speeds[first + j]
+                direction = fused(gain, direction - speed, speed)
+                speeds[first + j] = direction
+            places[j] = fused(length, direction, places[j])

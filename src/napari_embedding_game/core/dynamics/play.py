@@ -20,25 +20,22 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.dynamics.alarms import alarm, far_alarm
+from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
-from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.dynamics.state import (
-    ANYWHERE,
     Layouts,
     Problem,
     State,
 )
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pressure import pressure
@@ -58,8 +55,6 @@ from napari_embedding_game.core.threads import one_torch_thread
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, Settings | Steer | None, None]
 
-_T = TypeVar("_T")
-
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
 SHARE_OF_TIME = 0.25
@@ -68,8 +63,6 @@ ALWAYS_MEASURED = 50_000
 """Points up to which each snapshot's energy is its own."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
-_SETTLED = 0.6
-"""Share of the schedule after which points that lie close are a collapse."""
 _DEVICES = ("cpu", "cuda", "mps")
 GPU_POINTS = 20_000
 """Points from which "auto" takes a GPU; a guess, as none was there to measure."""
@@ -131,11 +124,7 @@ def play(
         A setting is out of range, the points are too many for the optimiser, or they
         left every finite position.  Or forces were sent to what is no game.
     """
-    settings = settings or Settings()
     layout = np.asarray(layout)
-    warm = warm_start and replace(
-        warm_start, landmarks=in_the_plane(warm_start.landmarks)
-    )
     problem = Problem(
         edges=edges,
         layout=in_the_plane(layout),
@@ -143,17 +132,36 @@ def play(
         random_state=random_state,
         device=resolve_device(device, len(layout)),
         n_jobs=n_jobs,
-        warm_start=warm,
+        warm_start=warm_start
+        and replace(warm_start, landmarks=in_the_plane(warm_start.landmarks)),
     )
-    playing = _Playing(problem, settings, diagnose, frame_iterations)
-    look = False
+    settings = settings or Settings()
+    seen = _Seen(problem, settings, diagnose)
+    steer, is_first = Steer(settings=settings), True
     while True:
-        sent = yield playing.do(partial(playing.snapshot, look))
+        try:
+            seen.steer(steer)
+            begun, end = seen.state.iteration, time.perf_counter() + FRAME_SECONDS
+            if not is_first and not steer.look:
+                most = frame_iterations
+                bound = (most(begun) if callable(most) else most) or math.inf
+                with one_torch_thread():
+                    for state in seen.states:
+                        seen.state = state
+                        is_full = state.iteration - begun >= bound or seen.shows_each
+                        if is_full or time.perf_counter() >= end:
+                            break
+                if seen.state.iteration == begun:
+                    return
+            snapshot = seen.snapshot(steer.look)
+        except torch.OutOfMemoryError:
+            if not seen.leave_gpu():
+                raise
+            steer = Steer(look=steer.look)
+            continue
+        sent = yield snapshot
         steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-        playing.do(partial(playing.steer, steer))
-        look = steer.look
-        if not look and not playing.do(playing.advance):
-            return
+        is_first = False
 
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
@@ -180,44 +188,42 @@ def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
     InputError
         This machine does not have the device.
     """
-    has_cuda = torch.cuda.is_available()
     if device == "auto":
-        return torch.device("cuda" if has_cuda and n_points >= GPU_POINTS else "cpu")
-    try:
-        found = torch.device(device)
-    except RuntimeError:
-        found = None
-    if found is None or found.type not in _DEVICES:
+        on_gpu = n_points >= GPU_POINTS and torch.cuda.is_available()
+        return torch.device("cuda" if on_gpu else "cpu")
+    kind = device.partition(":")[0]
+    if kind not in _DEVICES:
         raise InputError(
             f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
         )
-    n_there = {
-        "cpu": 1,
-        "cuda": torch.cuda.device_count() if has_cuda else 0,
-        "mps": int(torch.backends.mps.is_available()),
-    }
-    if (found.index or 0) >= n_there[found.type]:
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"This machine has no device {device} that torch can use: "
             "choose the device auto or cpu."
-        )
-    return found
+        ) from error
 
 
-class _Playing:
+class _Seen:
     """What moves the points, and what was last told of them."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        settings: Settings,
-        diagnose: bool,
-        frame_iterations: FrameIterations,
-    ) -> None:
-        self._edges = problem.edges
-        self._diagnose = diagnose
-        self._frame_iterations = frame_iterations
+    state: State
+    states: Iterator[State]
+    mover: Game | Layouts | None = None
+
+    def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
         n = len(problem.layout)
+        self._edges, self._diagnose = problem.edges, diagnose
+        if maker(settings) is None:
+            order = memory_order(problem.layout)
+            problem = replace(
+                problem,
+                edges=problem.edges.in_order(order),
+                layout=problem.layout[order],
+                places=inverse(order),
+            )
+        self._problem, self._settings = problem, settings
         self._told: dict[str, Any] = {
             "labels": np.zeros(n, np.int32),
             "pressure": undefined(n),
@@ -225,111 +231,80 @@ class _Playing:
         self._alarm = Alarm()
         self._note = ""
         self._next_look = 0.0
-        self._problem = problem
-        if maker(settings) is None:
-            order = memory_order(problem.layout)
-            self._problem = replace(
-                problem,
-                edges=problem.edges.in_order(order),
-                layout=problem.layout[order],
-                places=inverse(order),
-            )
-        self._mover: Game | Layouts | None = None
-        self.do(partial(self._take_up, settings))
-        rng = np.random.default_rng(problem.random_state)
-        self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
 
-    def do(self, work: Callable[[], _T]) -> _T:
-        """Do it, on the processor from now on where a GPU has no memory for it."""
-        try:
-            return work()
-        except torch.OutOfMemoryError:
-            if self._problem.device.type == "cpu":
-                raise
-        self._note = GPU_IS_FULL
-        self._problem = replace(self._problem, device=torch.device("cpu"))
-        if self._mover is not None:
-            state, points = self._state, self._copy(self._state.y)
-            here = WarmStart(
-                embedding=points,
-                landmarks=points[:0] if state.z is None else self._copy(state.z),
-                iterations_left=state.n_iter - state.iteration,
-            )
-            self._problem = replace(
-                self._problem,
-                layout=points,
-                warm_start=here,
-                iteration=state.iteration,
-            )
-            self._mover = None
-            self._take_up(self._settings)
-        return work()
-
-    # --- Settings and time
+    # --- What moves the points
 
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
-        if isinstance(self._mover, Game):
-            settings = steer.settings or self._settings
+        settings = steer.settings or self._settings
+        if self.mover is None:
+            self._take_up(settings)
+        elif isinstance(self.mover, Game):
             if maker(settings) is not maker(self._settings):
                 raise InputError(NO_CHANGE)
             if steer.forces is not None:
-                self._mover.take_forces(steer.forces)
+                self.mover.take_forces(steer.forces)
             if steer.settings is not None or steer.forces is not None:
                 self._take_up(settings)
         elif steer.forces is not None:
             raise InputError(NO_HAND)
 
     def _take_up(self, settings: Settings) -> None:
-        self._settings = settings
-        self._energy = math.nan
-        mover = self._mover or make_mover(self._problem, settings)
-        self._states: Iterator[State] = (
-            mover.steps(settings)
-            if isinstance(mover, Game)
-            else _then_landmarks(mover, self._problem, settings.n_landmarks)
-        )
-        self._mover = mover
-        self._state = next(self._states)
+        self._settings, self._energy = settings, math.nan
+        mover = self.mover or make_mover(self._problem, settings)
+        if isinstance(mover, Game):
+            self.states = mover.steps(settings)
+        else:
+            self.states = _then_landmarks(mover, self._problem, settings.n_landmarks)
+        if self.mover is None:
+            n = len(self._problem.layout)
+            rng = np.random.default_rng(self._problem.random_state)
+            self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
+        self.mover, self.state = mover, next(self.states)
+        self.shows_each = isinstance(mover, Layouts) and mover.shows_every_step
 
-    def advance(self) -> bool:
-        """Take the steps of one frame; return whether there was one to take."""
-        end = time.perf_counter() + FRAME_SECONDS
-        begun, most = self._state.iteration, self._frame_iterations
-        bound = (most(begun) if callable(most) else most) or math.inf
-        is_shown = isinstance(self._mover, Layouts) and self._mover.shows_every_step
-        with one_torch_thread():
-            for state in self._states:
-                self._state = state
-                is_enough = is_shown or state.iteration - begun >= bound
-                if is_enough or time.perf_counter() >= end:
-                    break
-        return self._state.iteration > begun
+    def leave_gpu(self) -> bool:
+        """Go on by the processor, as a GPU has too little memory; False if there."""
+        if self._problem.device.type == "cpu":
+            return False
+        self._note = GPU_IS_FULL
+        self._problem = replace(self._problem, device=torch.device("cpu"))
+        if self.mover is None:
+            return True
+        state, points = self.state, self._copy(self.state.y)
+        here = WarmStart(
+            embedding=points,
+            landmarks=points[:0] if state.z is None else self._copy(state.z),
+            iterations_left=state.n_iter - state.iteration,
+        )
+        self._problem = replace(
+            self._problem, layout=points, warm_start=here, iteration=state.iteration
+        )
+        self.mover = None
+        return True
 
     # --- What is seen of it
 
-    def snapshot(self, look: bool = False) -> Snapshot:
+    def snapshot(self, look: bool) -> Snapshot:
         """Return a copy of everything there is to see."""
-        state = self._state
+        state, mover, told = self.state, self.mover, self._told
+        assert mover is not None
         embedding = self._in_order(self._copy(state.y))
         landmarks = embedding[self._members] if state.z is None else self._copy(state.z)
         is_finished = state.z is not None and state.iteration == state.n_iter
-        is_lost = int(self._told["labels"].max()) >= len(landmarks)
-        must = is_finished or look or is_lost
-        is_due = must or (self._diagnose and time.perf_counter() >= self._next_look)
-        if is_due:
+        is_lost = int(told["labels"].max()) >= len(landmarks)
+        is_due = self._diagnose and time.perf_counter() >= self._next_look
+        if is_finished or look or is_lost or is_due:
             self._look(embedding, landmarks, is_finished, is_finished or look)
-        is_small = len(embedding) <= ALWAYS_MEASURED
-        if is_due or (self._diagnose and (is_small or math.isnan(self._energy))):
-            self._energy = self._measured()
-        alarm = self._alarm
-        if isinstance(self._mover, Layouts):
-            alarm = Alarm(state.warning) or alarm
-            z = torch.from_numpy(landmarks)
-            labels = nearest_landmark(
-                torch.from_numpy(embedding), z, self._problem.n_jobs
-            )
-            self._told["labels"] = labels
+            self._energy = mover.energy(state)
+        elif self._diagnose and (
+            len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
+        ):
+            self._energy = mover.energy(state)
+        why = Alarm(state.warning) or self._alarm
+        if isinstance(mover, Layouts):
+            points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)
+            told["labels"] = nearest_landmark(points, z, self._problem.n_jobs)
         d = self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
@@ -338,10 +313,10 @@ class _Playing:
             landmarks=np.ascontiguousarray(landmarks[:, :d]),
             energy=self._energy,
             isolation=self._edges.isolation,
-            warning=alarm.sentence or self._note,
-            remedy=alarm.remedy,
+            warning=why.sentence or self._note,
+            remedy=why.remedy,
             finished=is_finished,
-            **self._told,
+            **told,
         )
 
     def _in_order(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -350,24 +325,14 @@ class _Playing:
         return rows if places is None else rows[places]
 
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
-        mover = self._mover
-        assert mover is not None
+        assert self.mover is not None
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
-        farthest = mover.farthest if isinstance(mover, Game) else ANYWHERE
-        if not (np.abs(copied) <= farthest).all():
+        if not (np.abs(copied) <= self.mover.farthest).all():
             raise DivergenceError(
-                f"The points have run off the map: {mover.way_back}.",
+                f"The points have run off the map: {self.mover.way_back}.",
                 {"learning_rate": None, "landmark_learning_rate": None},
             )
         return copied
-
-    def _measured(self) -> float:
-        """Return the energy of what is seen."""
-        state, mover = self._state, self._mover
-        if isinstance(mover, Game):
-            return mover.energy()
-        assert mover is not None
-        return _energy_of(mover, state)
 
     def _look(
         self,
@@ -378,7 +343,7 @@ class _Playing:
     ) -> None:
         """Work out labels, pressure and stretch, and whether the points collapse."""
         begun = time.perf_counter()
-        state, mover, told = self._state, self._mover, self._told
+        state, mover, told = self.state, self.mover, self._told
         assert mover is not None
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
@@ -387,37 +352,14 @@ class _Playing:
         if "neighbors" not in told:
             told["neighbors"] = nearest_neighbors(self._edges)
         told["stretch"] = stretch(told["neighbors"], embedding, self._problem.n_jobs)
-        if isinstance(mover, Game) or is_finished:
-            self._alarm = self._alarm_of(embedding, landmarks, is_finished)
+        is_game = isinstance(mover, Game)
+        if is_game or is_finished:
+            d = self._problem.n_components
+            held = landmarks[:, :d] if is_game and is_finished else None
+            left = state.n_iter - state.iteration
+            self._alarm = alarm(embedding[:, :d], self._settings, held, left)
         now = time.perf_counter()
         self._next_look = now + (now - begun) / SHARE_OF_TIME
-
-    def _alarm_of(
-        self,
-        embedding: NDArray[np.float32],
-        landmarks: NDArray[np.float32],
-        is_finished: bool,
-    ) -> Alarm:
-        """Return why the map cannot be trusted, and what mends it."""
-        settings, state = self._settings, self._state
-        if not get_method(settings.method).kernel:
-            return Alarm()  # inner products: the map is that of the data
-        n_iter = resolve_schedule(settings).n_iter
-        left = state.n_iter - state.iteration
-        # Before that the repulsion is still growing, and the points lie close.
-        if left > (1 - _SETTLED) * n_iter:
-            return far_alarm(embedding)
-        is_game = isinstance(self._mover, Game)
-        d = self._problem.n_components
-        played = landmarks[:, :d] if is_game and is_finished else None
-        return alarm(embedding[:, :d], settings, played)
-
-
-def _energy_of(layouts: Layouts, state: State) -> float:
-    if state.energy is not None:
-        return state.energy
-    assert layouts.objective is not None
-    return layouts.objective.energy(state.y, state.y[:1])
 
 
 def _then_landmarks(
@@ -426,13 +368,10 @@ def _then_landmarks(
     """Yield layouts, then a game of landmarks against points that stand still."""
     for state in layouts.states:
         yield replace(state, n_iter=state.n_iter + FITTING if state.n_iter else 0)
-    positions = state.y.detach().cpu().numpy()
-    energy = _energy_of(layouts, state)
+    positions, energy = state.y.detach().cpu().numpy(), layouts.energy(state)
     still = Settings(n_landmarks=n_landmarks, learning_rate=0.0, max_iter=FITTING)
     game = Game(
         replace(problem, layout=positions, warm_start=None, iteration=state.iteration)
     )
-    fitting = game.steps(still)
-    next(fitting)
-    for fitted in fitting:
+    for fitted in islice(game.steps(still), 1, None):
         yield replace(fitted, energy=energy, warning=state.warning)

@@ -48,25 +48,20 @@ def _growing_to_half(done: float) -> float:
     return float(exp(_LOG_OF_LEAST * (1 - 2 * done))) if done < 0.5 else 1.0
 
 
-def _tenth_after_half(done: float) -> float:
-    return 1.0 if done < 0.5 else 0.1
-
-
-def _constant(done: float) -> float:
-    return 1.0
-
-
 _NAMED: dict[ScheduleName, Schedule] = {
     "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
-    "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
+    "paper": Schedule(
+        6000, 0.03, 0.3, 0.0, lambda done: 1.0 if done < 0.5 else 0.1, lambda done: 1.0
+    ),
 }
 
 
 def resolve_schedule(settings: Settings) -> Schedule:
     """Return the schedule that ``settings`` names, with its own numbers replaced."""
     schedule = _NAMED[settings.schedule]
-    if settings.schedule == "fast":
-        schedule = _suited(schedule, settings)
+    spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
+    if spec.on_grid and found_by == "mesh" and settings.schedule == "fast":
+        schedule = replace(schedule, **spec.on_grid)
     chosen: dict[str, Any] = {
         "n_iter": settings.max_iter,
         "learning_rate": settings.learning_rate,
@@ -74,19 +69,3 @@ def resolve_schedule(settings: Settings) -> Schedule:
         "momentum": settings.momentum,
     }
     return replace(schedule, **{k: v for k, v in chosen.items() if v is not None})
-
-
-def _suited(schedule: Schedule, settings: Settings) -> Schedule:
-    """Return the schedule with the numbers that suit method and approximation."""
-    spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
-    steps = spec.on_grid
-    if found_by != "mesh" or steps is None:
-        return schedule
-    return replace(
-        schedule,
-        n_iter=steps.n_iter,
-        learning_rate=steps.learning_rate,
-        landmark_learning_rate=steps.landmark_learning_rate,
-        momentum=steps.momentum,
-        by_pull=True,
-    )

@@ -82,3 +82,11 @@ class Layouts:
     """What to do about points that have run off the map."""
     shows_every_step: bool = False
     """Whether each state is to be seen, however little time it took."""
+    farthest: float = ANYWHERE
+
+    def energy(self, state: State) -> float:
+        """Return the energy of a state."""
+        if state.energy is not None:
+            return state.energy
+        assert self.objective is not None
+        return self.objective.energy(state.y, state.y[:1])

@@ -1,23 +1,21 @@
 """Pair functions inside compiled loops: their numba type, and rows of pairs.
 
-A loop takes a pair function as an argument and is compiled once for its *class*, then
-read from numba's cache on disk; the fields are numbers that may change.  The name of
-the type carries a digest of the formulas, and of what turns them into machine code, so
-that a formula that was edited is not answered from the cache.
+A loop takes a pair function as an argument and is compiled once for it, then read from
+numba's cache on disk.  The name of its type carries its fields and a digest of the
+formulas, and of what turns them into machine code, so that a formula that was edited is
+not answered from the cache.
 
 In the rows of pairs: ``y`` (N, d) points, ``z`` (d, M) others, a row per coordinate,
 d = 2 or 3; all arrays C-contiguous and of one type, float32 or float64.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -43,31 +41,39 @@ from napari_embedding_game.core.energy.pair_functions import PairFunction
 # --- The type -----------------------------------------------------------------------
 
 
-class PairFunctionType(types.Type):
-    """The type of a class of pair functions.
+class PairFunctionType(types.Opaque):
+    """The type of a pair function.
 
     Equal where the name is, which numba's cache asks for.  It is stored there as its
     name alone: a class that is gone, with a file of the user's own, would else keep all
     loops from being read back.
     """
 
-    function_class: type[PairFunction]
+    function: PairFunction
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
         return PairFunctionType, (self.name,)
 
 
+register_model(PairFunctionType)(models.OpaqueModel)
+
+
+@unbox(PairFunctionType)
+def _unbox(kind, function, c):
+    return NativeValue(c.context.get_dummy_value())
+
+
+@typeof_impl.register(PairFunction)
 @cache
-def _type_of(function_class: type[PairFunction]) -> PairFunctionType:
-    of = f"{function_class.__module__}.{function_class.__qualname__}"
-    kind = PairFunctionType(name=f"{of}<{_digest(function_class)}>")
-    # The same type may have been read back from the cache, without a class.
-    kind.function_class = function_class
+def _typeof(function: PairFunction, _context: Any) -> PairFunctionType:
+    kind = PairFunctionType(name=f"{function!r}<{_digest(type(function))}>")
+    # The same type may have been read back from the cache, without a function.
+    kind.function = function
     return kind
 
 
 def _digest(function_class: type[PairFunction]) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"{function_class.__module__}".encode())
     for module in (lanes.__file__, __file__):
         digest.update(Path(module).read_bytes())
     for base in function_class.__mro__:
@@ -79,66 +85,14 @@ def _digest(function_class: type[PairFunction]) -> str:
     return digest.hexdigest()[:12]
 
 
-@typeof_impl.register(PairFunction)
-def _typeof(function: PairFunction, _context: Any) -> PairFunctionType:
-    return _type_of(type(function))
-
-
-@register_model(PairFunctionType)
-class _Model(models.StructModel):
-    def __init__(self, manager: Any, kind: PairFunctionType) -> None:
-        members = [(each.name, types.float64) for each in fields(kind.function_class)]
-        super().__init__(manager, kind, members)
-
-
-@unbox(PairFunctionType)
-def _unbox(kind, function, c):
-    native = cgutils.create_struct_proxy(kind)(c.context, c.builder)
-    for each in fields(kind.function_class):
-        attribute = c.pyapi.object_getattr_string(function, each.name)
-        number = c.pyapi.number_float(attribute)
-        setattr(native, each.name, c.pyapi.float_as_double(number))
-        c.pyapi.decref(number)
-        c.pyapi.decref(attribute)
-    failed = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
-    return NativeValue(native._getvalue(), is_error=failed)
-
-
-Fields = dict[str, Any]
-
-
-def _fields(
-    context: Any, builder: Any, kind: Any, function: Any, number: Any
-) -> Fields:
-    """Return the fields of a pair function as numbers of a type."""
-    native = cgutils.create_struct_proxy(kind)(context, builder, value=function)
-    is_single = isinstance(number, ir.FloatType)
-    values = {}
-    for each in fields(kind.function_class):
-        value = getattr(native, each.name)
-        values[each.name] = builder.fptrunc(value, number) if is_single else value
-    return values
-
-
-def _at_place(kind: Any, values: Fields, place: Place) -> PairFunction:
-    """Return the pair function for the numbers at a place."""
-    here = {name: place.all(value) for name, value in values.items()}
-    function: PairFunction = kind.function_class(**here)
-    return function
-
-
 # --- One pair -----------------------------------------------------------------------
 
 
 def _of_one(name: str) -> Callable[..., Any]:
     def typed(context, function, s):
         def code(context, builder, signature, arguments):
-            kind = signature.args[0]
-            number = arguments[1].type
-            values = _fields(context, builder, kind, arguments[0], number)
-            place = Place(builder, None, 1)
-            formula = getattr(_at_place(kind, values, place), name)
-            return formula(Lanes(builder, arguments[1])).value
+            numbers = Place(builder, None, 1).all(arguments[1])
+            return getattr(signature.args[0].function, name)(numbers).one()
 
         return s(function, s), code
 
@@ -166,15 +120,12 @@ class _Array:
         self.data = array.data
         self.number = self.data.type.pointee
 
-    def row(self, index: Any) -> Any:
-        """Return the pointer to the first number of a row."""
-        if isinstance(index, int):
-            index = self.shape[-1].type(index)
-        return self._builder.gep(self.data, [self._builder.mul(index, self.shape[-1])])
-
-    def entry(self, index: Any, column: int) -> Any:
-        """Return the pointer to a number of a row."""
-        return self._builder.gep(self.row(index), [self.shape[-1].type(column)])
+    def row(self, index: Any, at: Any = 0) -> Any:
+        """Return the pointer to a number of a row, the first by default."""
+        size = self.shape[-1]
+        index, at = (size.type(i) if isinstance(i, int) else i for i in (index, at))
+        begin = self._builder.gep(self.data, [self._builder.mul(index, size)])
+        return self._builder.gep(begin, [at])
 
 
 def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
@@ -187,73 +138,63 @@ def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[
     ]
 
 
-@contextmanager
-def _dimension(builder: Any, n_components: Any, d: int) -> Iterator[None]:
-    """Write what holds for maps of d dimensions."""
-    is_it = builder.icmp_signed("==", n_components, n_components.type(d))
-    with builder.if_then(is_it):
-        yield
+def _dimensions(builder: Any, n_components: Any) -> Iterator[int]:
+    """Yield 2 and 3: what is written meanwhile is for maps of so many dimensions."""
+    for d in (2, 3):
+        is_it = builder.icmp_signed("==", n_components, n_components.type(d))
+        with builder.if_then(is_it):
+            yield d
 
 
-def _squared(
-    place: Place, x: Sequence[Any], z: Sequence[Any]
-) -> tuple[Lanes, list[Lanes]]:
-    """Return squared distances of x to the z at a place, and the differences."""
-    apart = [place.all(one) - place.load(row) for one, row in zip(x, z, strict=True)]
+def _squared(apart: list[Lanes]) -> Lanes:
     s = apart[0] * apart[0]
     for each in apart[1:]:
         s = each.fused(each, s)
-    return s, apart
+    return s
 
 
-def _repel(is_weighted: bool) -> Callable[..., Any]:
+@intrinsic
+def repel_row(context, function, i, count, y, z, weights, gradient, pull):
+    """Return sum_j w_ij k(|y_i - z_j|^2) of one point; write its gradient at both ends.
+
+    ``repel_row(k, i, count, y, z, weights, gradient, pull)``: over the first ``count``
+    z; ``weights`` (N, M), or None where they are 1; d/dy_i is written to
+    ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M).
+    """
+    is_weighted = isinstance(weights, types.Array)
+
     def write(context, builder, signature, arguments):
         arrays = _arrays(context, builder, signature, arguments)
-        function, i, count, y, z, weights, gradient, pull = arrays
-        kind, number = signature.args[0], y.number
-        values = _fields(context, builder, kind, function, number)
-        result = cgutils.alloca_once_value(builder, number(0.0))
-        for d in (2, 3):
-            with _dimension(builder, y.shape[1], d):
-                x = [builder.load(y.entry(i, k)) for k in range(d)]
-                rows = [z.row(k) for k in range(d)]
-                pulls = [pull.row(k) for k in range(d)]
-                factors = weights.row(i) if is_weighted else None
+        _, i, count, y, z, weights, gradient, pull = arrays
+        k = signature.args[0].function
+        result = cgutils.alloca_once_value(builder, y.number(0.0))
+        for d in _dimensions(builder, y.shape[1]):
+            x = [builder.load(y.row(i, c)) for c in range(d)]
+            rows, pulls = ([of.row(c) for c in range(d)] for of in (z, pull))
+            factors = weights.row(i) if is_weighted else None
 
-                def terms(place, x=x, rows=rows, pulls=pulls, factors=factors):
-                    s, apart = _squared(place, x, rows)
-                    here = _at_place(kind, values, place)
-                    value, slope = here.value(s), here.slope(s)
-                    if factors is not None:
-                        weight = place.load(factors)
-                        value, slope = weight * value, weight * slope
-                    steep = slope + slope
-                    pushes = [steep * each for each in apart]
-                    for push, row in zip(pushes, pulls, strict=True):
-                        place.store(place.load(row) - push, row)
-                    return [value, *pushes]
+            def terms(place, x=x, rows=rows, pulls=pulls, factors=factors):
+                ends = zip(x, rows, strict=True)
+                apart = [place.all(one) - place.load(row) for one, row in ends]
+                s = _squared(apart)
+                value, slope = k.value(s), k.slope(s)
+                if factors is not None:
+                    weight = place.load(factors)
+                    value, slope = weight * value, weight * slope
+                steep = slope + slope
+                pushes = [steep * each for each in apart]
+                for push, row in zip(pushes, pulls, strict=True):
+                    place.store(place.load(row) - push, row)
+                return [value, *pushes]
 
-                total, *sums = row_sums(builder, count, number, d + 1, terms)
-                for k, each in enumerate(sums):
-                    builder.store(each.value, gradient.entry(i, k))
-                builder.store(total.value, result)
+            total, *sums = row_sums(builder, count, y.number, d + 1, terms)
+            for c, each in enumerate(sums):
+                builder.store(each, gradient.row(i, c))
+            builder.store(total, result)
         return builder.load(result)
 
-    def typed(context, function, i, count, y, z, weights, gradient, pull):
-        arguments = (function, types.intp, types.intp, y, z, weights, gradient, pull)
-        return y.dtype(*arguments), write
-
-    return typed
-
-
-repel_row = intrinsic(_repel(is_weighted=False))
-"""Return sum_j k(|y_i - z_j|^2) of one point, and write its gradient at both ends.
-
-``repel_row(k, i, count, y, z, weights, gradient, pull)``: over the first ``count`` z;
-d/dy_i is written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M).
-"""
-weighted_repel_row = intrinsic(_repel(is_weighted=True))
-"""Like :func:`repel_row` for sum_j ``weights[i, j]`` k(|y_i - z_j|^2)."""
+    places = types.intp, types.intp
+    return y.dtype(function, *places, y, z, weights, gradient, pull), write
 
 
 @intrinsic
@@ -266,31 +207,27 @@ def repel_shifted(context, function, begin, count, shift, y, gradient):
 
     def write(context, builder, signature, arguments):
         arrays = _arrays(context, builder, signature, arguments)
-        function, begin, count, shift, y, gradient = arrays
-        kind, number = signature.args[0], y.number
-        values = _fields(context, builder, kind, function, number)
-        result = cgutils.alloca_once_value(builder, number(0.0))
-        for d in (2, 3):
-            with _dimension(builder, y.shape[0], d):
-                heads = [builder.gep(y.row(k), [begin]) for k in range(d)]
-                tails = [builder.gep(row, [shift]) for row in heads]
-                gains = [builder.gep(gradient.row(k), [begin]) for k in range(d)]
+        _, begin, count, shift, y, gradient = arrays
+        k = signature.args[0].function
+        result = cgutils.alloca_once_value(builder, y.number(0.0))
+        for d in _dimensions(builder, y.shape[0]):
+            heads, gains = (
+                [of.row(c, begin) for c in range(d)] for of in (y, gradient)
+            )
+            tails = [builder.gep(row, [shift]) for row in heads]
 
-                def terms(place, heads=heads, tails=tails, gains=gains):
-                    ends = zip(heads, tails, strict=True)
-                    apart = [place.load(one) - place.load(other) for one, other in ends]
-                    s = apart[0] * apart[0]
-                    for each in apart[1:]:
-                        s = each.fused(each, s)
-                    here = _at_place(kind, values, place)
-                    steep = here.slope(s)
-                    steep = steep + steep
-                    for each, row in zip(apart, gains, strict=True):
-                        place.store(steep.fused(each, place.load(row)), row)
-                    return [here.value(s)]
+            def terms(place, heads=heads, tails=tails, gains=gains):
+                ends = zip(heads, tails, strict=True)
+                apart = [place.load(one) - place.load(other) for one, other in ends]
+                s = _squared(apart)
+                steep = k.slope(s)
+                steep = steep + steep
+                for each, row in zip(apart, gains, strict=True):
+                    place.store(steep.fused(each, place.load(row)), row)
+                return [k.value(s)]
 
-                (total,) = row_sums(builder, count, number, 1, terms)
-                builder.store(total.value, result)
+            (total,) = row_sums(builder, count, y.number, 1, terms)
+            builder.store(total, result)
         return builder.load(result)
 
     places = types.intp, types.intp, types.intp
@@ -307,20 +244,18 @@ def lifted_row(context, function, s, weights, u):
 
     def write(context, builder, signature, arguments):
         arrays = _arrays(context, builder, signature, arguments)
-        function, s, weights, height = arrays
-        kind, number, wide = signature.args[0], s.number, ir.DoubleType()
-        values = _fields(context, builder, kind, function, number)
-        if isinstance(number, ir.FloatType):
-            height = builder.fptrunc(height, number)
+        _, s, weights, height = arrays
+        k = signature.args[0].function
+        if isinstance(s.number, ir.FloatType):
+            height = builder.fptrunc(height, s.number)
 
         def terms(place):
             lifted = place.load(s.data) + place.all(height)
-            here = _at_place(kind, values, place)
             weight = place.load(weights.data).double()
-            of_both = here.value(lifted), here.slope(lifted)
+            of_both = k.value(lifted), k.slope(lifted)
             return [weight * each.double() for each in of_both]
 
-        sums = row_sums(builder, s.shape[0], wide, 2, terms)
-        return context.make_tuple(builder, result, [each.value for each in sums])
+        sums = row_sums(builder, s.shape[0], ir.DoubleType(), 2, terms)
+        return context.make_tuple(builder, result, sums)
 
     return result(function, s, weights, types.float64), write

@@ -8,21 +8,22 @@ and the imaginary part of one complex line.  A spectrum is an array
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
+from napari_embedding_game.core.energy.lanes import Lanes, Place
 from napari_embedding_game.core.threads import run_blocks
 
 WIDTH = 16
@@ -54,49 +55,46 @@ def _factors(n: int) -> tuple[int, ...]:
 
 
 @cache
-def _turns(n: int, dtype: np.dtype[np.floating]) -> tuple[Any, Real, Real]:
-    """Return the factors of n, and the cosines and sines of -2 pi j / n, (n,)."""
+def _turns(n: int, dtype: np.dtype[np.floating]) -> tuple[Any, Real]:
+    """Return the factors of n, and cosines and sines of -2 pi j / n, (2, n)."""
     quarters = 4 * np.arange(n)
-    angles = [(part + 2 * n) % (4 * n) - 2 * n for part in (quarters, quarters + n)]
-    cosine, minus_sine = (cos(np.pi / (2 * n) * angle) for angle in angles)
-    factors = np.array(_factors(n), np.int64)
-    return factors, cosine.astype(dtype), minus_sine.astype(dtype)
+    angles = np.stack(
+        [(part + 2 * n) % (4 * n) - 2 * n for part in (quarters, quarters + n)]
+    )
+    turns = np.asarray(cos(np.pi / (2 * n) * angles), dtype)
+    return np.array(_factors(n), np.int64), turns
 
 
 # --- One pass over the lines ----------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Complex:
-    """A vector of complex numbers while a pass is written."""
+    """Complex numbers side by side while a pass is written."""
 
-    def __init__(self, builder: Any, re: Any, im: Any) -> None:
-        self._b, self.re, self.im = builder, re, im
+    re: Lanes
+    im: Lanes
 
     def __add__(self, other: _Complex) -> _Complex:
-        add = self._b.fadd
-        return _Complex(self._b, add(self.re, other.re), add(self.im, other.im))
+        return _Complex(self.re + other.re, self.im + other.im)
 
     def __sub__(self, other: _Complex) -> _Complex:
-        sub = self._b.fsub
-        return _Complex(self._b, sub(self.re, other.re), sub(self.im, other.im))
+        return _Complex(self.re - other.re, self.im - other.im)
 
-    def scaled(self, factor: Any) -> _Complex:
-        """Return the product with a real number in every lane."""
-        mul = self._b.fmul
-        return _Complex(self._b, mul(self.re, factor), mul(self.im, factor))
+    def scaled(self, factor: float) -> _Complex:
+        """Return the product with a real number."""
+        return _Complex(self.re * factor, self.im * factor)
 
     def over_i(self) -> _Complex:
         """Return the product with -i."""
-        return _Complex(self._b, self.im, self._b.fneg(self.re))
+        return _Complex(self.im, -self.re)
 
-    def turned(self, c: Any, s: Any) -> _Complex:
+    def turned(self, c: Lanes, s: Lanes) -> _Complex:
         """Return the product with c + i s."""
-        b = self._b
-        re = b.fsub(b.fmul(self.re, c), b.fmul(self.im, s))
-        return _Complex(b, re, b.fadd(b.fmul(self.re, s), b.fmul(self.im, c)))
+        return _Complex(self.re * c - self.im * s, self.re * s + self.im * c)
 
 
-def _butterfly(radix: int, x: list[_Complex], constant: Any) -> list[_Complex]:
+def _butterfly(radix: int, x: list[_Complex]) -> list[_Complex]:
     """Return the sums over j of x_j exp(-2 pi i j k / radix) for each k."""
     if radix == 2:
         return [x[0] + x[1], x[0] - x[1]]
@@ -113,82 +111,61 @@ def _butterfly(radix: int, x: list[_Complex], constant: Any) -> list[_Complex]:
         level, turns = x[0], []
         for j in half:
             angle = (j * k + radix // 2) % radix - radix // 2
-            level = level + both[j][0].scaled(constant(2 * np.pi * angle / radix))
+            level = level + both[j][0].scaled(float(cos(2 * np.pi * angle / radix)))
             part = 4 * angle - radix  # the sine, of what is a quarter less
             part = (part + 2 * radix) % (4 * radix) - 2 * radix
-            turns.append(both[j][1].scaled(constant(np.pi * part / (2 * radix))))
+            turns.append(both[j][1].scaled(float(cos(np.pi * part / (2 * radix)))))
         turn = turns[0] if radix == 3 else turns[0] + turns[1]
         found[k], found[radix - k] = level + turn, level - turn
     return [found[k] for k in range(radix)]
 
 
 def _pass(radix: int) -> Any:
-    def typed(context, source, target, begin, step, end, gap, count, parts, turns, at):
+    """Return a pass: each ``radix`` numbers, ``step`` apart, become others.
+
+    From ``begin`` in ``source`` (2, all), they are ``count`` apart from ``end`` on in
+    ``target``, ``count`` side by side; ``turns`` has cosines and sines, ``at`` apart.
+    """
+
+    def typed(context, source, target, begin, step, end, count, turns, at):
         def code(context, builder, signature, arguments):
-            source, target, begin, step, end, gap, count, parts, turns, at = arguments
-            kinds = signature.args
-            source, target = (
-                context.make_array(kind)(context, builder, array).data
-                for kind, array in ((kinds[0], source), (kinds[1], target))
+            def rows(kind, value):
+                array = context.make_array(kind)(context, builder, value)
+                size = cgutils.unpack_tuple(builder, array.shape, 2)[1]
+                return array.data, builder.gep(array.data, [size])
+
+            from_rows, to_rows, factors = (
+                rows(signature.args[k], arguments[k]) for k in (0, 1, 6)
             )
-            number = source.type.pointee
-            wide = ir.VectorType(number, _LANES)
-            align = 4 if isinstance(number, ir.FloatType) else 8
-            parts = cgutils.unpack_tuple(builder, parts)
-            tables = [
-                context.make_array(kind)(context, builder, array).data
-                for kind, array in zip(
-                    kinds[8], cgutils.unpack_tuple(builder, turns), strict=True
-                )
-            ]
+            begin, step, end, count = arguments[2:6]
 
-            def everywhere(value):
-                empty = ir.Constant(wide, ir.Undefined)
-                first = builder.insert_element(empty, value, ir.IntType(32)(0))
-                order = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), None)
-                return builder.shuffle_vector(first, empty, order)
+            def moved(pointer, first, gap, k):
+                index = builder.add(first, builder.mul(gap, gap.type(k)))
+                return builder.gep(pointer, [index])
 
-            def constant(angle):
-                return ir.Constant(wide, [number(float(cos(angle)))] * _LANES)
+            def everywhere(table, k):
+                index = builder.mul(arguments[7], count.type(k))
+                number = builder.load(builder.gep(table, [index]))
+                return Place(builder, None, _LANES).all(number)
 
-            def place(base, index):
-                pointer = builder.gep(base, [index])
-                return builder.bitcast(pointer, wide.as_pointer())
-
-            factors = []
-            for k in range(1, radix):
-                index = builder.mul(at, at.type(k))
-                entries = [builder.load(builder.gep(t, [index])) for t in tables]
-                factors.append([everywhere(entry) for entry in entries])
-            zero = count.type(0)
-            loop = cgutils.for_range_slice(builder, zero, count, count.type(_LANES))
+            turned = [[everywhere(t, k) for t in factors] for k in range(1, radix)]
+            loop = cgutils.for_range_slice(
+                builder, count.type(0), count, count.type(_LANES)
+            )
             with loop as (lane, _):
-                x = []
-                for k in range(radix):
-                    index = builder.add(begin, builder.mul(step, step.type(k)))
-                    index = builder.add(index, lane)
-                    numbers = [
-                        builder.load(
-                            place(source, builder.add(index, part)), align=align
-                        )
-                        for part in parts
-                    ]
-                    x.append(_Complex(builder, *numbers))
-                found = _butterfly(radix, x, constant)
-                for k, one in enumerate(found):
-                    if k:
-                        one = one.turned(*factors[k - 1])
-                    index = builder.add(end, builder.mul(gap, gap.type(k)))
-                    index = builder.add(index, lane)
-                    for value, part in zip((one.re, one.im), parts, strict=True):
-                        builder.store(
-                            value, place(target, builder.add(index, part)), align=align
-                        )
+                place = Place(builder, lane, _LANES)
+                x = [
+                    _Complex(*(place.load(moved(r, begin, step, k)) for r in from_rows))
+                    for k in range(radix)
+                ]
+                for k, each in enumerate(_butterfly(radix, x)):
+                    number = each.turned(*turned[k - 1]) if k else each
+                    place.store(number.re, moved(to_rows[0], end, count, k))
+                    place.store(number.im, moved(to_rows[1], end, count, k))
             return context.get_dummy_value()
 
-        whole = (types.intp,) * 5
-        both = types.UniTuple(types.intp, 2)
-        arguments = (source, target, *whole, both, turns, types.intp)
+        whole = (types.intp,) * 4
+        arguments = (source, target, *whole, turns, types.intp)
         return types.void(*arguments), code
 
     return intrinsic(typed)
@@ -198,13 +175,8 @@ _pass_2, _pass_3, _pass_4, _pass_5 = (_pass(radix) for radix in (2, 3, 4, 5))
 
 
 @njit(**_OPTIONS)
-def _transform(one, other, n, factors, turns, is_back):
-    """Transform ``WIDTH`` lines of n numbers, (2 n WIDTH,); return where they are.
-
-    Back is the same with real and imaginary parts exchanged.
-    """
-    plane = n * WIDTH
-    parts = (plane, 0) if is_back else (0, plane)
+def _transform(one, other, n, factors, turns):
+    """Transform ``WIDTH`` lines of n numbers, (2, n WIDTH); return where they are."""
     stride, length = 1, n
     for radix in factors:
         m = length // radix
@@ -213,13 +185,13 @@ def _transform(one, other, n, factors, turns, is_back):
         for j in range(m):
             begin, end, at = j * count, radix * j * count, j * turn
             if radix == 4:
-                _pass_4(one, other, begin, step, end, count, count, parts, turns, at)
+                _pass_4(one, other, begin, step, end, count, turns, at)
             elif radix == 2:
-                _pass_2(one, other, begin, step, end, count, count, parts, turns, at)
+                _pass_2(one, other, begin, step, end, count, turns, at)
             elif radix == 3:
-                _pass_3(one, other, begin, step, end, count, count, parts, turns, at)
+                _pass_3(one, other, begin, step, end, count, turns, at)
             else:
-                _pass_5(one, other, begin, step, end, count, count, parts, turns, at)
+                _pass_5(one, other, begin, step, end, count, turns, at)
         one, other = other, one
         stride *= radix
         length = m
@@ -230,102 +202,96 @@ def _transform(one, other, n, factors, turns, is_back):
 
 
 @njit(**_OPTIONS)
-def _lines(planes, n, inner, factors, turns, is_back, begin, end):
-    """Transform some lines of n numbers, each ``inner`` after the one before, in place.
+def _lines(begin, end, planes, is_back, factors, turns):
+    """Transform some of the lines along the third axis of (2, outer, n, inner).
 
-    ``planes`` (2, all): lines are counted along ``inner`` first.
+    In place, ``WIDTH`` at a time; back is the same with real and imaginary parts
+    exchanged.
     """
-    one, other = np.zeros(2 * n * WIDTH, planes.dtype), np.empty(0, planes.dtype)
+    _, _, n, inner = planes.shape
+    n_lines = planes.shape[1] * inner
+    one = np.zeros((2, n * WIDTH), planes.dtype)
     other = np.empty_like(one)
-    plane = n * WIDTH
-    for first in range(begin, end, WIDTH):
-        width = min(WIDTH, end - first)
+    re, im = (1, 0) if is_back else (0, 1)
+    for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
+        width = min(WIDTH, n_lines - first)
         is_zero = True
         for at in range(width):
-            line = first + at
-            start = line // inner * n * inner + line % inner
+            outer, place = (first + at) // inner, (first + at) % inner
             for i in range(n):
-                re, im = planes[0, start + i * inner], planes[1, start + i * inner]
-                one[i * WIDTH + at] = re
-                one[plane + i * WIDTH + at] = im
-                is_zero = is_zero and re == 0 and im == 0
+                for part in range(2):
+                    number = planes[part, outer, i, place]
+                    one[re if part == 0 else im, i * WIDTH + at] = number
+                    is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(one, other, n, factors, turns, is_back)
+        found = _transform(one, other, n, factors, turns)
         for at in range(width):
-            line = first + at
-            start = line // inner * n * inner + line % inner
+            outer, place = (first + at) // inner, (first + at) % inner
             for i in range(n):
-                planes[0, start + i * inner] = found[i * WIDTH + at]
-                planes[1, start + i * inner] = found[plane + i * WIDTH + at]
+                planes[0, outer, i, place] = found[re, i * WIDTH + at]
+                planes[1, outer, i, place] = found[im, i * WIDTH + at]
 
 
 @njit(**_OPTIONS)
-def _from_real(grid, spectrum, factors, turns, begin, end):
-    """Write the spectra of pairs of rows of ``grid`` (R, n), from ``begin`` on."""
+def _from_real(begin, end, grid, spectrum, factors, turns):
+    """Write the spectra of some pairs of rows of ``grid`` (R, n)."""
     n_rows, n = grid.shape
-    half = grid.dtype.type(0.5)
-    one, other = (
-        np.zeros(2 * n * WIDTH, grid.dtype),
-        np.empty(2 * n * WIDTH, grid.dtype),
-    )
-    plane = n * WIDTH
-    for first in range(begin, end, WIDTH):
-        width = min(WIDTH, end - first)
+    n_lines = (n_rows + 1) // 2
+    zero, half = grid.dtype.type(0), grid.dtype.type(0.5)
+    one = np.zeros((2, n * WIDTH), grid.dtype)
+    other = np.empty_like(one)
+    for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
+        width = min(WIDTH, n_lines - first)
         is_zero = True
         for at in range(width):
-            row = 2 * (first + at)
-            for i in range(n):
-                re = grid[row, i]
-                im = grid[row + 1, i] if row + 1 < n_rows else grid.dtype.type(0)
-                one[i * WIDTH + at] = re
-                one[plane + i * WIDTH + at] = im
-                is_zero = is_zero and re == 0 and im == 0
+            for part in range(2):
+                row = 2 * (first + at) + part
+                for i in range(n):
+                    number = grid[row, i] if row < n_rows else zero
+                    one[part, i * WIDTH + at] = number
+                    is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(one, other, n, factors, turns, False)
+        found = _transform(one, other, n, factors, turns)
         for at in range(width):
             row = 2 * (first + at)
             for k in range(n // 2 + 1):
                 here, there = k * WIDTH + at, (n - k) % n * WIDTH + at
-                re, im = found[here], found[plane + here]
-                re_back, im_back = found[there], found[plane + there]
-                spectrum[0, row, k] = half * (re + re_back)
-                spectrum[1, row, k] = half * (im - im_back)
+                spectrum[0, row, k] = half * (found[0, here] + found[0, there])
+                spectrum[1, row, k] = half * (found[1, here] - found[1, there])
                 if row + 1 < n_rows:
-                    spectrum[0, row + 1, k] = half * (im + im_back)
-                    spectrum[1, row + 1, k] = half * (re_back - re)
+                    spectrum[0, row + 1, k] = half * (found[1, here] + found[1, there])
+                    spectrum[1, row + 1, k] = half * (found[0, there] - found[0, here])
 
 
 @njit(**_OPTIONS)
-def _to_real(spectrum, grid, factors, turns, scale, begin, end):
-    """Write pairs of rows of ``grid`` (R, n) from their spectra, times ``scale``."""
+def _to_real(begin, end, spectrum, grid, scale, factors, turns):
+    """Write some pairs of rows of ``grid`` (R, n) from their spectra."""
     n_rows, n = grid.shape
-    one, other = (
-        np.zeros(2 * n * WIDTH, grid.dtype),
-        np.empty(2 * n * WIDTH, grid.dtype),
-    )
-    plane = n * WIDTH
-    for first in range(begin, end, WIDTH):
-        width = min(WIDTH, end - first)
+    n_lines = (n_rows + 1) // 2
+    one = np.zeros((2, n * WIDTH), grid.dtype)
+    other = np.empty_like(one)
+    for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
+        width = min(WIDTH, n_lines - first)
         for at in range(width):
             row = 2 * (first + at)
-            below = row + 1 if row + 1 < n_rows else row
+            below = min(row + 1, n_rows - 1)
             for k in range(n // 2 + 1):
                 re, im = spectrum[0, row, k], spectrum[1, row, k]
                 re_below, im_below = spectrum[0, below, k], spectrum[1, below, k]
                 here, there = k * WIDTH + at, (n - k) % n * WIDTH + at
-                one[there] = re + im_below
-                one[plane + there] = re_below - im
-                one[here] = re - im_below
-                one[plane + here] = im + re_below
-        found = _transform(one, other, n, factors, turns, True)
+                one[1, there] = re + im_below
+                one[0, there] = re_below - im
+                one[1, here] = re - im_below
+                one[0, here] = im + re_below
+        found = _transform(one, other, n, factors, turns)
         for at in range(width):
-            row = 2 * (first + at)
-            for i in range(n):
-                grid[row, i] = scale * found[i * WIDTH + at]
-                if row + 1 < n_rows:
-                    grid[row + 1, i] = scale * found[plane + i * WIDTH + at]
+            for part in range(2):
+                row = 2 * (first + at) + part
+                if row < n_rows:
+                    for i in range(n):
+                        grid[row, i] = scale * found[1 - part, i * WIDTH + at]
 
 
 def forward(grid: Real, n_threads: int = 1) -> Real:
@@ -334,13 +300,9 @@ def forward(grid: Real, n_threads: int = 1) -> Real:
     Each side is of :func:`fast_length`.
     """
     rows, layers, columns = grid.shape
-    shape = (2, rows, layers, columns // 2 + 1)
-    spectrum = np.zeros(shape, grid.dtype)
-    lines, flat = grid.reshape(-1, columns), spectrum.reshape(2, -1, shape[3])
-    factors, *turns = _turns(columns, grid.dtype)
-    _share(-(-len(lines) // 2), columns, n_threads)(
-        lambda begin, end: _from_real(lines, flat, factors, tuple(turns), begin, end)
-    )
+    spectrum = np.zeros((2, rows, layers, columns // 2 + 1), grid.dtype)
+    lines, flat = grid.reshape(-1, columns), spectrum.reshape(2, rows * layers, -1)
+    _share(_from_real, -(-len(lines) // 2), columns, n_threads, lines, flat)
     _along_others(spectrum, False, n_threads)
     return spectrum
 
@@ -351,42 +313,24 @@ def backward(
     """Return the first rows of the grid of a spectrum, which is written over."""
     _, rows, layers, half = spectrum.shape
     _along_others(spectrum, True, n_threads)
-    grid = np.empty((n_rows or rows, layers, columns), spectrum.dtype)
+    grid = np.empty((min(n_rows or rows, rows), layers, columns), spectrum.dtype)
     lines, flat = grid.reshape(-1, columns), spectrum.reshape(2, -1, half)
-    factors, *turns = _turns(columns, grid.dtype)
     scale = grid.dtype.type(1 / (rows * layers * columns))
-    _share(-(-len(lines) // 2), columns, n_threads)(
-        lambda begin, end: _to_real(
-            flat, lines, factors, tuple(turns), scale, begin, end
-        )
-    )
+    _share(_to_real, -(-len(lines) // 2), columns, n_threads, flat, lines, scale)
     return grid
 
 
 def _along_others(spectrum: Real, is_back: bool, n_threads: int) -> None:
     """Transform along layers and rows, in place."""
     _, rows, layers, columns = spectrum.shape
-    planes = spectrum.reshape(2, -1)
     for n, inner in ((layers, columns), (rows, layers * columns)):
         if n > 1:
-            factors, *turns = _turns(n, spectrum.dtype)
-            _share(planes.shape[1] // n, n, n_threads)(
-                lambda begin, end, n=n, inner=inner, f=factors, t=tuple(turns): _lines(
-                    planes, n, inner, f, t, is_back, begin, end
-                )
-            )
+            planes = spectrum.reshape(2, -1, n, inner)
+            n_lines = planes.shape[1] * inner
+            _share(_lines, n_lines, n, n_threads, planes, is_back)
 
 
-def _share(n_lines: int, n: int, n_threads: int) -> Any:
-    """Return what shares lines of n numbers among threads, some vectors at a time."""
-
-    def share(job: Any) -> None:
-        n_blocks = -(-n_lines // WIDTH)
-        work = _STEPS * n_lines * n
-
-        def lines(begin: int, end: int) -> None:
-            job(begin * WIDTH, min(end * WIDTH, n_lines))
-
-        run_blocks(lines, n_blocks, work, n_threads)
-
-    return share
+def _share(loop: Any, n_lines: int, n: int, n_threads: int, *given: Any) -> None:
+    """Share lines of n numbers among threads, ``WIDTH`` at a time."""
+    turns, work = _turns(n, given[0].dtype), _STEPS * n_lines * n
+    run_blocks(loop, -(-n_lines // WIDTH), work, n_threads, *given, *turns)

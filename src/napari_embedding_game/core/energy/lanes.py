@@ -1,15 +1,13 @@
 """Numbers side by side, and sums over rows in an order that no compiler changes.
 
 :class:`Lanes` are the numbers that a pair function is given while a loop is compiled:
-each operation on them writes the instruction for :data:`LANES` numbers at once, or for
-one.  So a formula is written once, see :mod:`pair_functions`.
+each operation on them writes the instruction for so many numbers at once.  So a
+formula is written once, see :mod:`pair_functions`.
 
-A sum of single numbers waits for each addition.  A compiler that may reorder it
-(``reassoc`` in numba's ``fastmath``) adds several at a time, but how many depends on
-what it has inlined: code that was just compiled ends in other last digits than the
-same code read back from numba's cache, and a game in another map.  So the sums that
-decide anything are written here as vectors: a term goes to the lane of its place, the
-lanes are added by halves, and what is left over follows one by one.
+A sum of single numbers waits for each addition.  A compiler that may reorder it adds as
+many at a time as suits what it has inlined: code just compiled ends in other last
+digits than the same read back from numba's cache.  So here a term goes to the lane of
+its place, the lanes are added by halves, and what is left over follows one by one.
 
 Divisions are exact, and not by an estimate of 1 / x as ``arcp`` and ``afn`` allow: that
 differs between vectors and single numbers, and between processors.  A product is fused
@@ -19,7 +17,7 @@ All arrays are C-contiguous and of one type, float32 or float64.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
 
 from __future__ import annotations
 
@@ -44,6 +42,8 @@ _LOG2 = 0.6931471805599453
 class _Format(NamedTuple):
     """A type of numbers: its exponent and mantissa, and what it is rounded after."""
 
+    bits: int
+    suffix: str
     bias: int
     mantissa_bits: int
     root_half: int
@@ -51,54 +51,54 @@ class _Format(NamedTuple):
     atanh: list[float]
 
 
-def _format(bias: int, bits: int, root_half: int, n_exp: int, n_atanh: int) -> _Format:
-    exp = [1.0]
-    for k in range(1, n_exp):
-        exp.append(exp[-1] * _LOG2 / k)
-    return _Format(
-        bias, bits, root_half, exp, [2 / (2 * k + 1) for k in range(n_atanh)]
-    )
+def _exp_terms(n: int) -> list[float]:
+    terms = [1.0]
+    for k in range(1, n):
+        terms.append(terms[-1] * _LOG2 / k)
+    return terms
 
 
-_SINGLE = _format(127, 23, 0x3F3504F3, 7, 5)
-_DOUBLE = _format(1023, 52, 0x3FE6A09E667F3BCD, 14, 12)
+def _atanh_terms(n: int) -> list[float]:
+    return [2 / (2 * k + 1) for k in range(n)]
+
+
+_FORMATS = {
+    "float": _Format(32, "f32", 127, 23, 0x3F3504F3, _exp_terms(7), _atanh_terms(5)),
+    "double": _Format(
+        64, "f64", 1023, 52, 0x3FE6A09E667F3BCD, _exp_terms(14), _atanh_terms(12)
+    ),
+}
+
+
+def _operation(name: str, is_reversed: bool = False) -> Any:
+    def operate(self: Lanes, other: Any) -> Lanes:
+        both = self.value, self._like(other)
+        instruction = getattr(self.builder, name)
+        return self._of(instruction(*(both[::-1] if is_reversed else both)))
+
+    return operate
 
 
 class Lanes:
-    """Numbers of one type side by side, with the arithmetic of a formula.
+    """Numbers of one type side by side, a vector, with the arithmetic of a formula.
 
     ``exp``, ``log`` and ``log1p`` of float32 are good to 1e-6, and to |x|/10 units of
     its precision; those of float64 to 4e-16 and the same.
     """
 
     def __init__(self, builder: Any, value: Any) -> None:
-        self._builder = builder
+        self.builder = builder
         self.value = value
+        self._count = value.type.count
+        self._format = _FORMATS[str(value.type.element)]
 
-    def __add__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fadd(self.value, self._like(other)))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fsub(self.value, self._like(other)))
-
-    def __rsub__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fsub(self._like(other), self.value))
-
-    def __mul__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fmul(self.value, self._like(other)))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fdiv(self.value, self._like(other)))
-
-    def __rtruediv__(self, other: Any) -> Lanes:
-        return self._of(self._builder.fdiv(self._like(other), self.value))
+    __add__ = __radd__ = _operation("fadd")
+    __sub__, __rsub__ = _operation("fsub"), _operation("fsub", is_reversed=True)
+    __mul__ = __rmul__ = _operation("fmul")
+    __truediv__, __rtruediv__ = _operation("fdiv"), _operation("fdiv", is_reversed=True)
 
     def __neg__(self) -> Lanes:
-        return self._of(self._builder.fneg(self.value))
+        return self._of(self.builder.fneg(self.value))
 
     def __pow__(self, power: int) -> Lanes:
         """Return a whole power, at least 0."""
@@ -115,11 +115,10 @@ class Lanes:
 
     def double(self) -> Lanes:
         """Return the numbers as float64."""
-        if self._is_double:
+        wide = ir.VectorType(ir.DoubleType(), self._count)
+        if self.value.type == wide:
             return self
-        wide = ir.DoubleType()
-        wide = wide if self._n_lanes == 1 else ir.VectorType(wide, self._n_lanes)
-        return self._of(self._builder.fpext(self.value, wide))
+        return self._of(self.builder.fpext(self.value, wide))
 
     def exp(self) -> Lanes:
         """Return e to the power of each."""
@@ -127,14 +126,14 @@ class Lanes:
         t = (self * (1 / _LOG2))._choose(">", -largest)._choose("<", largest)
         whole = (t + 0.5)._call("floor")
         power = self._polynomial(t - whole, self._format.exp)
-        exponent = self._builder.fptosi(whole.value, self._bits)
-        biased = self._builder.add(exponent, self._whole(self._format.bias))
-        bits = self._builder.shl(biased, self._whole(self._format.mantissa_bits))
-        return power * self._of(self._builder.bitcast(bits, self.value.type))
+        exponent = self.builder.fptosi(whole.value, self._bits)
+        biased = self.builder.add(exponent, self._whole(self._format.bias))
+        bits = self.builder.shl(biased, self._whole(self._format.mantissa_bits))
+        return power * self._of(self.builder.bitcast(bits, self.value.type))
 
     def log(self) -> Lanes:
         """Return the natural logarithm of each, all above 0."""
-        builder = self._builder
+        builder = self.builder
         shift = self._whole(self._format.mantissa_bits)
         bits = builder.bitcast(self.value, self._bits)
         above = builder.sub(bits, self._whole(self._format.root_half))
@@ -149,42 +148,39 @@ class Lanes:
         """Return log(1 + x) of each; to a unit of 1's precision, where x is near 0."""
         return (1 + self).log()
 
-    @property
-    def _n_lanes(self) -> int:
-        kind = self.value.type
-        return kind.count if isinstance(kind, ir.VectorType) else 1
+    def one(self) -> Any:
+        """Return the number in the first lane."""
+        return self.builder.extract_element(self.value, ir.IntType(32)(0))
 
-    @property
-    def _number(self) -> Any:
-        kind = self.value.type
-        return kind.element if isinstance(kind, ir.VectorType) else kind
-
-    @property
-    def _is_double(self) -> bool:
-        return isinstance(self._number, ir.DoubleType)
+    def across(self) -> Any:
+        """Return the sum of the lanes: the upper half added to the lower one, again."""
+        lanes = self.value
+        while (half := lanes.type.count // 2) > 0:
+            parts = []
+            for begin in (0, half):
+                chosen = list(range(begin, begin + half))
+                order = ir.Constant(ir.VectorType(ir.IntType(32), half), chosen)
+                none = ir.Constant(lanes.type, ir.Undefined)
+                parts.append(self.builder.shuffle_vector(lanes, none, order))
+            lanes = self.builder.fadd(*parts)
+        return self._of(lanes).one()
 
     @property
     def _bits(self) -> Any:
-        whole = ir.IntType(64 if self._is_double else 32)
-        return whole if self._n_lanes == 1 else ir.VectorType(whole, self._n_lanes)
+        return ir.VectorType(ir.IntType(self._format.bits), self._count)
 
     def _of(self, value: Any) -> Lanes:
-        return Lanes(self._builder, value)
+        return Lanes(self.builder, value)
 
     def _like(self, other: Any) -> Any:
         """Return other lanes, or a number in every lane."""
         if isinstance(other, Lanes):
             return other.value
-        return _everywhere(self.value.type, self._number(float(other)))
-
-    @property
-    def _format(self) -> _Format:
-        return _DOUBLE if self._is_double else _SINGLE
+        kind = self.value.type
+        return ir.Constant(kind, [kind.element(float(other))] * self._count)
 
     def _whole(self, number: int) -> Any:
-        bits = self._bits
-        kind = bits.element if isinstance(bits, ir.VectorType) else bits
-        return _everywhere(bits, kind(number))
+        return ir.Constant(self._bits, [self._bits.element(number)] * self._count)
 
     def _polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
         total = self._of(self._like(coefficients[-1]))
@@ -195,28 +191,18 @@ class Lanes:
     def _choose(self, comparison: str, other: float) -> Lanes:
         """Return the numbers of which the comparison holds, and the other one."""
         bound = self._like(other)
-        is_it = self._builder.fcmp_ordered(comparison, self.value, bound)
-        return self._of(self._builder.select(is_it, self.value, bound))
+        is_it = self.builder.fcmp_ordered(comparison, self.value, bound)
+        return self._of(self.builder.select(is_it, self.value, bound))
 
     def _call(self, name: str, *others: Any) -> Lanes:
         """Call one of LLVM's own functions on these numbers and others like them."""
-        kind = self.value.type
-        suffix = "f64" if self._is_double else "f32"
-        suffix = suffix if self._n_lanes == 1 else f"v{self._n_lanes}{suffix}"
-        numbers = [self.value, *others]
+        kind, numbers = self.value.type, [self.value, *others]
         function = cgutils.get_or_insert_function(
-            self._builder.module,
+            self.builder.module,
             ir.FunctionType(kind, [kind] * len(numbers)),
-            f"llvm.{name}.{suffix}",
+            f"llvm.{name}.v{self._count}{self._format.suffix}",
         )
-        return self._of(self._builder.call(function, numbers))
-
-
-def _everywhere(kind: Any, constant: Any) -> Any:
-    """Return a constant in every lane of a type."""
-    if not isinstance(kind, ir.VectorType):
-        return constant
-    return ir.Constant(kind, [constant] * kind.count)
+        return self._of(self.builder.call(function, numbers))
 
 
 class Place:
@@ -239,22 +225,16 @@ class Place:
 
     def all(self, number: Any) -> Lanes:
         """Return a number in every lane."""
-        if self._n_lanes == 1:
-            return Lanes(self._builder, number)
-        builder, wide = self._builder, self._type_of(number.type)
-        empty = ir.Constant(wide, ir.Undefined)
-        first = builder.insert_element(empty, number, ir.IntType(32)(0))
+        empty = ir.Constant(ir.VectorType(number.type, self._n_lanes), ir.Undefined)
+        first = self._builder.insert_element(empty, number, ir.IntType(32)(0))
         order = ir.Constant(ir.VectorType(ir.IntType(32), self._n_lanes), None)
-        return Lanes(builder, builder.shuffle_vector(first, empty, order))
+        return Lanes(self._builder, self._builder.shuffle_vector(first, empty, order))
 
     def _at(self, row: Any) -> tuple[Any, int]:
         number = row.type.pointee
         at = self._builder.gep(row, [self._index])
-        at = self._builder.bitcast(at, self._type_of(number).as_pointer())
-        return at, 4 if isinstance(number, ir.FloatType) else 8
-
-    def _type_of(self, number: Any) -> Any:
-        return number if self._n_lanes == 1 else ir.VectorType(number, self._n_lanes)
+        kind = ir.VectorType(number, self._n_lanes).as_pointer()
+        return self._builder.bitcast(at, kind), _FORMATS[str(number)].bits // 8
 
 
 Terms = Callable[[Place], Sequence[Lanes]]
@@ -263,58 +243,26 @@ Terms = Callable[[Place], Sequence[Lanes]]
 
 def row_sums(
     builder: Any, count: Any, number: Any, n_sums: int, terms: Terms
-) -> list[Lanes]:
+) -> list[Any]:
     """Build the loops over rows of ``count`` numbers; return the sums of the terms.
 
     ``number``: the terms' type.
     """
-    sums = [Lanes(builder, number(0.0))] * n_sums
-    begin = count.type(0)
+    sums, begin = [number(0.0)] * n_sums, count.type(0)
     for width in (LANES, 1):
         end = builder.and_(count, count.type(-width))
-        lanes = _loop(builder, (begin, end), number, width, n_sums, terms)
+        zero = Place(builder, begin, width).all(number(0.0)).value
+        lanes = [cgutils.alloca_once_value(builder, zero) for _ in range(n_sums)]
+        step = count.type(width)
+        with cgutils.for_range_slice(builder, begin, end, step) as (at, _):
+            for each, term in zip(lanes, terms(Place(builder, at, width)), strict=True):
+                builder.store(builder.fadd(builder.load(each), term.value), each)
         sums = [
-            total + Lanes(builder, _across(builder, each, width))
+            builder.fadd(total, Lanes(builder, builder.load(each)).across())
             for total, each in zip(sums, lanes, strict=True)
         ]
         begin = end
     return sums
-
-
-def _loop(
-    builder: Any,
-    reach: tuple[Any, Any],
-    number: Any,
-    n_lanes: int,
-    n_sums: int,
-    terms: Terms,
-) -> list[Any]:
-    begin, end = reach
-    zero = Place(builder, begin, n_lanes).all(number(0.0)).value
-    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(n_sums)]
-    with cgutils.for_range_slice(builder, begin, end, begin.type(n_lanes)) as (at, _):
-        for total, term in zip(sums, terms(Place(builder, at, n_lanes)), strict=True):
-            builder.store(builder.fadd(builder.load(total), term.value), total)
-    return [builder.load(total) for total in sums]
-
-
-def _across(builder: Any, lanes: Any, n_lanes: int) -> Any:
-    """Add up the lanes: the upper half to the lower one, and again."""
-    if n_lanes == 1:
-        return lanes
-    while n_lanes > 1:
-        n_lanes //= 2
-        lower, upper = (
-            _part(builder, lanes, range(begin, begin + n_lanes))
-            for begin in (0, n_lanes)
-        )
-        lanes = builder.fadd(lower, upper)
-    return builder.extract_element(lanes, ir.IntType(32)(0))
-
-
-def _part(builder: Any, lanes: Any, chosen: range) -> Any:
-    order = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), list(chosen))
-    return builder.shuffle_vector(lanes, ir.Constant(lanes.type, ir.Undefined), order)
 
 
 @intrinsic
@@ -322,7 +270,8 @@ def fused(context, a, b, c):
     """Return a * b + c, rounded once."""
 
     def code(context, builder, signature, arguments):
-        one, *others = (Lanes(builder, each) for each in arguments)
-        return one.fused(*others).value
+        place = Place(builder, None, 1)
+        one, *others = (place.all(each) for each in arguments)
+        return one.fused(*others).one()
 
     return a(a, a, a), code

@@ -11,8 +11,7 @@ Between nodes the kernel is then its interpolating cubic spline: its values at t
 nodes are divided by the splines' own transfer function, (2 + cos q) / 3 for each axis
 and each of the two splines.  What a point adds to its own potential is taken off.
 
-Known as particle-mesh in physics (Hockney and Eastwood, 1988); FIt-SNE is of the same
-family (Linderman and others, 2019).
+Hockney and Eastwood (1988); FIt-SNE is of the same family (Linderman and others, 2019).
 """
 
 from __future__ import annotations
@@ -105,17 +104,18 @@ def make_grid(
     values = down + deep + across
     mesh_loops.kernel_values(kernel, values.reshape(-1))
     spectrum = fourier.forward(values)
-    transfer = spectrum[0].copy()
+    del values
     waves = (np.minimum(np.arange(n), n - np.arange(n)) / n for n in shape)
     splines = [((2 + cos(2 * np.pi * wave)) / 3) ** 2 for wave in waves]
-    splines[2] = splines[2][: transfer.shape[2]]
+    splines[2] = splines[2][: spectrum.shape[3]]
     for spline in np.ix_(*splines):
-        transfer /= spline
-    even = np.stack([transfer, np.zeros_like(transfer)])
-    near = fourier.backward(even, shape[2])[:4, :4, :4]
+        spectrum[0] /= spline
+    transfer = spectrum[0].astype(dtype)
+    spectrum[1] = 0  # the kernel is even
+    near = fourier.backward(spectrum, shape[2], n_rows=4)[:, :4, :4]
     for often in np.ix_(*(np.minimum(np.arange(n) + 1, 2) for n in near.shape)):
         near = near * often
-    return Grid(spacing, sides, shape, transfer.astype(dtype), near.astype(dtype))
+    return Grid(spacing, sides, shape, transfer, near.astype(dtype))
 
 
 class Mesh:

@@ -9,25 +9,10 @@ an *aggregate* R: the sum itself, or its logarithm.  An *approximation* says how
 the sum over all pairs is found; see :mod:`objective`.  A grid (:mod:`mesh`) shows the
 kernels that are about 1 wide, not those of UMAP and of two-kernel PCA.
 
-A method of one's own is a declaration and a line:
-
-    GAUSSIAN_GAME = Method(
-        title="Gaussian game",
-        attraction="log1p",
-        kernel="gaussian",
-        lambda_scale=per_point,
-        repulsion=300,
-        source="an example",
-    )
-    METHODS["gaussian_game"] = GAUSSIAN_GAME
-
-The logarithm grows with its sum, so the landmarks' bound (Eq. 3) holds inside
-it: EE, s-SNE, t-SNE and the two-kernel methods can be played as games with
-landmarks too.  UMAP cannot: its repulsion grows without end where two points
-meet, so that S_zz, the landmarks' own, is infinite and the bound is 0.  (Made
-finite there, as the compiled loops make it, it is positive semi-definite:
-log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
-monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
+The logarithm grows with its sum, so the landmarks' bound (Eq. 3) holds inside it: EE,
+s-SNE, t-SNE and the two-kernel methods can be played as games with landmarks too.  UMAP
+cannot: its repulsion is infinite where two points meet, so that S_zz, the landmarks'
+own, is infinite and the bound is 0.
 
 A method may be moved by something else than the game, which only has to make layouts
 (:class:`~.state.Layouts`).  Such a method cannot be steered, and landmarks are fitted
@@ -36,7 +21,7 @@ to its finished map.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -58,20 +43,6 @@ Make = Callable[[Any, Any], Any]
 OBJECTIVES: dict[str, Callable[..., Any]] = {}
 """Approximations that the engine itself does not compute, and what makes theirs: a
 function with the parameters of :class:`objective.Objective`, which it returns."""
-
-
-@dataclass(frozen=True, slots=True)
-class GridSteps:
-    """The fast schedule's numbers where a grid pushes the points.
-
-    Its forces have no noise of landmarks or samples in them, and bear longer steps,
-    each point's divided by how strongly it is attracted.
-    """
-
-    n_iter: int
-    learning_rate: float
-    landmark_learning_rate: float
-    momentum: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +67,9 @@ class Method:
         The edges it is meant for.
     approximations : tuple
         Those it is offered with; the first is its own.
-    on_grid : GridSteps, optional
-        Numbers of the fast schedule on a grid, where they are not the schedule's.
+    on_grid : mapping, optional
+        Fields of the fast :class:`~.schedule.Schedule` where a grid pushes the points:
+        its forces have no noise of landmarks or samples, and bear longer steps.
     moved_by : callable, optional
         What makes the layouts in place of the game.
     group : str
@@ -113,16 +85,13 @@ class Method:
     aggregate: Aggregate = "sum"
     affinity: str = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
-    on_grid: GridSteps | None = None
+    on_grid: Mapping[str, Any] | None = None
     moved_by: Make | None = None
     group: str = ""
 
     @property
     def has_pressure(self) -> bool:
-        """Whether pressure says anything of its maps.
-
-        It is a point's slope of the energy that the map was made by.
-        """
+        """Whether pressure, a slope of the energy, says anything of its maps."""
         return bool(self.kernel)
 
 
@@ -153,6 +122,12 @@ def negative_samples(edges: Edges) -> float:
 
 # --- The methods --------------------------------------------------------------------
 
+
+def _steps(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
+    rates = {"learning_rate": rate, "landmark_learning_rate": landmarks}
+    return {"n_iter": n_iter, **rates, "momentum": momentum, "by_pull": True}
+
+
 METHODS: dict[str, Method] = {
     "game": Method(
         title="Embedding game",
@@ -160,7 +135,7 @@ METHODS: dict[str, Method] = {
         kernel="cauchy",
         lambda_scale=per_point,
         repulsion=300.0,
-        on_grid=GridSteps(160, 2.0, 0.5, 0.95),
+        on_grid=_steps(160, 2.0, 0.5, 0.95),
         source="paper 1, Eq. 1 and 3",
     ),
     "ee": Method(
@@ -190,15 +165,9 @@ METHODS: dict[str, Method] = {
         lambda_scale=all_attraction,
         repulsion=1.0,
         affinity="entropic",
-        approximations=(
-            "mesh",
-            "landmarks",
-            "sampled_edges",
-            "sampled_landmarks",
-            "exact",
-        ),
+        approximations=("mesh", *(a for a in APPROXIMATIONS if a != "mesh")),
         # Its maps are wide, and grow as long as the points move.
-        on_grid=GridSteps(300, 4.0, 8.0, 0.97),
+        on_grid=_steps(300, 4.0, 8.0, 0.97),
         source="paper 4, Eq. 3",
     ),
     "umap": Method(

@@ -43,12 +43,11 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
-    LandmarkForces,
     Number,
+    SampledPairs,
     make_forces,
 )
-from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import one_of
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
@@ -101,16 +100,11 @@ class Objective:
     the points, another one in turn.  Those that no point of it is nearest to come back
     now and then, onto points drawn at random.
 
-    Parameters
-    ----------
-    forces : Forces
-    repulsion : float
-        The lambda of the energy; may change from step to step.
-    aggregate : {"sum", "log"}
-        How the repulsive sum enters the energy.
-    n_landmarks : int
-    random_state : int
+    ``repulsion`` is the lambda of the energy, and may change from step to step.
     """
+
+    own_sum = 0.0
+    """What a logarithm leaves out of the sum: the pairs i = j."""
 
     def __init__(
         self,
@@ -128,17 +122,10 @@ class Objective:
         n = forces.edges.n_points
         self._n_parts = max(1, n // max(FEWEST_SEEN, SEEN_BY_EACH * n_landmarks))
         self._n_seen = n // self._n_parts
-        dtype, n_jobs = forces.edges.weights.dtype, forces.n_jobs
-        self._tiling = without_edges(self._n_seen, forces.device, n_jobs, dtype=dtype)
         self._rng = np.random.default_rng(random_state)
         self._turn = 0
 
     # --- What a kind of sum is
-
-    @property
-    def own_sum(self) -> float:
-        """What a logarithm leaves out of the sum: the pairs i = j."""
-        return 0.0
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         """Return what stands for S, and its (N, d) gradient as a tensor by a factor."""
@@ -146,23 +133,21 @@ class Objective:
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         """Return the sum with its gradients, and the attraction's."""
-        climb = _climb(self._tiling.landmark_forces(self._seen(y), z))
+        s_yz, _, pull = self.forces.repel(self._seen(y), z, KERNELS["cauchy"])
+        s_zz, *pushes = self.forces.repel(z, z, KERNELS["cauchy"])
+        climb = _climb(s_yz / s_zz, pull, *pushes)
         return Sums(self.forces.attract(y), *self.repel(y), climb)
 
-    def total(self, y: Tensor, z: Tensor) -> float:
-        """Return what stands for S alone."""
-        return float(self.repel(y)[0])
-
     def follow(self, y: Tensor, z: Tensor) -> None:
-        """Move the landmarks that do not move themselves; called after each step."""
+        """Change the landmarks (L, d) in place after a step."""
         self._turn += 1
         if self._turn % COME_BACK == 0:
             self._bring_back(self._seen(y), z)
 
     def field(self, y: Tensor, z: Tensor) -> Field:
-        """Return what pushes the points: here one another."""
-        total = self.total(y, z) if self.aggregate == "log" else math.nan
-        return self._field(y, 2.0, total, own=1.0)
+        """Return what pushes a point; here all points, one by one."""
+        # A pair counts in both of its rows.
+        return self._field(y, 2.0, y, z, own=1.0)
 
     def _bring_back(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
@@ -175,22 +160,22 @@ class Objective:
                 torch.as_tensor(places, device=z.device)
             ]
 
+    def _seen(self, y: Tensor) -> Tensor:
+        """Return the points that landmarks look at in this step."""
+        part = y.detach()[self._turn % self._n_parts :: self._n_parts]
+        return part[: self._n_seen].contiguous()
+
     # --- The energy
 
     def energy(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> float:
         """Return the energy; ``sums``: ``self.sums(y, z)``, if it is there."""
-        total = self.total(y, z) if sums is None else float(sums.total)
+        total = float((sums or self.sums(y, z)).total)
         aggregate = total
         if self.aggregate == "log":
             # Points so far apart that their sum is lost in rounding: not to go there.
             among = max(total - self.own_sum, total / 2) if self.own_sum else total
             aggregate = float(log(among)) if among > 0 else math.inf
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
-
-    def evaluate(self, y: Tensor, z: Tensor) -> tuple[float, Tensor, Tensor]:
-        """Return the energy and its gradients in y and z."""
-        sums = self.sums(y, z)
-        return self.energy(y, z, sums), *self.gradients(y, z, sums)
 
     def gradients(
         self, y: Tensor, z: Tensor, sums: Sums | None = None
@@ -200,6 +185,11 @@ class Objective:
         slope = self.repulsion * self._slope(sums.total)
         y_gradient = _add(sums.attraction, sums.repulsion, slope * sums.scale)
         return y_gradient, slope * sums.landmark_gradient
+
+    def evaluate(self, y: Tensor, z: Tensor) -> tuple[float, Tensor, Tensor]:
+        """Return the energy and its gradients in y and z."""
+        sums = self.sums(y, z)
+        return self.energy(y, z, sums), *self.gradients(y, z, sums)
 
     def _slope(self, total: Number) -> Number:
         """Return R'(S)."""
@@ -214,47 +204,38 @@ class Objective:
         """Return the sum less the pairs i = j, but where the bound is loose."""
         return total - self.own_sum if total > 2 * self.own_sum else total
 
-    def _field(self, sources: Tensor, gain: float, total: float, own: float) -> Field:
+    def _field(
+        self, sources: Tensor, gain: float, y: Tensor, z: Tensor, own: float
+    ) -> Field:
         """Return the field of sources of whose sum S gains ``gain`` for each unit."""
         if self.aggregate == "sum":
             return Field(sources, self.repulsion * gain, 0.0, own)
+        total = float(self.sums(y, z).total)
         return Field(sources, self.repulsion, self._without_own(total) / gain, own)
-
-    def _seen(self, y: Tensor) -> Tensor:
-        """Return the points that landmarks look at in this step."""
-        part = y.detach()[self._turn % self._n_parts :: self._n_parts]
-        return part[: self._n_seen].contiguous()
 
 
 class Landmarks(Objective):
-    """Eq. 3: the landmarks raise the bound, the points lower the energy.
-
-    dS/dy_i = 2 r  dS_yz/dy_i
-    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz
-    """
+    """Eq. 3: the landmarks raise the bound, the points lower the energy."""
 
     @cached_property
-    def own_sum(self) -> float:
+    def own_sum(self) -> float:  # type: ignore[override]
         at_zero = KERNELS[self.forces.kernel].value(torch.zeros(()))
         return self.forces.edges.n_points * float(at_zero)
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
-        forces = self.forces.landmark_forces(y, z)
-        r = forces.ratio
-        total = r**2 * forces.s_zz
-        return Sums(forces.attraction, total, forces.repulsion, 2 * r, _climb(forces))
-
-    def total(self, y: Tensor, z: Tensor) -> float:
-        return float(self.sums(y, z).total)
+        s_yz, repulsion, pull = self.forces.repel(y, z)
+        s_zz, *pushes = self.forces.repel(z, z)
+        r = s_yz / s_zz
+        climb = _climb(r, pull, *pushes)
+        return Sums(self.forces.attract(y), r**2 * s_zz, repulsion, 2 * r, climb)
 
     def follow(self, y: Tensor, z: Tensor) -> None:
-        pass
+        """Leave the landmarks: they move themselves."""
 
     def field(self, y: Tensor, z: Tensor) -> Field:
-        forces = self.forces.landmark_forces(y, z)
-        r = float(forces.ratio)
+        r = float(self.sums(y, z).scale) / 2
         # A landmark stands for r points, and the nearest one also for the point itself.
-        return self._field(z, 2 * r, r**2 * float(forces.s_zz), min(1.0, 1 / r))
+        return self._field(z, 2 * r, y, z, min(1.0, 1 / r))
 
 
 class AllPairs(Objective):
@@ -284,7 +265,10 @@ class SampledEdges(Objective):
     def pairs(self) -> SampledPairs:
         """The pairs that were drawn."""
         n = self.forces.edges.n_points
-        return SampledPairs.draw(n, self.n_landmarks, self.random_state)
+        rng = np.random.default_rng(self.random_state)
+        order = rng.permutation(n)
+        n_partners = min(self.n_landmarks, n - 1)
+        return SampledPairs(order, 1 + rng.choice(n - 1, n_partners, replace=False))
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         total, gradient = self.forces.pair_repulsion(y, self.pairs)
@@ -308,10 +292,7 @@ def make_objective(
     InputError
         ``approximation`` is not one of ``methods.APPROXIMATIONS``.
     """
-    if approximation not in APPROXIMATIONS:
-        raise InputError(
-            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
-        )
+    one_of("approximation", approximation, APPROXIMATIONS)
     kind = _OBJECTIVES.get(approximation) or OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
     return objective
@@ -339,24 +320,22 @@ def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int
 
 def without_edges(
     n: int,
-    device: torch.device | None = None,
     n_jobs: int | None = None,
     kernel: str = "cauchy",
     dtype: DTypeLike = np.float32,
 ) -> Forces:
-    """Return a kernel, the game's by default, for ``n`` points that nothing attracts.
+    """Return a kernel for ``n`` points of a type that nothing attracts."""
+    none = np.zeros(0, np.uint32)
+    no_edges = Edges(np.zeros(n + 1, np.uint32), none, none.astype(dtype))
+    return make_forces(no_edges, torch.device("cpu"), n_jobs, kernel=kernel)
 
-    ``dtype`` is that of the points.
+
+def _climb(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:
+    """Return the gradient of Eq. 3's bound in the landmarks, (L, d).
+
+    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz
     """
-    empty = np.zeros(0, dtype)
-    no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
-    return make_forces(no_edges, device or torch.device("cpu"), n_jobs, kernel=kernel)
-
-
-def _climb(forces: LandmarkForces) -> Tensor:
-    """Return the gradient of Eq. 3's bound in the landmarks, (L, d)."""
-    r = forces.ratio
-    return _add(2 * r * forces.pull, forces.push, -(r**2))
+    return _add(2 * r * pull, push + back, -(r**2))
 
 
 def _add(to: Tensor, other: Tensor, factor: Number) -> Tensor:

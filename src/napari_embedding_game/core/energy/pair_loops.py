@@ -3,24 +3,15 @@
 A loop sees plain arrays and pair functions and returns plain sums; what they mean is
 said in :mod:`objective` (the energy) and :mod:`pressure`.
 
-* **Any pair function.** A loop is compiled for the class of the function that it is
-  given, see :mod:`compiled_pairs`, and is as quick as one written for it.
-* **From begin to end.** A loop does a range of points, or of chunks of points, so that
-  threads share it, see :func:`threads.run_blocks`.  The chunks, not the threads, own
-  the partial sums, so a result is the same to the last bit for any number of threads.
-* **Sums in one order.** What is added up in a row goes through :mod:`lanes`, and
-  ``fastmath`` leaves out all that changes digits: a game is the same whether its
-  loops were just compiled or read back, and alone or beside others.
-* **Two or three dimensions.** ``flat`` does not change inside a loop, so the compiler
-  takes the question out of it.  A line lies in the plane, see :func:`in_the_plane`.
-* **Unsigned indices.** With signed ones numba tests each for being negative,
-  which doubles the time of the edge loop.
-* **Edges one by one.** Vectors of points gathered from all over memory are slower
+* A loop does a range of points, or of chunks of points, so that threads share it, see
+  :func:`threads.run_blocks`.  The chunks, not the threads, own the partial sums, and
+  what is added up in a row goes through :mod:`lanes`: a result is the same to the last
+  bit for any number of threads, just compiled or read back.
+* ``flat`` does not change inside a loop, so the compiler takes the question out of it.
+  A line lies in the plane, see :func:`in_the_plane`.
+* Unsigned indices: with signed ones numba tests each for being negative, which doubles
+  the time of the edge loop.  Vectors of points gathered from all over memory are slower
   than one point after the other.
-* **No logarithm.** It costs three times the rest of the edge loop, and the
-  gradient does not need it: :func:`edge_energy` is a loop of its own,
-  run only when the number is wanted.  It puts squared distances in a row first, so that
-  the logarithms are vectors.
 
 Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks, a row per coordinate;
 ``edges``: the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of
@@ -44,7 +35,6 @@ from napari_embedding_game.core.energy.compiled_pairs import (
     pair_slope,
     repel_row,
     repel_shifted,
-    weighted_repel_row,
 )
 from napari_embedding_game.core.energy.lanes import STRICT, fused
 
@@ -118,30 +108,25 @@ def attract(begin, end, f, edges, y, gradient):
 
 
 @njit(**OPTIONS)
-def _edge_energy(c, f, edges, y, sums):
-    indptr, indices, weights = edges
-    squared = np.empty(_AT_ONCE, y.dtype)
-    total, filled, begin = 0.0, 0, indptr[c * CHUNK]
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            s = y.dtype.type(0)
-            for k in range(y.shape[1]):
-                difference = y[i, k] - y[j, k]
-                s = fused(difference, difference, s)
-            squared[filled] = s
-            filled += 1
-            if filled == _AT_ONCE:
-                total += lifted_row(f, squared, weights[begin:], 0.0)[0]
-                begin, filled = e + 1, 0
-    sums[c] = total + lifted_row(f, squared[:filled], weights[begin:], 0.0)[0]
-
-
-@njit(**OPTIONS)
 def edge_energy(begin, end, f, edges, y, sums):
     """Write the sum of w f over all entries, a partial sum a chunk, float64."""
+    indptr, indices, weights = edges
+    squared = np.empty(_AT_ONCE, y.dtype)
     for c in range(begin, end):
-        _edge_energy(c, f, edges, y, sums)
+        total, filled, first = 0.0, 0, indptr[c * CHUNK]
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                s = y.dtype.type(0)
+                for k in range(y.shape[1]):
+                    difference = y[i, k] - y[j, k]
+                    s = fused(difference, difference, s)
+                squared[filled] = s
+                filled += 1
+                if filled == _AT_ONCE:
+                    total += lifted_row(f, squared, weights[first:], 0.0)[0]
+                    first, filled = e + 1, 0
+        sums[c] = total + lifted_row(f, squared[:filled], weights[first:], 0.0)[0]
 
 
 # --- Points and landmarks -----------------------------------------------------------
@@ -156,7 +141,7 @@ def repel(begin, end, k, y, z, gradient, pull, sums):
     for c in range(begin, end):
         total = 0.0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-            total += repel_row(k, i, z.shape[1], y, z, y, gradient, pull[c])
+            total += repel_row(k, i, z.shape[1], y, z, None, gradient, pull[c])
         sums[c] = total
 
 
@@ -203,17 +188,14 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     A pair is looked at once and moves both of its points: the one of the higher
     number in ``gradient`` (N, d), the other in ``across`` (chunks, d, N), of which a
     chunk fills what its rows can reach.  ``rows``: where the chunks begin, and N;
-    ``z``: the points by coordinate; ``far``: (N, N) weights of the pairs, or (0, 0)
+    ``z``: the points by coordinate; ``far``: (N, N) weights of the pairs, or None
     where they are 1.
     """
     for c in range(begin, end):
         across[c, :, : rows[c + 1]] = 0
         total = 0.0
         for i in range(rows[c], rows[c + 1]):
-            if far.shape[0] > 0:
-                total += weighted_repel_row(k, i, i, y, z, far, gradient, across[c])
-            else:
-                total += repel_row(k, i, i, y, z, far, gradient, across[c])
+            total += repel_row(k, i, i, y, z, far, gradient, across[c])
         sums[c] = total
 
 
@@ -240,19 +222,6 @@ def push_of_all(begin, end, k, far, y, z, push, sums):
         sums[c] = total
 
 
-@njit(**OPTIONS)
-def kernel_rows(k, y, rows):
-    """Return the sum over i in ``rows`` and all j of k(|y_i - y_j|^2), float64."""
-    z = y.T.copy()
-    s = np.empty(y.shape[0], y.dtype)
-    ones = np.ones_like(s)
-    total = 0.0
-    for i in rows:
-        squared_to_all(i, y, z, s)
-        total += lifted_row(k, s, ones, 0.0)[0]
-    return total
-
-
 # --- Random partners (Eq. 8) --------------------------------------------------------
 
 
@@ -260,7 +229,7 @@ def kernel_rows(k, y, rows):
 def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """Write the sum of k over random pairs of points and its gradient.
 
-    ``y`` (d, 2 N): the points in the order of :class:`sampled_pairs.SampledPairs`, by
+    ``y`` (d, 2 N): the points in the order of :class:`pair_sums.SampledPairs`, by
     coordinate, twice, so that no partner lies beyond the end; ``gradient`` (d, N);
     ``sums`` (chunks,).
     """

@@ -7,9 +7,7 @@ the same methods, take and return torch tensors and need no autograd;
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,8 +16,11 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.mesh import Mesh
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
+from napari_embedding_game.core.energy.pair_functions import (
+    ATTRACTIONS,
+    KERNELS,
+    PairFunction,
+)
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh, finest_type
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
@@ -30,27 +31,19 @@ _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LandmarkForces:
-    """One evaluation of the attraction f and of the landmark sums of the kernel k."""
+class SampledPairs(NamedTuple):
+    """Random pairs of points, L partners for each, in a handful of numbers (Eq. 8).
 
-    attraction: Tensor
-    """(N, d) gradient of the sum over edges of w f."""
-    repulsion: Tensor
-    """(N, d) gradient of S_yz in the points."""
-    pull: Tensor
-    """(L, d) gradient of S_yz in the landmarks."""
-    push: Tensor
-    """(L, d) gradient of S_zz."""
-    s_yz: Number
-    """Sum over points and landmarks of k."""
-    s_zz: Number
-    """Sum over landmarks and landmarks of k, the diagonal included."""
+    The points are in a random order; partners of the one at place p are those at p +
+    shift and p - shift, for L different shifts, round the end.  So each point has 2 L
+    partners, drawn by it or by the other, and sums over them are unbiased for the sum
+    over all pairs.
+    """
 
-    @property
-    def ratio(self) -> Number:
-        """S_yz / S_zz, the repulsion that one unit of landmark exerts."""
-        return self.s_yz / self.s_zz
+    order: NDArray[np.int64]
+    """(N,): the point at each place."""
+    shifts: NDArray[np.int64]
+    """(L,): different numbers, 1 to N - 1."""
 
 
 class CompiledForces:
@@ -75,21 +68,33 @@ class CompiledForces:
         self._k = KERNELS[kernel]
         self.grid = Mesh(self._k, self.n_jobs)
 
-    def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
-        """Return attraction along the edges and the landmark sum, with gradients."""
-        s_yz, repulsion, pull = self._repel(y, z)
-        s_zz, push, back = self._repel(z, z)
-        return LandmarkForces(
-            self.attract(y), repulsion, pull, push.add_(back), s_yz, s_zz
-        )
+    def repel(
+        self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
+    ) -> tuple[Number, Tensor, Tensor]:
+        """Return the sum of k over all y and z, and its gradients in y and in z.
+
+        ``kernel``: another one than the method's.
+        """
+        points = y.detach().numpy()
+        columns = np.ascontiguousarray(z.detach().numpy().T)
+        gradient = np.empty_like(points)
+        chunks = pair_loops.n_chunks(len(points))
+        pull = np.zeros((chunks, *columns.shape), points.dtype)
+        sums = np.empty(chunks)
+        run_blocks(
+            pair_loops.repel, chunks, len(points) * len(z), self.n_jobs,
+            kernel or self._k, points, columns, gradient, pull, sums,
+        )  # fmt: skip
+        both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
+        return float(sums.sum()), *both
 
     def attract(self, y: Tensor) -> Tensor:
         """Return the (N, d) gradient of the sum over directed edges of w f."""
         points = y.detach().numpy()
         gradient = np.empty_like(points)
-        self._run(
-            pair_loops.attract, len(points), len(self.edges.indices), self._f,
-            self.edges.arrays, points, gradient,
+        run_blocks(
+            pair_loops.attract, len(points), len(self.edges.indices), self.n_jobs,
+            self._f, self.edges.arrays, points, gradient,
         )  # fmt: skip
         return torch.from_numpy(gradient)
 
@@ -98,9 +103,9 @@ class CompiledForces:
         points = y.detach().numpy()
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = _LOGARITHM * len(self.edges.indices)
-        self._run(
-            pair_loops.edge_energy, len(sums), work, self._f, self.edges.arrays,
-            points, sums,
+        run_blocks(
+            pair_loops.edge_energy, len(sums), work, self.n_jobs, self._f,
+            self.edges.arrays, points, sums,
         )  # fmt: skip
         return float(0.5 * sums.sum())
 
@@ -111,9 +116,9 @@ class CompiledForces:
         gradient = np.empty(points.T.shape, points.dtype)
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = 2 * len(points) * len(pairs.shifts)
-        self._run(
-            pair_loops.repel_partners, len(sums), work, self._k, pairs.shifts,
-            columns, gradient, sums,
+        run_blocks(
+            pair_loops.repel_partners, len(sums), work, self.n_jobs, self._k,
+            pairs.shifts, columns, gradient, sums,
         )  # fmt: skip
         by_point = np.empty_like(points)
         by_point[pairs.order] = gradient.T
@@ -138,34 +143,14 @@ class CompiledForces:
         gradient = np.empty_like(points)
         across = np.empty((len(rows) - 1, d, n), points.dtype)
         sums = np.empty(len(across))
-        far = np.empty((0, 0), points.dtype) if weights is None else weights
-        self._run(
-            pair_loops.all_pairs, len(sums), n * n // 2, rows, self._k, far, points,
-            columns, gradient, across, sums,
+        run_blocks(
+            pair_loops.all_pairs, len(sums), n * n // 2, self.n_jobs, rows, self._k,
+            weights, points, columns, gradient, across, sums,
         )  # fmt: skip
         for chunk, end in zip(across, rows[1:], strict=True):
             gradient[:end] += chunk[:, :end].T
         # Each pair counts twice.
         return 2 * float(sums.sum()), torch.from_numpy(2 * gradient)
-
-    def _repel(self, y: Tensor, z: Tensor) -> tuple[float, Tensor, Tensor]:
-        """Return the sum of k over all y and z, and its gradients in y and in z."""
-        points = y.detach().numpy()
-        columns = np.ascontiguousarray(z.detach().numpy().T)
-        gradient = np.empty_like(points)
-        chunks = pair_loops.n_chunks(len(points))
-        pull = np.zeros((chunks, *columns.shape), points.dtype)
-        sums = np.empty(chunks)
-        work = len(points) * len(z)
-        self._run(
-            pair_loops.repel, chunks, work, self._k, points, columns, gradient, pull,
-            sums,
-        )  # fmt: skip
-        both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
-        return float(sums.sum()), *both
-
-    def _run(self, loop: Callable[..., None], n: int, work: int, *given: Any) -> None:
-        run_blocks(loop, n, work, self.n_jobs, *given)
 
 
 class TorchForces:
@@ -193,8 +178,7 @@ class TorchForces:
         self._k = KERNELS[kernel]
         self.device = device
         self.n_jobs: int | None = None
-        self.grid = Mesh(self._k, self.n_jobs)
-        self._mesh = TorchMesh(Mesh(self._k, self.n_jobs), device)
+        self._mesh = TorchMesh(Mesh(self._k), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)
         heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])
@@ -205,11 +189,11 @@ class TorchForces:
         self._pairs: SampledPairs | None = None
         self._order = self._shifts = self._tails
 
-    def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
-        s_yz, repulsion = self._field(y, z)
-        _, pull = self._field(z, y)
-        s_zz, push = self._field(z, z)
-        return LandmarkForces(self.attract(y), repulsion, pull, 2 * push, s_yz, s_zz)
+    def repel(
+        self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
+    ) -> tuple[Number, Tensor, Tensor]:
+        total, gradient = self._field(y, z, kernel=kernel)
+        return total, gradient, self._field(z, y, kernel=kernel)[1]
 
     def attract(self, y: Tensor) -> Tensor:
         y = y.detach()
@@ -261,18 +245,22 @@ class TorchForces:
         return total, 2 * gradient
 
     def _field(
-        self, targets: Tensor, others: Tensor, far: NDArray[np.floating] | None = None
+        self,
+        targets: Tensor,
+        others: Tensor,
+        far: NDArray[np.floating] | None = None,
+        kernel: PairFunction | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of k over targets and others, its gradient in the targets."""
         targets, others = targets.detach(), others.detach()
-        gradient = torch.empty_like(targets)
-        total = self._zero()
+        gradient, total = torch.empty_like(targets), self._zero()
+        k = kernel or self._k
         block = max(1, self._block_elements // max(1, others.numel()))
         for begin in range(0, len(targets), block):
             part = slice(begin, begin + block)
             apart = targets[part, None, :] - others[None, :, :]
             squared = apart.square().sum(dim=2)
-            value, slope = self._k.value(squared), 2 * self._k.slope(squared)
+            value, slope = k.value(squared), 2 * k.slope(squared)
             if far is not None:
                 weights = torch.as_tensor(far[part], device=self.device)
                 value, slope = weights * value, weights * slope

@@ -80,7 +80,6 @@ def pressure(
     field = objective.field(y, z)
     sources = np.ascontiguousarray(field.sources.detach().cpu().numpy().T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
-    weights = np.empty((0, 0), points.dtype) if field.weights is None else field.weights
     run_blocks(
         _lift,
         len(points),
@@ -88,7 +87,8 @@ def pressure(
         forces.n_jobs,
         (ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]),
         forces.edges.arrays,
-        (points, sources, weights),
+        (points, sources),
+        field.weights,
         (mine, field.own),
         (field.strength, field.base),
         heights,
@@ -149,17 +149,17 @@ def _height(f, near, weights, k, far, strengths, strength, base):
 
 
 @njit(**OPTIONS)
-def _lift(first, last, functions, edges, places, own, law, heights):
+def _lift(first, last, functions, edges, places, far_weights, own, law, heights):
     """Write the pressure of some points.
 
-    ``functions``: attraction and kernel.  ``places``: points (N, d), sources (d, M),
-    and (N, M) weights of their pairs, or (0, 0) where they are 1.  ``own``: the source
-    of each point (N,) that is its own, and the share of its push that is left out.
+    ``functions``: attraction and kernel.  ``places``: points (N, d), sources (d, M).
+    ``far_weights``: (N, M) of their pairs, or None where they are 1.  ``own``: the
+    source of each point (N,) that is its own, and the share of its push left out.
     ``law``: strength and base of :class:`objective.Field`.
     """
     f, k = functions
     indptr, indices, weights = edges
-    y, z, far_weights = places
+    y, z = places
     mine, share = own
     squared = np.empty(z.shape[1], y.dtype)
     strengths = np.ones(z.shape[1], y.dtype)
@@ -171,7 +171,7 @@ def _lift(first, last, functions, edges, places, own, law, heights):
                 apart = y[i, axis] - y[indices[e], axis]
                 near[e - begin] += apart * apart
         squared_to_all(i, y, z, squared)
-        if far_weights.shape[0] > 0:
+        if far_weights is not None:
             strengths[:] = far_weights[i]
         strengths[mine[i]] *= 1.0 - share
         heights[i] = _height(

@@ -19,14 +19,7 @@ def finest_type(device: torch.device) -> torch.dtype:
 
 
 class TorchMesh:
-    """The sum of one kernel over all pairs of points, again and again.
-
-    Parameters
-    ----------
-    mesh : Mesh
-        Makes the grids.
-    device : torch.device
-    """
+    """The sum of one kernel over all pairs of points; ``mesh`` makes the grids."""
 
     def __init__(self, mesh: Mesh, device: torch.device) -> None:
         self._mesh = mesh

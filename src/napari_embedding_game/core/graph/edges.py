@@ -80,11 +80,13 @@ class Edges:
         return self.indptr, self.indices, self.weights
 
     def matrix(self) -> sparse.csr_matrix:
-        """Return the edges as a scipy matrix that shares the weights."""
+        """Return the edges as a scipy matrix that shares their memory."""
         shape = (self.n_points, self.n_points)
         # scipy has one signed type for both.
-        index = np.int32 if len(self.indices) <= np.iinfo(np.int32).max else np.int64
-        indices, indptr = self.indices.astype(index), self.indptr.astype(index)
+        fits = len(self.indices) <= np.iinfo(np.int32).max
+        kind = np.int32 if fits else np.int64
+        indices = self.indices.view(kind) if fits else self.indices.astype(kind)
+        indptr = self.indptr.astype(kind)
         return sparse.csr_matrix((self.weights, indices, indptr), shape=shape)
 
     def in_order(self, order: NDArray[np.intp]) -> Edges:
@@ -102,7 +104,7 @@ class Edges:
         fits = matrix.nnz <= np.iinfo(np.uint32).max
         return cls(
             matrix.indptr.astype(np.uint32 if fits else np.uint64),
-            matrix.indices.astype(np.uint32),
+            matrix.indices.astype(np.int32, copy=False).view(np.uint32),
             np.ascontiguousarray(matrix.data),
             scale,
         )

@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.mesh import Mesh
-from napari_embedding_game.core.energy.objective import Landmarks, without_edges
+from napari_embedding_game.core.energy.objective import without_edges
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 
 OUTSIDE = 2.0
@@ -59,8 +59,10 @@ def bound_share(embedding: Points, landmarks: Points, kernel: str) -> float:
     n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
     some = np.ascontiguousarray(y[:: max(1, len(y) // n_rows)])
     forces = without_edges(len(some), kernel=kernel, dtype=some.dtype)
-    bound = Landmarks(forces, 1.0).total(torch.from_numpy(some), torch.from_numpy(z))
-    return len(y) / len(some) * bound / _repulsion(kernel, some, y)[0]
+    drawn, held, every = map(torch.from_numpy, (some, z, y))
+    s_yz, s_zz = (forces.repel(each, held)[0] for each in (drawn, held))
+    bound = float(s_yz**2 / s_zz)
+    return len(y) / len(some) * bound / float(forces.repel(drawn, every)[0])
 
 
 def grid_error(
@@ -90,19 +92,12 @@ def grid_error(
     rows = rng.choice(len(y), min(n_sampled, len(y)), replace=False)
     by_grid = Mesh(KERNELS[kernel], 1)(y)[1][rows]
     # Each pair of points counts twice.
-    exact = 2 * _repulsion(kernel, y[rows].astype(float), y.astype(float))[1]
+    every = torch.from_numpy(y.astype(float))
+    forces = without_edges(len(rows), kernel=kernel, dtype=float)
+    exact = 2 * forces.repel(every[rows], every)[1].numpy()
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(by_grid - exact)) / size if size > 0 else math.nan
 
 
 def _in_the_plane(places: Points) -> Points:
     return np.ascontiguousarray(pair_loops.in_the_plane(places))
-
-
-def _repulsion(kernel: str, a: Points, b: Points) -> tuple[float, Points]:
-    """Return the sum of a kernel over all pairs of two sets, and d/da of it (m, d)."""
-    columns, chunks = np.ascontiguousarray(b.T), pair_loops.n_chunks(len(a))
-    gradient, pull = np.empty_like(a), np.zeros((chunks, *columns.shape), a.dtype)
-    sums = np.empty(chunks)
-    pair_loops.repel(0, chunks, KERNELS[kernel], a, columns, gradient, pull, sums)
-    return float(sums.sum()), gradient

@@ -70,7 +70,7 @@ def _energy(f, k, x, places, weights, field, scratch, gradient):
         for c in range(d):
             single[0, c] = x[c]
         total = np.float64(
-            repel_row(k, 0, sources.shape[1], single, sources, sources, pushes, pull)
+            repel_row(k, 0, sources.shape[1], single, sources, None, pushes, pull)
         )
         for c in range(d):
             gradient[c] = pushes[0, c]

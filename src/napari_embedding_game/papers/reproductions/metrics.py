@@ -11,6 +11,7 @@ true_energy            low           paper 1, Eq. 1
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,17 +61,16 @@ def true_energy(
     ``repulsion`` is the paper's lambda.  Of ``n_rows`` rows of that sum, drawn at
     random, it is an unbiased estimate; all take N^2 steps.
     """
-    from napari_embedding_game.core.energy import pair_loops
-    from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
+    import torch
+
+    from napari_embedding_game.core.energy.pair_sums import CompiledForces
 
     points = np.ascontiguousarray(embedding, dtype=np.float64)
-    sums = np.empty(pair_loops.n_chunks(len(points)))
-    rows = (edges.indptr, edges.indices, edges.weights.astype(np.float64))
-    pair_loops.edge_energy(0, len(sums), Log1p(), rows, points, sums)
+    own = replace(edges, weights=edges.weights.astype(np.float64))
+    forces, y = CompiledForces(own), torch.from_numpy(points)
     chosen = np.arange(len(points))
     if n_rows is not None and n_rows < len(points):
         rng = np.random.default_rng(random_state)
         chosen = rng.choice(len(points), n_rows, replace=False)
-    drawn = pair_loops.kernel_rows(Cauchy(), points, chosen)
-    pairs = drawn * (len(points) / len(chosen))
-    return float(0.5 * sums.sum() + repulsion * pairs)
+    drawn = forces.repel(y[chosen], y)[0] * (len(points) / len(chosen))
+    return float(forces.attraction_energy(y) + repulsion * drawn)
