@@ -14,7 +14,6 @@ from napari_embedding_game.core.graph.choices import start_names
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import (
-    among_neighbors,
     components,
     start_layout,
 )
@@ -197,21 +196,6 @@ def test_an_unknown_start_is_told(one_cloud, settings, says):
     X, found = one_cloud
     with pytest.raises(InputError, match=says):
         start_layout(found, X, **settings)
-
-
-def test_points_without_a_place_are_put_among_their_neighbours():
-    # A path 0 - 1 - 2 - 3, and a pair apart: 4 - 5.
-    links = sparse.csr_matrix(
-        (np.ones(4, np.float32), ([0, 1, 2, 4], [1, 2, 3, 5])), shape=(6, 6)
-    )
-    both = (links + links.T).tocsr()
-    edges = Edges(
-        both.indptr.astype(np.uint32), both.indices.astype(np.uint32), both.data
-    )
-    layout = np.array([[0, 0], [9, 9], [9, 9], [6, 2], [5, 5], [5, 5]], np.float32)
-    found = among_neighbors(layout, np.array([1, 2, 4, 5]), edges)
-    assert found.tolist() == [[0, 0], [0, 0], [6, 2], [6, 2], [5, 5], [5, 5]]
-    assert layout[1].tolist() == [9, 9]
 
 
 def test_groups_of_many_points_are_placed_first_and_as_smoothly():

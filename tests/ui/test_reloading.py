@@ -5,8 +5,6 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog, QLabel
 
 from napari_embedding_game.session.file import archive
@@ -94,29 +92,6 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     other.trigger()
     assert spaces.value == "obsm['X_other']"
     assert named(session, "T cells") == cells
-
-
-def test_the_map_of_another_space_begins_where_the_cells_lay(qtbot, opened, session):
-    dock, carried = opened, opened.run.carried.native
-    assert not carried.isVisibleTo(dock)
-    run(dock, qtbot, session)
-    former = session.snapshot
-    choose_space(dock, qtbot, "obsm['X_other']")
-    assert carried.text() == "Continue from the map of X_pca"
-    assert carried.isVisibleTo(dock)
-    QTest.mouseClick(carried, Qt.MouseButton.LeftButton)
-    begun = session.run.warm_start.embedding
-    assert np.array_equal(begun, former.embedding)
-    qtbot.waitUntil(lambda: session.state == "finished")
-    assert not carried.isVisibleTo(dock)
-    assert len(dock.controller.layers.points.data) == 60
-    marks = session.timeline.marks
-    assert [mark.label for mark in marks] == ["Map of X_pca", "Finished"]
-    assert marks[1].parent == marks[0].number
-    session.comparing.take(session.comparing.job(marks[0].number)())
-    assert session.comparing.current is not None  # one morphs into the other
-    session.look_back(marks[0].number)
-    assert np.array_equal(session.snapshot.embedding, former.embedding)
 
 
 def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, session):

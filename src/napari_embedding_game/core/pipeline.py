@@ -28,7 +28,6 @@ from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import check_given
 from napari_embedding_game.core.graph.start import (
-    among_neighbors,
     start_layout,
 )
 from napari_embedding_game.core.inspect.isolation import isolation_of
@@ -107,20 +106,14 @@ def place(
     X: Any,
     settings: Settings,
     layout: NDArray[np.float32] | None = None,
-    unplaced: NDArray[np.integer] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Weight the edges, then place the points, (N, d), unless ``layout`` does so.
-
-    The ``unplaced`` points of a layout, (m,), are put among their neighbours.
-    """
+    """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
     X = _row_by_row(X)
     perplexity = min(settings.perplexity, graph.n_neighbors / 3)
     weighted = edges(
         graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=settings.n_jobs
     )
     weighted = replace(weighted, isolation=isolation_of(graph))
-    if layout is not None and unplaced is not None:
-        return weighted, among_neighbors(layout, unplaced, weighted)
     if layout is not None:
         return weighted, layout
     return weighted, start_layout(

@@ -49,9 +49,6 @@ class WarmStart:
     iterations_left: int = 0
     """Iterations that were left of the schedule, 0 at its end.  They are played, and at
     least the second half of the schedule."""
-    unplaced: IntArray | None = None
-    """(m,) points that the layout knows no place of: before the run begins they are
-    put among their neighbours (:func:`start.among_neighbors`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

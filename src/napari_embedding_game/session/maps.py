@@ -24,7 +24,6 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE
-from napari_embedding_game.session.carried import carried_layout
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.clustering import (
     AUTOMATIC,
@@ -270,28 +269,12 @@ class MapTree:
                 self.changed.emit()
             return key
         self._leave()
-        former = self._current
         key = self._new_key(READING)
         title = self._maps[base].title
         self._go(key, move)
         self._hang(key, _reading_title(title, dataset), base)
         self._told[key] = _named(self._maps[key], self._maps[base])
-        self._offer_layout(former)
         return key
-
-    def _offer_layout(self, key: str | None) -> None:
-        """Offer to begin the open map, if nothing was played, where another lies."""
-        session, other = self._session, self._maps.get(key or "")
-        if session.snapshot is not None or session.dataset is None or other is None:
-            return
-        if other.snapshot is not None:
-            layout = carried_layout(
-                other.dataset,
-                other.snapshot,
-                other.settings,
-                session.dataset,
-            )
-            session.carry(layout)
 
     def open(self, key: str) -> None:
         """Open another map of the tree; a run on the open one is stopped."""
@@ -305,7 +288,6 @@ class MapTree:
         trail = self._trails.get(key)
         if trail is not None:
             self._session.clusters.history.take_up(trail)
-        self._offer_layout(saved.parent)
         self.changed.emit()
 
     def back(self) -> None:
@@ -398,7 +380,6 @@ class MapTree:
         except Exception:
             self._maps, self._trails, self._told = former
             raise
-        self._offer_layout(shown.parent)
         self.changed.emit()
 
     # Inside

@@ -35,7 +35,6 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.gene_sets import GeneScores, add_score
 from napari_embedding_game.data.predicted import PredictedLabels
-from napari_embedding_game.session.carried import CarriedLayout
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
@@ -96,9 +95,6 @@ class Session:
     """A :class:`SavedMap` was taken up, with its view."""
     looked_back = Signal(object)
     """The :class:`Mark` whose layout is on show now."""
-    carried_changed = Signal()
-    """Whether the layout of another map can be begun from."""
-    """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
     play_on_wanted = Signal()
@@ -136,9 +132,6 @@ class Session:
         """Of groups of points, as they were kept or saved in the Inspector."""
         self.figures = Newest[ShownFigure]()
         """Of genes in groups, as the Inspector has shown them."""
-        self.carried: CarriedLayout | None = None
-        """The layout of the same rows in another space, while there is no map."""
-        """How similar all rows are to the one that the mouse was on last."""
         self.boxes: Examples = {}
         """Rows of the source that are sorted into boxes to teach by, as
         :class:`~.teaching.Teaching` keeps them."""
@@ -176,7 +169,6 @@ class Session:
         self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
-        self.carried = None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -239,39 +231,6 @@ class Session:
             self._mark_as_played(label or told)
         self.mark_present("Before Continue")
         return self._branch(warm_start(snapshot))
-
-    def carry(self, layout: CarriedLayout | None) -> None:
-        """Offer to begin where the same rows lie on another map, or no longer."""
-        self.carried = layout
-        self.carried_changed.emit()
-
-    def begin_carried(self) -> Run:
-        """Return a run that begins where the same rows lie on another map.
-
-        That map is the first mark of the timeline, so that the new one can be compared
-        with it.
-
-        Raises
-        ------
-        DataError, InputError
-            There is no such map, or nothing that can go on from it.
-        """
-        self._check_data()
-        carried = self.carried
-        if carried is None:
-            raise DataError("There is no map to begin from: press Run.")
-        check_goes_on(self.settings.value)
-        layout, n_components = carried.warm_start, self.settings.n_components
-        if layout.embedding.shape[1] != n_components:
-            seed = self.settings.random_state
-            layout = redimensioned(layout, n_components, seed).layout
-        self.timeline.add(
-            f"Map of {carried.space}",
-            "end",
-            carried.snapshot,
-            carried.settings,
-        )
-        return self._branch(layout)
 
     @property
     def can_continue(self) -> bool:

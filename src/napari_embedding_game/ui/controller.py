@@ -145,10 +145,6 @@ class Controller(QObject):
         """Start a run that goes on from the map on show, or tell why there is none."""
         self._play(self.session.play_on)
 
-    def play_carried(self) -> None:
-        """Start a run from where the rows lie on another map, or tell why not."""
-        self._play(self.session.begin_carried)
-
     def move_cluster(
         self, cluster: int, by: np.ndarray, is_pinned: bool = False
     ) -> None:

@@ -99,7 +99,6 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
     yield controller.warming_changed, run.note_warming
     yield run.play_requested, controller.play
     yield run.continue_requested, controller.play_on
-    yield run.carried_requested, controller.play_carried
     yield run.save_requested, writing.save
     yield run.panels_requested, writing.ask_for_panels
     yield run.save_session_requested, writing.save_session

@@ -399,33 +399,3 @@ def _means(X: Any, part: NDArray[Any], n_parts: int) -> NDArray[np.float64]:
         sums = np.bincount(cells, entries.data, n_parts * n_dims)
         return sums.reshape(n_parts, n_dims).astype(np.float64)
     return np.array([np.bincount(part, column, n_parts) for column in X.T]).T
-
-
-def among_neighbors(
-    layout: NDArray[np.float32], unplaced: NDArray[np.integer], edges: Edges
-) -> NDArray[np.float32]:
-    """Return a layout whose unplaced points are in the middle of their neighbours.
-
-    Those that no way leads from to a point with a place stay where they are.
-
-    Parameters
-    ----------
-    layout : (N, d) float32
-        Not changed.
-    unplaced : (m,) int
-        Points whose places in the layout tell nothing.
-    edges : Edges
-    """
-    found = layout.copy()
-    is_placed = np.ones(len(layout), bool)
-    is_placed[unplaced] = False
-    links = abs(edges.matrix()[unplaced])
-    for _ in range(_ROUNDS):
-        weight = np.asarray(links @ is_placed.astype(float)).ravel()
-        is_near = ~is_placed[unplaced] & (weight > 0)
-        if not is_near.any():
-            break
-        summed = links @ np.where(is_placed[:, None], found, 0.0)
-        found[unplaced[is_near]] = summed[is_near] / weight[is_near, None]
-        is_placed[unplaced[is_near]] = True
-    return found

@@ -164,8 +164,6 @@ def _check_record(record: RunRecord, n: int) -> None:
         fits = record.is_branch and warm.iterations_left >= 0
         fits &= warm.embedding.shape == (n, d)
         fits &= warm.landmarks.ndim == 2 and warm.landmarks.shape[1] == d
-        unplaced = warm.unplaced
-        fits &= unplaced is None or _within(unplaced, 0, n)
         _expect(fits and _are_finite(warm.embedding, warm.landmarks), "its branch")
     for forced in record.forced:
         _expect(_fits_by_hand(forced.forces, n, d), "its moves by hand")

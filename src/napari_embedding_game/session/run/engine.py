@@ -97,9 +97,7 @@ class CoreEngine:
 
         if warm_start is None:
             return pipeline.place(graph, X, settings)
-        return pipeline.place(
-            graph, X, settings, warm_start.embedding, warm_start.unplaced
-        )
+        return pipeline.place(graph, X, settings, warm_start.embedding)
 
     def play(
         self,

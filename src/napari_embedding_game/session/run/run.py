@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from napari_embedding_game.core import run as core_run
@@ -177,9 +177,6 @@ class Run:
             self.edges, layout = self.engine.layout(
                 graph, self.X, self.settings, self.warm_start
             )
-            if self.warm_start.unplaced is not None:  # a replay needs no search for it
-                warm = replace(self.warm_start, embedding=layout, unplaced=None)
-                self.warm_start = warm
         return layout
 
     def _begin(self, settings: Settings, until_next: Any) -> Game:

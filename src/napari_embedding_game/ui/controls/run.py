@@ -45,10 +45,6 @@ FINISHED = "Finished. Click a cluster, or change Repulsion."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 LOOKED_BACK = "A map of the timeline. Continue from here plays on."
-CARRIED_TIP = (
-    "Put every point where it lies on the former map and play on from there, so that "
-    "the two maps can be compared. Run lays this one out from a start of its own."
-)
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run, and watch the map form."
 PREPARE_FIRST = "Prepare the data first, above."
@@ -76,7 +72,6 @@ class RunControls(ControlsSection):
     """A new run, in place of the present one."""
     continue_requested = Signal()
     """A run that goes on from the map on show."""
-    carried_requested = Signal()
     """A run that begins where the same rows lie on another map."""
     save_requested = Signal(object)
     """The path of a file for the map, in the format that its ending says."""
@@ -98,8 +93,6 @@ class RunControls(ControlsSection):
         """Buttons, stage and messages, for the lower edge of the dock."""
         self._is_preparation_offered = self._is_reading = self._is_warming = False
         self.run = PushButton(text="Run", tooltip=RUN_TIP)
-        self.carried = PushButton(text="", tooltip=CARRIED_TIP)
-        WrappedText(self.carried.native)
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
         )
@@ -175,7 +168,6 @@ class RunControls(ControlsSection):
         below.setContentsMargins(8, 0, 8, 6)
         below.setSpacing(4)
         below.addWidget(rule())
-        below.addWidget(self.carried.native)
         below.addWidget(self.timeline.go_on.native)
         below.addLayout(self._buttons())
         for widget in (
@@ -207,7 +199,6 @@ class RunControls(ControlsSection):
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
         self.timeline.continue_requested.connect(self._continue)
-        self.carried.changed.connect(self._begin_carried)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
         save.panels_requested.connect(lambda: self.panels_requested.emit(self))
         save.copy_methods_requested.connect(lambda: self.copy_methods_requested.emit())
@@ -224,7 +215,6 @@ class RunControls(ControlsSection):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
-            (session.carried_changed, self._offer_carried),
         ):
             self._connections.connect(signal, slot)
 
@@ -235,19 +225,6 @@ class RunControls(ControlsSection):
     def _continue(self) -> None:
         finish_typing()
         self.continue_requested.emit()
-
-    def _begin_carried(self) -> None:
-        finish_typing()
-        self.carried_requested.emit()
-
-    def _offer_carried(self) -> None:
-        """Offer to begin from the map of another space, while there is none of this."""
-        session = self._session
-        carried = session.carried if session.snapshot is None else None
-        is_idle = session.state not in ("preparing", "running", "paused")
-        self.carried.native.setVisible(carried is not None and is_idle)
-        if carried is not None:
-            self.carried.text = f"Continue from the map of {carried.space}"
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -283,13 +260,12 @@ class RunControls(ControlsSection):
         self.pause.enabled = self.step.enabled = moving
         self.stop.enabled = moving or state == "preparing"
         self.save.enabled = self._session.snapshot is not None and not moving
-        self._offer_carried()
         self._tell_state(state)
 
     def _enable_run(self) -> None:
         can_begin = not self._is_reading
         self.run.enabled = can_begin and self._session.dataset is not None
-        self.carried.enabled = self.mend.enabled = can_begin
+        self.mend.enabled = can_begin
 
     def _show_figures(self) -> None:
         """Take no room for figures of a map before there is, or is going to be, one."""
