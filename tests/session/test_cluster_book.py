@@ -254,6 +254,8 @@ def test_a_name_that_is_taken_away_lets_its_points_go(three):
     three.rename(one, "")
     assert three.clustering.by_id[one].color == "#ff0000"
     three.set_n_clusters(1)
+    assert sizes(three) == {"1": 50, "2": 10}  # they keep their colour
+    three.recolor(one, "")
     assert sizes(three) == {"1": 60}
 
 

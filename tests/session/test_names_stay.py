@@ -4,15 +4,12 @@
 games are played, each to its end.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.clustering import untouched
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.run import UNPACED
@@ -140,18 +137,11 @@ def test_numbers_go_with_their_cells(player):
         assert kept > 0.85 * best
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_names_of_a_file_stay_too(player, tmp_path, data, is_old):
-    """In older files they belong to a cluster: its cells have them from now on."""
+def test_names_of_a_file_stay_too(player, tmp_path, data):
     book = player.session.clusters
     book.rename(book.clusters[3].id, "B cells")
     rows = np.flatnonzero(player.names() == "B cells")
     saved = player.session.capture()
-    if is_old:
-        by_id = {i: replace(g, holds=False) for i, g in saved.book.edits.given.items()}
-        edits = replace(untouched(N), n_clusters=20, given=by_id)
-        state = replace(saved.book, edits=edits, automatic=book.labels)
-        saved = replace(saved, book=state)
     archive.save(SavedSession(maps=(saved,)), tmp_path / "a.zip")
     (again,) = archive.load(tmp_path / "a.zip").maps
     player.session.restore(again, data)

@@ -1,8 +1,13 @@
-"""Automatic clusters, from the run and the slider, before manual edits."""
+"""Automatic clusters, from the run and the slider, before manual edits.
+
+A cluster is its points.  When the points are divided anew, a new cluster gets the id of
+the cluster on show that it is most alike (points of both by points of either), the most
+alike first; one without such a match gets an id that was never used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,16 +19,10 @@ from napari_embedding_game.session.clusters.clustering import (
     resolve_n_clusters,
     untouched,
 )
-from napari_embedding_game.session.clusters.lasting_ids import (
-    IntArray,
-    LastingIds,
-    Numbers,
-)
 
+IntArray = NDArray[np.int32]
 Divide = Callable[[int], IntArray]
 """n_clusters -> (L,) cluster of each landmark, in any numbers."""
-
-Follow = Callable[[LastingIds, IntArray, int], IntArray]
 
 FIRST_ID = 1 << 20
 """Ids of clusters that are not a single landmark begin here."""
@@ -38,17 +37,23 @@ class BookState:
     of_landmarks: IntArray
     numbers: Mapping[int, int] = field(default_factory=dict)
     next_id: int = FIRST_ID
-    dormant: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
-    """Points of clusters that are not to be seen now."""
+
+
+class Numbers:
+    """Where new ids come from, so that none is ever given twice."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.next = first
+        """The number that comes next."""
+
+    def take(self, count: int) -> IntArray:
+        """Return ``count`` numbers that were never returned before."""
+        self.next += count
+        return np.arange(self.next - count, self.next, dtype=np.int32)
 
 
 class Automatic:
-    """Which landmarks make a cluster, and the lasting id of each.
-
-    Landmarks are clusters of their own (``single``) or come together
-    (``merged``); both remember what they called their clusters while the other
-    is shown.
-    """
+    """Which landmarks make a cluster, and the lasting id of each."""
 
     def __init__(self, n_points: int) -> None:
         self.labels: IntArray = np.zeros(n_points, np.int32)
@@ -59,15 +64,7 @@ class Automatic:
         self.ids = Numbers(FIRST_ID)
         self.divide: Divide | None = None
         """How landmarks are merged; None while nobody knows."""
-        self._single = LastingIds(self.ids)
-        self._merged = LastingIds(self.ids)
         self._is_counted_by_landmark = True
-        self._was_merged = False
-
-    @property
-    def dormant(self) -> dict[int, NDArray[np.intp]]:
-        """Points of the clusters that are not to be seen now."""
-        return {**self._single.dormant, **self._merged.dormant}
 
     def begin_run(self, *, is_edited: bool) -> None:
         """Prepare for a new game on the same points.
@@ -78,65 +75,48 @@ class Automatic:
             Whether a person has decided anything: then landmark 7 of this game has
             nothing to do with one that was named before.
         """
-        self._stop_counting_by_landmark()
-        self._single.make_all_dormant()
-        self._merged.make_all_dormant()
         self._is_counted_by_landmark = not is_edited
-        if not is_edited:
-            self._single = LastingIds(self.ids)
-        self.n_landmarks = 0
-        self.divide = None
-
-    def number_anew(self) -> None:
-        """Forget all ids: those of the clusters to be seen begin with the largest."""
-        self.ids = Numbers(FIRST_ID)
-        self._single, self._merged = LastingIds(self.ids), LastingIds(self.ids)
+        self.n_landmarks, self.divide = 0, None
 
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None
     ) -> None:
         """Take over the labels of a snapshot."""
         if self.n_landmarks not in (0, n_landmarks):
-            self._stop_counting_by_landmark()  # their numbers have moved up
+            self._is_counted_by_landmark = False  # their numbers have moved up
         self.labels, self.n_landmarks, self.divide = labels, n_landmarks, divide
 
-    def rest(self) -> None:
-        """Note that somebody sees the present clusters."""
-        self._single.rest()
-        self._merged.rest()
-
-    def find(
-        self, edits: Edits, shown: Clustering, *, settles: bool = False
-    ) -> IntArray:
+    def find(self, edits: Edits, shown: Clustering | None) -> IntArray:
         """Return the (n,) cluster id of each point, as the slider stands.
 
         Parameters
         ----------
         edits : Edits
             With the number of clusters that is chosen.
-        shown : Clustering
-            What was to be seen until now.
-        settles : bool
-            Whether ids go to the clusters most alike those of the last rest, rather
-            than of a moment ago.
+        shown : Clustering, optional
+            What was to be seen until now; None: all ids are new.
         """
-        follow = LastingIds.settle if settles else LastingIds.follow
-        self._single.pinned = self._merged.pinned = edits.given
-        self._single.taken = self._merged.taken = edits.named
-        if not edits.named.isdisjoint(range(self.n_landmarks)):
-            self._stop_counting_by_landmark()
+        if not edits.annotated.isdisjoint(range(self.n_landmarks)):
+            self._is_counted_by_landmark = False
         if not self.n_landmarks:
             return self.labels
+        if shown is None:
+            self.ids = Numbers(FIRST_ID)
         wanted = resolve_n_clusters(edits, self.n_landmarks)
-        is_merged = wanted is not None and self.divide is not None
-        if is_merged and not self._was_merged:
-            self._remember_named_landmarks(edits, shown)
-        self._was_merged = is_merged
+        taken = edits.annotated
         if wanted is not None and self.divide is not None:
             division = self.divide(min(wanted, self.n_landmarks))
-            self.of_landmarks = self._follow(division, follow)
+            clusters, place = np.unique(division, return_inverse=True)
+            parts = place.astype(np.int32).take(self.labels)
+            taken = taken.union(range(self.n_landmarks))
+            ids = followed(parts, len(clusters), shown, taken, self.ids)
+            self.of_landmarks = ids[place]
+        elif self._is_counted_by_landmark:
+            self.of_landmarks = np.arange(self.n_landmarks, dtype=np.int32)
         else:
-            self.of_landmarks = self._landmark_ids(follow)
+            self.of_landmarks = followed(
+                self.labels, self.n_landmarks, shown, taken, self.ids
+            )
         return self.of_landmarks.take(self.labels)
 
     def restore(
@@ -151,50 +131,78 @@ class Automatic:
             landmarks cannot be merged anew.
         """
         self.ids.next = state.next_id
-        self._was_merged = resolve_n_clusters(state.edits, n_landmarks) is not None
+        is_merged = resolve_n_clusters(state.edits, n_landmarks) is not None
         is_played = n_landmarks > 0
-        self._is_counted_by_landmark = (
-            is_played
-            and not self._was_merged
-            and np.array_equal(state.of_landmarks, np.arange(n_landmarks))
-        )
-        present = [self._merged if self._was_merged else self._single]
-        if not is_played:  # on these points: nobody knows how many landmarks come
-            present = [self._merged, self._single]
-        for ids in present:
-            ids.set_active(state.automatic)
-            for cluster, rows in state.dormant.items():
-                ids.remember(cluster, rows)
-        is_as_seen = not is_played or (self._was_merged and not can_merge)
+        by_landmark = np.array_equal(state.of_landmarks, np.arange(n_landmarks))
+        self._is_counted_by_landmark = is_played and not is_merged and by_landmark
+        is_as_seen = not is_played or (is_merged and not can_merge)
         if is_as_seen:
             self.labels, self.of_landmarks = state.automatic, state.of_landmarks
         else:
             self.receive(labels, n_landmarks, None)
         return is_as_seen
 
-    def _follow(self, division: IntArray, follow: Follow) -> IntArray:
-        clusters, place = np.unique(division, return_inverse=True)
-        division = place.astype(np.int32)
-        numbers = follow(self._merged, division.take(self.labels), len(clusters))
-        return numbers[division]
 
-    def _landmark_ids(self, follow: Follow) -> IntArray:
-        if self._is_counted_by_landmark:
-            return np.arange(self.n_landmarks, dtype=np.int32)
-        return follow(self._single, self.labels, self.n_landmarks)
+def followed(
+    division: IntArray,
+    n_clusters: int,
+    shown: Clustering | None,
+    taken: Collection[int],
+    numbers: Numbers,
+) -> IntArray:
+    """Return the lasting id of each cluster of a division, (n_clusters,).
 
-    def _stop_counting_by_landmark(self) -> None:
-        if self._is_counted_by_landmark and self.n_landmarks:
-            self._single.set_active(self.labels)
-            self._single.rest()
-        self._is_counted_by_landmark = False
+    Parameters
+    ----------
+    division : (n,) int
+        Cluster of each point, 0 to ``n_clusters - 1``.
+    shown : Clustering, optional
+        Whose ids are followed; None for none.
+    taken : collection of int
+        Ids that no cluster gets.
+    numbers : Numbers
+        Where new ids come from, in order of size, the largest first.
+    """
+    ids = np.full(n_clusters, -1, np.int32)
+    sizes = np.bincount(division, minlength=n_clusters)
+    used = set(taken)
+    if shown is not None:
+        for former, cluster in _pairs(division, sizes, shown):
+            if ids[cluster] < 0 and former not in used:
+                ids[cluster] = former
+                used.add(former)
+    new = np.flatnonzero(ids < 0)
+    ids[new[np.argsort(-sizes[new], kind="stable")]] = numbers.take(len(new))
+    return ids
 
-    def _remember_named_landmarks(self, edits: Edits, shown: Clustering) -> None:
-        """Restore a landmark's colour and note where its points are a cluster again."""
-        for cluster in edits.given:
-            rows = shown.rows(cluster)
-            if len(rows) and cluster not in edits.by_hand:
-                self._merged.remember(cluster, rows)
+
+def _pairs(
+    division: IntArray, sizes: NDArray[np.intp], shown: Clustering
+) -> list[tuple[int, int]]:
+    """Return (former id, cluster) that may go together, the most alike first.
+
+    Points that a person put into a cluster count for that and for the automatic one.
+    """
+    by_hand = np.flatnonzero(shown.labels != shown.automatic)
+    former = np.concatenate([shown.automatic, shown.labels[by_hand]])
+    counts = np.bincount(former)
+    known = np.flatnonzero(counts)
+    place = np.zeros(len(counts), np.intp)
+    place[known] = np.arange(len(known))
+    codes = place[former]
+    codes *= len(sizes)
+    codes += np.concatenate([division, division[by_hand]])
+    shared = np.bincount(codes, minlength=len(known) * len(sizes))
+    pairs = np.flatnonzero(shared)
+    which, clusters = np.divmod(pairs, len(sizes))
+    shared, before, after = shared[pairs], counts[known][which], sizes[clusters]
+    likeness = shared / (before + after - shared)
+    fits = np.flatnonzero((2 * shared >= before) | (2 * shared >= after))
+    # Of two that are as alike the older one, as when a name is taken away again.
+    order = fits[np.lexsort((which[fits], -likeness[fits]))]
+    return list(
+        zip(known[which[order]].tolist(), clusters[order].tolist(), strict=True)
+    )
 
 
 def is_untouched(edits: Edits) -> bool:

@@ -3,11 +3,9 @@
 What the game and the slider find is *automatic*; what a person decides lies
 over it and holds:
 
-- A name belongs to points: those of the cluster at the moment when it was named.
+- A name, colour or note belongs to points: those of the cluster when it was given.
   They are that cluster, and no others are, until a person decides otherwise.
-- A colour or note belongs to a cluster, and goes with most of its points, as numbers
-  do.  Where the slider merges clusters, those of the largest part stay, and the
-  others sleep: they come back with their points (:mod:`lasting_ids`).
+- Numbers and automatic colours go with the clusters on show by most of their points.
 - Clusters made by hand - merged, split, drawn with a lasso, named in a child
   map - keep their points, whatever the game and the slider do with the rest.
 - While a game runs clusters are followed from frame to frame.  When it ends, and at
@@ -37,6 +35,7 @@ from napari_embedding_game.session.clusters.automatic import (
     Automatic,
     BookState,
     Divide,
+    IntArray,
     is_of_no_cluster,
     is_untouched,
 )
@@ -53,9 +52,10 @@ from napari_embedding_game.session.clusters.clustering import (
 from napari_embedding_game.session.clusters.display_numbers import Numbering
 from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import History
-from napari_embedding_game.session.clusters.lasting_ids import ALIKE, IntArray
 from napari_embedding_game.session.clusters.merging import Merging
 
+ALIKE = 0.5
+"""Intersection over union from which a named group is one cluster of the game."""
 MOST_TOLD = 3
 """More names than this are counted in a sentence."""
 RESERVED_NAME = "unassigned"
@@ -85,6 +85,7 @@ class ClusterBook:
         self._is_numbered = False
         self._is_new_run = False
         self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
+        self._rested: Clustering | None = None
         self.history.clear()
         self.changed.emit()
 
@@ -125,13 +126,12 @@ class ClusterBook:
         are kept; so they are while somebody looks at one, or has edited any.
         """
         if not self._is_numbered and not are_looked_at and self._is_anonymous:
-            self._found.number_anew()
-            shown = self._divided()
+            shown = self._divided(None)
             self._numbering = Numbering.by_size(shown.labels)
             self._show(shown)
         else:
             self._numbering.settle()
-            self._show(self._divided(settles=True))
+            self._show(self._divided(self._rested or self._clustering))
             if self._numbering.close_up(self.clusters):
                 self._update()
         self._is_numbered = True
@@ -139,7 +139,7 @@ class ClusterBook:
 
     def rest(self) -> None:
         """Note that somebody sees the present clusters: what comes is named by them."""
-        self._found.rest()
+        self._rested = self._clustering
         self._numbering.rest()
 
     @property
@@ -239,7 +239,7 @@ class ClusterBook:
         if name == before.name or (not name and not before.is_named):
             return
         self._check_name(cluster, name)
-        after = edits.named(self._clustering, cluster, name)
+        after = edits.annotated(self._clustering, cluster, name=name)
         self._edit(f"rename of {before.name}", after)
 
     def recolor(self, cluster: int, color: str) -> None:
@@ -406,7 +406,6 @@ class ClusterBook:
             of_landmarks=self._found.of_landmarks,
             numbers=dict(self._numbering.known),
             next_id=self._found.ids.next,
-            dormant=self._found.dormant,
         )
 
     def restore(
@@ -418,8 +417,8 @@ class ClusterBook:
     ) -> None:
         """Go on where a stored book stopped; the history begins anew."""
         self.restart(len(labels))
-        stored = Clustering(automatic=state.automatic, edits=state.edits)
-        self._edits = edits.all_named(stored)  # older files have names of ids
+        self._edits = state.edits
+        self._clustering = Clustering(automatic=state.automatic, edits=state.edits)
         self._numbering = Numbering(state.numbers)
         self._is_numbered = True
         can_merge = divide is not None
@@ -450,7 +449,7 @@ class ClusterBook:
             )
 
     def _give(self, label: str, cluster: int, **what: str) -> None:
-        after = edits.given(self._clustering, cluster, **what)
+        after = edits.annotated(self._clustering, cluster, **what)
         if after != self._edits:
             self._edit(label, after)
 
@@ -481,11 +480,11 @@ class ClusterBook:
         if is_known:
             self._show(self._clustering.edited(self._edits))
         else:
-            self._show(self._divided())
+            self._show(self._divided(self._clustering))
 
-    def _divided(self, *, settles: bool = False) -> Clustering:
-        """Return the clusters as the game and the edits have them, without numbers."""
-        automatic = self._found.find(self._edits, self._clustering, settles=settles)
+    def _divided(self, shown: Clustering | None) -> Clustering:
+        """Return the clusters of game and edits, by the ids of what was on show."""
+        automatic = self._found.find(self._edits, shown)
         return Clustering(automatic=automatic, edits=self._edits)
 
     def _show(self, shown: Clustering) -> None:

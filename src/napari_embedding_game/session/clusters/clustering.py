@@ -32,11 +32,11 @@ class ClusterAnnotation:
     origin: str = ""
     """Child map and cluster that it comes from, as "child/cluster"."""
     holds: bool = False
-    """Whether nothing but the name holds the points together."""
+    """Whether nothing but name, colour and note hold the points together."""
 
     def __bool__(self) -> bool:
         """Whether anything was given."""
-        return self != ClusterAnnotation()
+        return bool(self.name or self.color or self.note)
 
 
 NOTHING = ClusterAnnotation()
@@ -87,9 +87,9 @@ class Edits:
                 rows.setflags(write=False)
 
     @property
-    def named(self) -> frozenset[int]:
-        """Ids of clusters with a name: no automatic cluster ever gets one of these."""
-        return frozenset(i for i, given in self.given.items() if given.name)
+    def annotated(self) -> frozenset[int]:
+        """Ids of clusters with a name, colour or note: no automatic one gets these."""
+        return frozenset(i for i, given in self.given.items() if given)
 
     def __eq__(self, other: object) -> bool:
         """Whether the same was decided."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from napari_embedding_game.session.clusters.clustering import (
     Edits,
     end_of,
 )
-from napari_embedding_game.session.clusters.lasting_ids import Numbers
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.clusters.automatic import Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,48 +41,31 @@ class Named:
         return is_same and np.array_equal(self.rows, other.rows)
 
 
-def given(clustering: Clustering, cluster: int, **what: str) -> Edits:
-    """Give a colour or note; "" takes it away."""
-    return _annotated(clustering.edits, cluster, **what)
+def annotated(clustering: Clustering, cluster: int, **what: str) -> Edits:
+    """Give the points of a cluster a name, colour or note; "" takes it away.
 
-
-def named(clustering: Clustering, cluster: int, name: str) -> Edits:
-    """Give the points of a cluster a name, which they keep; "" takes it away.
-
-    Points that come to the cluster later do not get the name, and are of another one.
+    They keep what they are given until all of it is taken away.  Points that come to
+    the cluster later do not get it, and are of another one.
     """
     former = clustering.edits
     known = former.given.get(cluster, ClusterAnnotation())
-    if name and known.name:
-        return _annotated(former, cluster, name=name)
+    after = replace(known, **what)  # type: ignore[arg-type]
+    if after == known:
+        return former
+    all_given = {**former.given, cluster: after}
+    if bool(after) == bool(known):
+        return replace(former, given=all_given)
     by_hand = former.by_hand.copy()
-    if name:
+    if after:
         holds = cluster not in clustering.fixed
+        all_given[cluster] = replace(after, holds=holds)
         by_hand[clustering.labels == cluster] = cluster
     else:
-        holds = False
+        del all_given[cluster]
         if known.holds:
             by_hand[by_hand == cluster] = AUTOMATIC
-    after = _annotated(former, cluster, name=name, holds=holds)
-    return replace(after, by_hand=by_hand, joined=_joined_to_others(former, cluster))
-
-
-def all_named(clustering: Clustering) -> Edits:
-    """Let all points of clusters with a name keep it, as :func:`named` does."""
-    loose = clustering.labels[clustering.edits.by_hand == AUTOMATIC]
-    for cluster in clustering.edits.named.intersection(np.unique(loose).tolist()):
-        name = clustering.edits.given[cluster].name
-        nameless = clustering.edited(_annotated(clustering.edits, cluster, name=""))
-        clustering = clustering.edited(named(nameless, cluster, name))
-    return clustering.edits
-
-
-def _annotated(former: Edits, cluster: int, **what: Any) -> Edits:
-    after = replace(former.given.get(cluster, ClusterAnnotation()), **what)
-    all_given = {**former.given, cluster: after}
-    if not after:
-        del all_given[cluster]
-    return replace(former, given=all_given)
+    joined = _joined_to_others(former, cluster)
+    return replace(former, given=all_given, by_hand=by_hand, joined=joined)
 
 
 def _joined_to_others(former: Edits, cluster: int) -> dict[int, int]:
@@ -100,14 +85,16 @@ def merged(clustering: Clustering, parts: Sequence[Cluster]) -> Edits:
     by_hand[np.isin(clustering.labels, [part.id for part in parts])] = target
     ids = {part.id for part in parts}
     all_given = {c: g for c, g in former.given.items() if c not in ids}
-    all_given[target] = ClusterAnnotation(
+    given = ClusterAnnotation(
         name=next((part.name for part in parts if part.is_named), ""),
         color=next((part.color for part in parts if part.color), ""),
         note="\n".join(part.note for part in parts if part.note),
     )
+    if given:
+        all_given[target] = given
     joined = {**former.joined, **{part.id: target for part in parts[1:]}}
     after = replace(former, by_hand=by_hand, given=all_given, joined=joined)
-    if target in after.named:
+    if given:
         return replace(after, joined=_joined_to_others(after, target))
     return after
 
@@ -151,8 +138,8 @@ def released(clustering: Clustering, cluster: int) -> Edits:
     by_hand = former.by_hand.copy()
     by_hand[by_hand == cluster] = AUTOMATIC
     joined = {a: b for a, b in former.joined.items() if b != cluster}
-    after = _annotated(former, cluster, name="") if cluster in former.given else former
-    return replace(after, by_hand=by_hand, joined=joined)
+    all_given = {c: one for c, one in former.given.items() if c != cluster}
+    return replace(former, by_hand=by_hand, joined=joined, given=all_given)
 
 
 def adopted(

@@ -202,7 +202,6 @@ def _check_book(book: BookState, n: int, n_landmarks: int) -> None:
     fits &= edits.by_hand.shape == (n,) and book.automatic.shape == (n,)
     fits &= edits.below is None or edits.below.shape == (n,)
     fits &= book.of_landmarks.shape in ((0,), (n_landmarks,))
-    fits &= all(_within(rows, 0, n) for rows in book.dormant.values())
     ids = [*edits.given, *edits.joined, *book.numbers]
     fits &= all(0 <= i < book.next_id < 2**30 for i in ids)
     _expect(fits, "its clusters")
