@@ -7,11 +7,8 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.formats.anndata import ON_DISK
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.session.cluster_report import Reporter
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
 from napari_embedding_game.ui.style.coloring import CLUSTER
 
 
@@ -50,18 +47,3 @@ def test_colours_by_a_gene_while_the_file_is_there(
     assert session.look.color_by == CLUSTER
     assert "large.h5ad are read from its file, which is no longer" in session.message
     qtbot.waitUntil(lambda: np.array_equal(layers.points.face_color, by_cluster))
-
-
-def test_differences_are_of_the_points_that_were_selected_last(large_file, qtbot):
-    dataset = read(large_file)
-    pane = DifferencesPane()
-    qtbot.addWidget(pane)
-    pane.set_dataset(dataset)
-    pane.show()
-    rows = np.arange(10), np.arange(20, 30)
-    for some in rows:
-        pane.set_rows(some, ())
-    expected = Reporter(dataset).contrasts(np.isin(np.arange(40), rows[1]))
-    qtbot.waitUntil(lambda: pane.bars.n_rows > 0)
-    names = [row[0] for row in pane.bars._rows]
-    assert names == [one.name for one in expected]

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Generator, Iterator
+import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.group_sums import (
-    ColumnBlocks,
-    is_read_by_column,
-    iter_blocks,
-)
 from napari_embedding_game.core.snapshot import (
     is_defined,
     stretched_share,
@@ -32,10 +25,6 @@ MOST_NUMBERED = 30
 """More different whole numbers than these are measurements."""
 FEWEST_DIGITS, MOST_DIGITS = 3, 17
 """Of the numbers in a text; as many as 17 tell any two apart."""
-BLOCK = 4096
-"""Rows of an array that are summed up at a time, so that it takes little memory."""
-ENTRIES = 1 << 20
-"""Entries of a sparse matrix that are summed up at a time, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,206 +79,91 @@ class ClusterReport:
     """Rows drawn at random from the selection, for pictures and texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSums:
-    """Count, sum and sum of squares of every column, missing values left out."""
+def cluster_report(
+    dataset: Dataset,
+    clusters: tuple[int, ...],
+    labels: NDArray[np.integer],
+    pressure: NDArray[np.floating],
+    *,
+    stretch: NDArray[np.floating] | None = None,
+    isolation: NDArray[np.floating] | None = None,
+    column: str = "",
+    n_draw: int = 24,
+    seed: int = 0,
+) -> ClusterReport:
+    """Describe the rows whose label is in ``clusters``.
 
-    count: NDArray[np.float64]
-    total: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    Parameters
+    ----------
+    dataset : Dataset
+    clusters : tuple of int
+        Ids of clusters.
+    labels, pressure : array, shape (n,)
+        All pressures are NaN where the method does not define it.
+    stretch, isolation : array, shape (n,), optional
+        None where it is not known.
+    column : str
+        Metadata column to compose by; "" for none.
+    n_draw : int
+        How many rows to draw at random.
+    seed : int
+        Another seed draws other rows.
+    """
+    rows = np.flatnonzero(np.isin(labels, clusters))
+    chosen = pressure[rows]
+    rng = np.random.default_rng(seed)
+    draw = rng.choice(rows, size=min(n_draw, len(rows)), replace=False)
+    is_composed = column in dataset.obs and len(rows)
+    return ClusterReport(
+        clusters=clusters,
+        size=len(rows),
+        share=len(rows) / max(len(labels), 1),
+        mean_pressure=float(chosen.mean()) if len(rows) else 0.0,
+        pressured_share=_pressured_share(chosen),
+        has_pressure=is_defined(pressure),
+        stretched_share=stretched_share(None if stretch is None else stretch[rows]),
+        unlike_count=0 if isolation is None else unlike_count(isolation[rows]),
+        column=column,
+        composition=composition(dataset.obs[column], rows) if is_composed else (),
+        draw=draw,
+    )
 
-    @classmethod
-    def of(cls, rows: Any) -> ColumnSums:
-        """Sum up a (n, G) array or sparse matrix; the latter is not made dense."""
-        if sp.issparse(rows):
-            return cls(*_sparse_sums(rows))
-        parts = np.zeros((3, rows.shape[1]))
-        for begin in range(0, rows.shape[0], BLOCK):
-            parts += _block_sums(rows[begin : begin + BLOCK])
-        return cls(*parts)
 
-    def contrast(self, inside: ColumnSums) -> tuple[NDArray[np.float64], ...]:
-        """Return (mean inside, mean outside, standardised difference), each (G,).
+def has_contrasts(dataset: Dataset) -> bool:
+    """Return whether columns are measures: not genes, nor single pixels."""
+    is_dense = isinstance(dataset.profile, np.ndarray)
+    return is_dense and not dataset.has_expression and dataset.images is None
 
-        ``self`` is of all rows, ``inside`` of some of them.  The unit is the root
-        of the mean of both sides' variances, so that one odd row inside a small
-        cluster makes no contrast.  A column that is constant on both sides, or
-        empty on one, differs by 0.
-        """
-        outside = ColumnSums(
-            self.count - inside.count,
-            self.total - inside.total,
-            self.squares - inside.squares,
+
+def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> tuple[Contrast, ...]:
+    """Return the columns in which some points, (n,), differ most from the rest.
+
+    At most ``MAX_COLUMNS``, by falling Cohen's d: its unit is the root of the mean of
+    both variances, so that one odd row in a small cluster makes no contrast.  Missing
+    values are left out; a column that is constant on both sides, or empty on one, makes
+    none.
+    """
+    if points.all() or not points.any():
+        return ()
+    values = np.where(np.isfinite(dataset.profile), dataset.profile, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # empty columns
+        (mean_in, var_in), (mean_out, var_out) = (
+            (
+                np.nanmean(part, axis=0, dtype=float),
+                np.nanvar(part, axis=0, dtype=float),
+            )
+            for part in (values[points], values[~points])
         )
-        (mean_in, var_in), (mean_out, var_out) = inside.moments(), outside.moments()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            difference = (mean_in - mean_out) / np.sqrt((var_in + var_out) / 2)
-        return mean_in, mean_out, np.where(np.isfinite(difference), difference, 0.0)
-
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and variance of each column, NaN where there is no value."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = self.total / self.count
-            variance = self.squares / self.count - mean**2
-        # What is left of cancelled digits is no variance.
-        noise = 1e-12 * self.squares / np.maximum(self.count, 1)
-        return mean, np.where(variance > noise, variance, 0.0)
-
-
-def _sums_by_column(
-    values: ColumnBlocks, rows: NDArray[np.intp]
-) -> Generator[float, None, tuple[ColumnSums, ColumnSums]]:
-    """Yield the share done, and return the sums over all rows and over some."""
-    n_columns = values.shape[1]
-    sums = np.zeros((2, 3, n_columns))
-    for first, last, block in iter_blocks(values):
-        for place, part in enumerate((block, block[rows])):
-            of_part = ColumnSums.of(part)
-            found = of_part.count, of_part.total, of_part.squares
-            sums[place, :, first:last] = found
-        yield last / n_columns
-    return ColumnSums(*sums[0]), ColumnSums(*sums[1])
-
-
-def _sparse_sums(rows: Any) -> NDArray[np.float64]:
-    """Return count, sum and sum of squares of each column: (3, G)."""
-    n_rows, n_columns = rows.shape
-    parts = np.zeros((3, n_columns))
-    for columns, values in _entries(rows):
-        known = np.isfinite(values)
-        parts[0] -= np.bincount(columns[~known], minlength=n_columns)
-        values = np.where(known, values, 0.0)
-        parts[1] += np.bincount(columns, values, n_columns)
-        parts[2] += np.bincount(columns, np.square(values), n_columns)
-    parts[0] += n_rows
-    return parts
-
-
-def _entries(matrix: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-    """Yield columns and values of what a sparse matrix stores, part by part."""
-    rows = matrix.tocsr()  # itself, if it is one
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    for begin in range(0, rows.nnz, ENTRIES):
-        part = slice(begin, begin + ENTRIES)
-        yield rows.indices[part], rows.data[part].astype(np.float64)
-
-
-def _block_sums(rows: NDArray[Any]) -> NDArray[np.float64]:
-    dense = np.asarray(rows).astype(np.float64)
-    known = np.isfinite(dense)
-    dense[~known] = 0.0
-    return np.array([known.sum(0), dense.sum(0), np.square(dense).sum(0)])
-
-
-class Reporter:
-    """Describes selections of one dataset; remembers what does not change."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self._sums: ColumnSums | None = None
-
-    def describe(
-        self,
-        clusters: tuple[int, ...],
-        labels: NDArray[np.integer],
-        pressure: NDArray[np.floating],
-        *,
-        stretch: NDArray[np.floating] | None = None,
-        isolation: NDArray[np.floating] | None = None,
-        column: str = "",
-        n_draw: int = 24,
-        seed: int = 0,
-    ) -> ClusterReport:
-        """Describe the rows whose label is in ``clusters``.
-
-        Parameters
-        ----------
-        clusters : tuple of int
-            Ids of clusters.
-        labels, pressure : array, shape (n,)
-            All pressures are NaN where the method does not define it.
-        stretch, isolation : array, shape (n,), optional
-            None where it is not known.
-        column : str
-            Metadata column to compose by; "" for none.
-        n_draw : int
-            How many rows to draw at random.
-        seed : int
-            Another seed draws other rows.
-        """
-        rows = np.flatnonzero(np.isin(labels, clusters))
-        chosen = pressure[rows]
-        rng = np.random.default_rng(seed)
-        draw = rng.choice(rows, size=min(n_draw, len(rows)), replace=False)
-        return ClusterReport(
-            clusters=clusters,
-            size=len(rows),
-            share=len(rows) / max(len(labels), 1),
-            mean_pressure=float(chosen.mean()) if len(rows) else 0.0,
-            pressured_share=_pressured_share(chosen),
-            has_pressure=is_defined(pressure),
-            stretched_share=stretched_share(None if stretch is None else stretch[rows]),
-            unlike_count=0 if isolation is None else unlike_count(isolation[rows]),
-            column=column,
-            composition=self._composition(rows, column),
-            draw=draw,
-        )
-
-    def _composition(self, rows: NDArray[np.intp], column: str) -> tuple[Share, ...]:
-        if column not in self.dataset.obs or not len(rows):
-            return ()
-        return composition(self.dataset.obs[column], rows)
-
-    def contrasts(self, points: NDArray[np.bool_]) -> tuple[Contrast, ...]:
-        """Do all of :meth:`iter_contrasts`, and return what it found."""
-        steps = self.iter_contrasts(points)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                found: tuple[Contrast, ...] = end.value
-                return found
-
-    def iter_contrasts(
-        self, points: NDArray[np.bool_]
-    ) -> Generator[float, None, tuple[Contrast, ...]]:
-        """Yield the share done, and return the columns that differ most.
-
-        Some points are compared with the rest.
-
-        Parameters
-        ----------
-        points : array, shape (n,)
-            Whether each row is one of them.
-
-        Returns
-        -------
-        tuple of Contrast
-            At most ``MAX_COLUMNS``, the largest difference first; none where there
-            is no rest, and where columns are single pixels, which tell nothing.
-        """
-        rows = np.flatnonzero(points)
-        everything_or_nothing = len(rows) in (0, len(self.dataset.obs))
-        if everything_or_nothing or self.dataset.images is not None:
-            return ()
-        values = self.dataset.expression.values
-        if is_read_by_column(values):
-            self._sums, inside = yield from _sums_by_column(values, rows)
-        else:
-            yield 0.0
-            if self._sums is None:
-                self._sums = ColumnSums.of(values)
-            inside = ColumnSums.of(values[rows])
-        columns = self._sums.contrast(inside)
-        best = np.argsort(-np.abs(columns[2]), kind="stable")[:MAX_COLUMNS]
-        names = self.dataset.profile_names
-        return tuple(
-            Contrast(names[g], *(float(part[g]) for part in columns))
-            for g in best
-            if columns[2][g] != 0
-        )
+        spread = np.sqrt((var_in + var_out) / 2)
+        difference = (mean_in - mean_out) / np.where(spread > 0, spread, np.nan)
+    best = np.argsort(-np.abs(np.nan_to_num(difference)), kind="stable")[:MAX_COLUMNS]
+    names = dataset.profile_names
+    return tuple(
+        Contrast(names[g], float(mean_in[g]), float(mean_out[g]), float(difference[g]))
+        for g in best
+        if np.isfinite(difference[g]) and difference[g]
+    )
 
 
 def _pressured_share(pressure: NDArray[np.floating]) -> float:

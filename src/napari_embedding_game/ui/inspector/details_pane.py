@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_report import ClusterReport
+from napari_embedding_game.session.cluster_report import ClusterReport, has_contrasts
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
@@ -162,7 +162,8 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.texts, "Texts")
         if dataset is None or dataset.images is None:  # single pixels tell nothing
             self.tabs.addTab(self.markers, "Markers")
-            self.tabs.addTab(self.differences, "Differences")
+            if dataset is not None and has_contrasts(dataset):
+                self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
             self.tabs.addTab(self.scatter, SCATTER)
         if dataset is not None:  # second, where it is not cut off in a small window

@@ -7,32 +7,27 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.session.cluster_report import Contrast, Reporter
+from napari_embedding_game.session.cluster_report import Contrast, contrasts
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Worker
 
 COMPARING = "Comparing …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
 
 
 class DifferencesPane(QWidget):
-    """Bars of the columns that differ most; they are found while it is seen.
-
-    The sums over all rows take long where there are many columns, so they are made
-    in the background, and not before somebody looks.
-    """
+    """Bars of the columns that differ most; they are found while it is seen."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._reporter: Reporter | None = None
+        self._dataset: Dataset | None = None
         self._clusters: tuple[int, ...] = ()
         self._rows: NDArray[np.intp] | None = None
         self._is_due = False
-        self._worker: StageWorker | None = None
+        self._worker: Worker | None = None
         self.state = text_label()
         self.bars = ContrastBars()
         layout = QVBoxLayout(self)
@@ -52,11 +47,10 @@ class DifferencesPane(QWidget):
 
     def set_dataset(self, dataset: Dataset | None) -> None:
         """Compare these rows from now on."""
-        known = None if self._reporter is None else self._reporter.dataset
-        if dataset is known:
+        if dataset is self._dataset:
             return
         self._abandon()
-        self._reporter = None if dataset is None else Reporter(dataset)
+        self._dataset = dataset
         self._rows, self._is_due = None, False
         self._show(())
 
@@ -72,8 +66,6 @@ class DifferencesPane(QWidget):
         """
         if not clusters or clusters != self._clusters:
             self.bars.set_contrasts(())
-        if not np.array_equal(rows, () if self._rows is None else self._rows):
-            self._end_long_search()
         self._rows, self._clusters, self._is_due = rows, clusters, True
         self._catch_up()
 
@@ -83,30 +75,25 @@ class DifferencesPane(QWidget):
         self._catch_up()
 
     def _catch_up(self) -> None:
-        reporter, rows = self._reporter, self._rows
+        dataset, rows = self._dataset, self._rows
         is_idle = self._worker is None and self._is_due and self.isVisible()
-        if not is_idle or reporter is None or rows is None:
+        if not is_idle or dataset is None or rows is None:
             return
         self._is_due = False
-        points = np.zeros(len(reporter.dataset.obs), bool)
+        points = np.zeros(len(dataset.obs), bool)
         points[rows] = True
         if not self.bars.n_rows:
             show_text(self.state, COMPARING)
-        self._worker = StageWorker(lambda: reporter.iter_contrasts(points))
-        self._worker.frame.connect(self._on_share)
+        self._worker = Worker(lambda: contrasts(dataset, points))
         self._worker.returned.connect(self._on_found)
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
-    def _on_share(self, share: float) -> None:
-        if share and not self.bars.n_rows:
-            show_text(self.state, f"{COMPARING} {share:.0%}")
-
-    def _on_found(self, contrasts: tuple[Contrast, ...]) -> None:
+    def _on_found(self, found: tuple[Contrast, ...]) -> None:
         self._worker = None
         if not self._is_due:  # else they are of other rows
-            self._show(contrasts)
-            show_text(self.state, "" if contrasts else NO_DIFFERENCE)
+            self._show(found)
+            show_text(self.state, "" if found else NO_DIFFERENCE)
         self._catch_up()
 
     def _on_failed(self, error: BaseException) -> None:
@@ -114,15 +101,9 @@ class DifferencesPane(QWidget):
         self._show(())
         show_text(self.state, sentence(error))
 
-    def _show(self, contrasts: tuple[Contrast, ...]) -> None:
+    def _show(self, found: tuple[Contrast, ...]) -> None:
         show_text(self.state, "")
-        self.bars.set_contrasts(contrasts)
-
-    def _end_long_search(self) -> None:
-        """Do not go on with other rows, where that takes long and can be ended."""
-        reporter = self._reporter
-        if reporter is not None and isinstance(reporter.dataset.profile, StoredColumns):
-            self._abandon()
+        self.bars.set_contrasts(found)
 
     def _abandon(self) -> None:
         if self._worker is not None:

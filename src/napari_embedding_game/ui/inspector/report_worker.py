@@ -8,7 +8,7 @@ import numpy as np
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_report import Reporter
+from napari_embedding_game.session.cluster_report import cluster_report
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.tasks.worker import Worker
 
@@ -33,7 +33,7 @@ class ReportWorker(QObject):
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self._reporter: Reporter | None = None
+        self._dataset: Dataset | None = None
         self._worker: Worker | None = None
         self._is_outdated = False
 
@@ -42,7 +42,7 @@ class ReportWorker(QObject):
         if self._worker is not None:
             self._worker.abandon()
             self._worker, self._is_outdated = None, False
-        self._reporter = Reporter(dataset) if dataset else None
+        self._dataset = dataset
 
     def close(self) -> None:
         """Answer nothing any more."""
@@ -54,7 +54,7 @@ class ReportWorker(QObject):
         if self._worker is not None:
             self._is_outdated = True
             return
-        session, reporter = self._session, self._reporter
+        session, dataset = self._session, self._dataset
         snapshot, labels = session.snapshot, session.clusters.labels
         assert snapshot is not None
         wanted = clusters
@@ -62,8 +62,9 @@ class ReportWorker(QObject):
             wanted, labels = (1,), session.selection.points.astype(np.int8)
 
         def describe() -> Any:
-            assert reporter is not None
-            return reporter.describe(
+            assert dataset is not None
+            return cluster_report(
+                dataset,
                 wanted,
                 labels,
                 snapshot.pressure,
