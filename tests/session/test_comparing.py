@@ -8,6 +8,7 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import MOST_BESIDE
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -144,8 +145,7 @@ def test_another_map_joins_those_side_by_side_and_replaces_itself(session):
     other = session.timeline.add(
         "Other",
         "hand",
-        session.snapshot,
-        session.settings.value,
+        Moment(settings=session.settings.value, snapshot=session.snapshot),
     )
     for _ in range(2):
         session.comparing.take(session.comparing.job(other.number)())
@@ -217,7 +217,9 @@ def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
     flat = session.snapshot
     in_space(session)
     deep = session.snapshot
-    mark = session.timeline.add("Deep", "hand", deep, session.settings.value)
+    mark = session.timeline.add(
+        "Deep", "hand", Moment(settings=session.settings.value, snapshot=deep)
+    )
     session.snapshot = flat
     session.comparing.take(session.comparing.job(mark.number)())
     session.comparing.show(1.0)

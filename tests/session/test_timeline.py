@@ -16,6 +16,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.record import Forced, RunRecord, record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
@@ -56,9 +57,13 @@ def labels(timeline):
     return [mark.label for mark in timeline.marks]
 
 
+def moment(snapshot, **values):
+    return Moment(settings=CHOSEN, snapshot=snapshot, **values)
+
+
 def add(timeline, make_snapshot, *names, **values):
     return [
-        timeline.add(name, "hand", make_snapshot(i, **values), CHOSEN)
+        timeline.add(name, "hand", moment(make_snapshot(i, **values)))
         for i, name in enumerate(names)
     ]
 
@@ -99,7 +104,7 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
 
 
 def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
-    (one := Timeline()).add("one", "hand", s := make_snapshot(), CHOSEN)
+    (one := Timeline()).add("one", "hand", moment(s := make_snapshot()))
     each = one.n_bytes - s.neighbors.nbytes
     shared = s.neighbors
     timeline = Timeline(most_bytes=3 * each + shared.nbytes)
@@ -123,7 +128,7 @@ def test_twenty_marks_of_a_million_points_fit(make_snapshot):
     for i in range(20):
         own = {name: np.empty_like(array) for name, array in arrays.items()}
         moved = replace(snapshot, iteration=i, neighbors=neighbors, **own)
-        timeline.add("moved", "hand", moved, CHOSEN)
+        timeline.add("moved", "hand", moment(moved))
     assert len(timeline.marks) == 20
     assert timeline.n_bytes > 400e6
 
@@ -138,15 +143,15 @@ def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, en
     merging = engine.merging(None, make_snapshot().labels, 4, None)
     timeline = Timeline()
     shot = make_snapshot()
-    timeline.add("plain", "hand", shot, CHOSEN)
+    timeline.add("plain", "hand", moment(shot))
     plain = timeline.n_bytes
     record = RunRecord(settings=CHOSEN, n_iter=9, forced=forced)
-    timeline.add("held", "hand", shot, CHOSEN, record=record, merging=merging)
+    timeline.add("held", "hand", moment(shot, record=record, merging=merging))
     held = rows.nbytes + places.nbytes  # shared rows count once
     merged = sum(array.nbytes for array in merging.arrays)
     assert merged > 0
     assert timeline.n_bytes == plain + held + merged
-    timeline.add("held still", "hand", shot, CHOSEN, record=record)
+    timeline.add("held still", "hand", moment(shot, record=record))
     assert timeline.n_bytes == plain + held + merged
 
 

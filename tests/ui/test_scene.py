@@ -12,6 +12,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QRadioButton, QScrollArea, QWidget
 
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.ui.canvas.nearest import row_near, row_under
 from napari_embedding_game.ui.game_dock import GameDock
@@ -461,8 +462,11 @@ def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
     here, n, bar = session.snapshot, 40, spatial.dock.run.timeline.comparison
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
-    mark = session.timeline.add("Other", "hand", other, session.settings.value)
-    bar.begin(mark.number)
+    bar.begin(
+        session.timeline.add(
+            "Other", "hand", Moment(settings=session.settings.value, snapshot=other)
+        ).number
+    )
     qtbot.waitUntil(lambda: session.comparing.current is not None)
     bar.side_by_side.click()
     qtbot.waitUntil(lambda: spatial.dock.names.names.panels is not None)

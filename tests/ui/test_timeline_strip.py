@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.ui.canvas.hover_watch import point_at
 from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
 
@@ -106,7 +107,9 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     bar, look, here = steps.comparison, session.look, session.snapshot
     mixed = np.random.default_rng(0).permutation(here.embedding)
     other = replace(here, embedding=mixed)
-    added = session.timeline.add("Other", "hand", other, session.settings.value)
+    added = session.timeline.add(
+        "Other", "hand", Moment(settings=session.settings.value, snapshot=other)
+    )
     assert not bar.isVisibleTo(steps)
     gallery = steps.gallery
     gallery.popup(steps.compare.mapToGlobal(steps.compare.rect().center()))
@@ -158,7 +161,9 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     here = session.snapshot
     rng = np.random.default_rng(0)
     other = replace(here, embedding=rng.permutation(here.embedding))
-    added = session.timeline.add("Other", "hand", other, session.settings.value)
+    added = session.timeline.add(
+        "Other", "hand", Moment(settings=session.settings.value, snapshot=other)
+    )
     finished.run.timeline.comparison.begin(added.number)
     qtbot.waitUntil(lambda: session.comparing.current is not None)
     n_layers = len(viewer.layers)

@@ -193,10 +193,10 @@ class MapTree:
             settings=replace(
                 of_session.settings, n_components=cells.on.placed.shape[1]
             ),
-            record=cells.record,
-            snapshot=cells.snapshot,
+            record=cells.moment.record,
+            snapshot=cells.moment.snapshot,
             energies=(),
-            merging=cells.merging,
+            merging=cells.moment.merging,
             book=cells.book,
             selected=(),
             drawn=None,

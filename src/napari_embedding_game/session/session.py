@@ -48,6 +48,7 @@ from napari_embedding_game.session.looked_at import (
     ShownComparison,
     ShownFigure,
 )
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
@@ -255,13 +256,9 @@ class Session:
         One that was looked back at has a mark: that it was changed is told by another
         one, from which the branch goes on.
         """
-        if self._shown is not None:
-            settings = self._shown.settings
-        elif self._restored is not None and self._played_by is None:
-            settings = self._restored.settings
-        else:
-            settings = steered(self._begun_with, self._steered)
-        self._add_mark(label, "hand", settings)
+        moment = self.moment
+        assert moment is not None
+        self._mark_with(moment.settings, label, "hand")
 
     def move_cluster(
         self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
@@ -450,19 +447,18 @@ class Session:
         settings = self.settings.value
         if kind == "change":
             settings = steered(settings, self._steered)
-        return self._add_mark(label, kind, settings)
+        return self._mark_with(settings, label, kind)
 
-    def _add_mark(self, label: str, kind: Kind, settings: Settings) -> Mark:
-        assert self.snapshot is not None
-        return self.timeline.add(
-            label,
-            kind,
-            self.snapshot,
-            settings,
-            record=self.played,
-            energies=tuple(self.energies),
+    def _mark_with(self, settings: Settings, label: str, kind: Kind) -> Mark:
+        former = self.moment
+        now = Moment(
+            settings=settings,
+            snapshot=self.snapshot,
+            record=None if former is None else former.record,
+            energies=() if former is None else former.energies,
             merging=self.merging,
         )
+        return self.timeline.add(label, kind, now)
 
     def mark_present(self, label: str) -> None:
         """Keep the layout on show, unless the newest mark is of it."""
@@ -568,9 +564,9 @@ class Session:
                 self._number_clusters()
                 self.mark("Finished", "end")
             elif run.paused:
-                self.timeline.follow(
-                    progress.snapshot, self.played, tuple(self.energies), self.merging
-                )
+                moment = self.moment
+                assert moment is not None
+                self.timeline.follow(moment)
             self._go(_state_of(run, progress.snapshot))
             self.say(self._told_of_map())
         self.progressed.emit(progress)
@@ -614,23 +610,31 @@ class Session:
         return replace(found, parameters=told)
 
     @property
+    def moment(self) -> Moment | None:
+        """What is on show, with the settings that it was played with."""
+        snapshot, run = self.snapshot, self._played_by
+        if self._shown is not None or run is None or snapshot is None:
+            return self._shown or self._restored
+        last = snapshot.iteration
+        return Moment(
+            settings=steered(self._begun_with, self._steered),
+            snapshot=snapshot,
+            record=record(run, snapshot),
+            energies=tuple(e for e in list(run.energies) if e[0] <= last),
+            merging=self.merging,
+        )
+
+    @property
     def played(self) -> RunRecord | None:
         """What was played up to the present snapshot."""
-        if self._shown is not None:
-            return self._shown.record
-        if self._played_by is not None and self.snapshot is not None:
-            return record(self._played_by, self.snapshot)
-        return None if self._restored is None else self._restored.record
+        moment = self.moment
+        return None if moment is None else moment.record
 
     @property
     def energies(self) -> list[tuple[int, float]]:
         """(iteration, energy) of every frame up to the present snapshot."""
-        if self._shown is not None:
-            return list(self._shown.energies)
-        if self._played_by is not None and self.snapshot is not None:
-            last = self.snapshot.iteration
-            return [e for e in list(self._played_by.energies) if e[0] <= last]
-        return [] if self._restored is None else list(self._restored.energies)
+        moment = self.moment
+        return [] if moment is None else list(moment.energies)
 
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.

@@ -12,7 +12,7 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.quality import GIVEN
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord
@@ -43,34 +43,14 @@ class SeedProgress:
         return (self.n_done + self.share) / self.n_seeds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OtherSeed:
-    """A finished map of another seed, laid on the one that it is compared with."""
-
-    snapshot: Snapshot
-    settings: Settings
-    merging: Merging | None
-    quality: MapQuality | None
-    """None where the data cannot be compared with a map."""
-
-    @property
-    def record(self) -> RunRecord:
-        """What a replay needs: it begins, and ends, where the map was laid."""
-        shot = self.snapshot
-        warm = WarmStart(embedding=shot.embedding, landmarks=shot.landmarks)
-        return RunRecord(
-            settings=self.settings, n_iter=0, is_branch=True, warm_start=warm
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class StabilityFound:
     """A stability, and the map that it is of."""
 
     snapshot: Snapshot
     stability: Stability
-    others: tuple[OtherSeed, ...] = ()
-    """The maps of the other seeds."""
+    others: tuple[tuple[Moment, MapQuality | None], ...] = ()
+    """The maps of the other seeds, laid on this one, and what was measured of them."""
 
 
 Stages = Generator[SeedProgress, None, StabilityFound]
@@ -153,7 +133,11 @@ def _stages(
             if settings.metric != GIVEN:
                 quality = map_quality(X, embedding, metric=settings.metric)
             merging = engine.merging(edges, last.labels, len(landmarks), None)
-        others.append(OtherSeed(last, seeded, merging, quality))
+        warm = WarmStart(embedding=embedding, landmarks=landmarks)
+        # A replay begins, and ends, where the map was laid.
+        ends = RunRecord(settings=seeded, n_iter=0, is_branch=True, warm_start=warm)
+        moment = Moment(settings=seeded, snapshot=last, record=ends, merging=merging)
+        others.append((moment, quality))
     return StabilityFound(snapshot, Stability(np.stack(kept)), tuple(others))
 
 
@@ -190,16 +174,9 @@ def keep_others(session: Session, found: StabilityFound) -> bool:
     if session.dataset is None or session.snapshot is not found.snapshot:
         return False
     timeline = session.timeline
-    for one in found.others:
-        timeline.add(
-            f"Seed {one.settings.random_state}",
-            "end",
-            one.snapshot,
-            one.settings,
-            record=one.record,
-            merging=one.merging,
-            is_beside=True,
-        )
-        if one.quality is not None:
-            timeline.tell_quality(one.snapshot, one.quality)
+    for one, quality in found.others:
+        name = f"Seed {one.settings.random_state}"
+        mark = timeline.add(name, "end", one, is_beside=True)
+        if quality is not None:
+            timeline.tell_quality(mark.snapshot, quality)
     return True

@@ -26,8 +26,7 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.moment import Moment
 
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
@@ -56,9 +55,9 @@ _WORDS = {
 """What settings are called in a label, where it is not their own name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Mark:
-    """One moment of a map."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mark(Moment):
+    """A moment that is kept."""
 
     number: int
     """Counts from 1; a number is never given again."""
@@ -67,12 +66,6 @@ class Mark:
     kind: Kind
     snapshot: Snapshot
     """The layout at that moment, before what the label tells took effect."""
-    settings: Settings
-    """As they stood in the window."""
-    record: RunRecord | None
-    """What was played up to here; None where nobody knows."""
-    energies: tuple[tuple[int, float], ...] = ()
-    merging: Merging | None = None
     parent: int | None = None
     """Number of the mark before this one; None at the beginning of a run."""
     branch: int = 0
@@ -216,44 +209,31 @@ class Timeline:
         self._set(head=number, shown=None, branch=last + 1)
 
     def add(
-        self,
-        label: str,
-        kind: Kind,
-        snapshot: Snapshot,
-        settings: Settings,
-        *,
-        record: RunRecord | None = None,
-        energies: tuple[tuple[int, float], ...] = (),
-        merging: Merging | None = None,
-        is_beside: bool = False,
+        self, label: str, kind: Kind, moment: Moment, *, is_beside: bool = False
     ) -> Mark:
-        """Keep a layout, after the newest mark of the map on show.
+        """Keep a moment, after the newest mark of the map on show.
 
         Parameters
         ----------
         label : str
             What happened here, in a person's words.
         kind : str
-        snapshot : Snapshot
-        settings : Settings
-            As they stood in the window.
-        record : RunRecord, optional
-            What was played up to here.
-        energies : (iteration, energy) pairs
-        merging : Merging, optional
+        moment : Moment
+            With a layout.
         is_beside : bool
             Whether it is another map altogether, that nothing on show leads to.
         """
+        assert moment.snapshot is not None
         state, self._changed_at = self._state, self._clock()
         mark = Mark(
             number=state.n_made + 1,
             label=label,
             kind=kind,
-            snapshot=self._sharing(snapshot),
-            settings=settings,
-            record=record,
-            energies=energies,
-            merging=merging,
+            snapshot=self._sharing(moment.snapshot),
+            settings=moment.settings,
+            record=moment.record,
+            energies=moment.energies,
+            merging=moment.merging,
             parent=None if is_beside else state.head,
             branch=state.branch + is_beside,
             made_at=self._changed_at,
@@ -283,22 +263,17 @@ class Timeline:
         self._replace(mark.number, label=label)
         return True
 
-    def follow(
-        self,
-        snapshot: Snapshot,
-        record: RunRecord | None,
-        energies: tuple[tuple[int, float], ...],
-        merging: Merging | None,
-    ) -> None:
+    def follow(self, moment: Moment) -> None:
         """Let the newest mark, if of a pause, be of a frame that was on its way."""
         newest = self.newest
         if newest is not None and newest.kind == "pause" and self.shown is None:
+            assert moment.snapshot is not None
             self._replace(
                 newest.number,
-                snapshot=self._sharing(snapshot),
-                record=record,
-                energies=energies,
-                merging=merging,
+                snapshot=self._sharing(moment.snapshot),
+                record=moment.record,
+                energies=moment.energies,
+                merging=moment.merging,
             )
 
     def show(self, number: int) -> Mark:

@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.automatic import BookState
-from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
-from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.timeline import TimelineState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SavedMap:
+class SavedMap(Moment):
     """One map of a session, with all that belongs to it."""
 
     key: str
@@ -39,12 +36,6 @@ class SavedMap:
     """Where the data came from; None while nobody has looked."""
     reading: ReadResult | None = None
     """What came of reading the data again; it is not saved."""
-    settings: Settings
-    """As they stood in the window, which the run may not have had."""
-    record: RunRecord | None
-    snapshot: Snapshot | None
-    energies: tuple[tuple[int, float], ...] = ()
-    merging: Merging | None = None
     book: BookState
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None

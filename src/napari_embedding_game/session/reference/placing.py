@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.core.settings import Settings, resolve
-from napari_embedding_game.core.snapshot import Snapshot, WarmStart, undefined
+from napari_embedding_game.core.snapshot import WarmStart, undefined
 from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -22,6 +22,7 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.mapping import map_cells
 from napari_embedding_game.session.reference.new_cells import NewCells
 from napari_embedding_game.session.reference.placed_on import PlacedOn
@@ -39,10 +40,7 @@ class PlacedCells:
     """The one that was placed."""
     predicted: PredictedLabels
     on: PlacedOn
-    record: RunRecord
-    snapshot: Snapshot
-    merging: Merging
-    """Of the landmarks of the reference, by the edges between the new cells."""
+    moment: Moment
     book: BookState
     """The clusters that come of it."""
     notes: tuple[str, ...]
@@ -104,9 +102,9 @@ def place_cells(
             cells=np.asarray(model.embedding_, np.float32),
             placed=snapshot.embedding,
         ),
-        record=record,
-        snapshot=snapshot,
-        merging=merging,
+        moment=Moment(
+            settings=record.settings, snapshot=snapshot, record=record, merging=merging
+        ),
         book=book.state(),
         notes=mapped.notes,
     )
