@@ -52,7 +52,7 @@ from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
-from napari_embedding_game.session.run.engine import CoreEngine, Engine
+from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
@@ -81,7 +81,7 @@ class Session:
 
     Parameters
     ----------
-    engine : Engine, optional
+    engine : CoreEngine, optional
         What computes; the real engine by default.
     pace : Pace, optional
         How slowly small games are shown.
@@ -101,7 +101,9 @@ class Session:
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
 
-    def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self, engine: CoreEngine | None = None, pace: Pace | None = None
+    ) -> None:
         self.settings = ChosenSettings()
         self.clusters = ClusterBook()
         self.selection = Selection()

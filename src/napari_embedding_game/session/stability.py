@@ -14,7 +14,7 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.quality import GIVEN
-from napari_embedding_game.session.run.engine import CoreEngine, Engine
+from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Stages = Generator[SeedProgress, None, StabilityFound]
 
 
 def stability_job(
-    session: Session, n_seeds: int = 5, engine: Engine | None = None
+    session: Session, n_seeds: int = 5, engine: CoreEngine | None = None
 ) -> Callable[[], Stages]:
     """Return what plays the map of the session again with other seeds.
 
@@ -69,7 +69,7 @@ def stability_job(
     session : Session
     n_seeds : int
         How many other seeds, at least 1: those that follow the map's own.
-    engine : Engine, optional
+    engine : CoreEngine, optional
         What computes; the real engine by default.
 
     Raises
@@ -92,7 +92,7 @@ def stability_job(
 
 
 def _stages(
-    engine: Engine,
+    engine: CoreEngine,
     X: Any,
     settings: Settings,
     snapshot: Snapshot,

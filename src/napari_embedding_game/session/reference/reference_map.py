@@ -110,41 +110,6 @@ def reference_of(adata: AnnData, name: str, key: str = KEY) -> ReferenceMap:
     )  # fmt: skip
 
 
-def reference_of_map(
-    dataset: Dataset,
-    parameters: Mapping[str, Any],
-    embedding: NDArray[np.float32],
-    landmarks: NDArray[np.float32],
-) -> ReferenceMap:
-    """Return the reference of a map that is open.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its cells.
-    parameters : mapping
-        Of its run, as a result keeps them.
-    embedding : (N, d) array
-    landmarks : (L, d) array
-
-    Raises
-    ------
-    DataError
-        New cells cannot be projected into its space.
-    """
-    projection = dataset.projection
-    if projection is None and dataset.source is not None:
-        source = dataset.source
-        if source.suffix.lower() == ".h5ad":
-            projection = _way(read_whole(source), dataset.space, dataset.name)
-    elif projection is None:
-        projection = _of_columns(dataset)
-    return _fitted(
-        dataset.name, dataset, parameters, embedding, landmarks, projection,
-        _batch_notes(dataset.space, {"provenance": dataset.provenance}),
-    )  # fmt: skip
-
-
 # Inside
 
 

@@ -6,10 +6,8 @@ they are imported when they are first needed, in whatever thread needs them.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,56 +23,11 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
 
 
-class Engine(Protocol):
-    """What a run needs: three steps, each from the result of the one before."""
+class CoreEngine:
+    """The core in three steps, each from the result of the one before."""
 
     def check(self, X: Any, settings: Settings) -> None:
         """Raise InputError for what the later steps would refuse."""
-        ...
-
-    def neighbors(self, X: Any, settings: Settings) -> Any:
-        """Return the nearest neighbours of every row of ``X`` (n, D)."""
-        ...
-
-    def layout(
-        self,
-        graph: Any,
-        X: Any,
-        settings: Settings,
-        warm_start: WarmStart | None = None,
-    ) -> tuple[Any, Any]:
-        """Return the weighted edges and the start layout (n, d)."""
-        ...
-
-    def play(
-        self,
-        edges: Any,
-        layout: Any,
-        settings: Settings,
-        warm_start: WarmStart | None = None,
-    ) -> Game:
-        """Return the game, which yields snapshots and takes new settings.
-
-        With ``warm_start`` it goes on from that map, which is ``layout``.
-        """
-        ...
-
-    def merging(
-        self,
-        edges: Any,
-        labels: NDArray[np.int32],
-        n_landmarks: int,
-        previous: Merging | None,
-    ) -> Merging | None:
-        """Return how the landmarks can be merged; None if nobody knows."""
-        ...
-
-
-class CoreEngine:
-    """The real engine."""
-
-    def check(self, X: Any, settings: Settings) -> None:
-        """Ask what can be asked before the search."""
         from napari_embedding_game.core import pipeline
 
         pipeline.check(X, settings)
@@ -106,7 +59,7 @@ class CoreEngine:
         settings: Settings,
         warm_start: WarmStart | None = None,
     ) -> Game:
-        """Play with frames short enough to be seen."""
+        """Play with frames short enough to be seen, or go on from ``warm_start``."""
         from napari_embedding_game.core import pipeline
 
         frame = FRAME_ITERATIONS[settings.schedule]
@@ -137,11 +90,10 @@ def warm_up() -> None:
     """
     from napari_embedding_game.core.warm_up import compile_inspection
 
-    with _no_garbage_collection():
-        with COMPUTING:
-            _play_on_noise()
-        with COMPUTING:
-            compile_inspection()
+    with COMPUTING:
+        _play_on_noise()
+    with COMPUTING:
+        compile_inspection()
 
 
 def _play_on_noise() -> None:
@@ -153,17 +105,3 @@ def _play_on_noise() -> None:
     next(playing)
     next(playing)
     playing.close()
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Load modules without cycle collections.
-
-    torch, numba and scikit-learn bring many objects that live as long as the
-    process, and each collection meanwhile would look at all of them in vain.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -19,7 +19,7 @@ from napari_embedding_game.core.settings import Settings, is_played
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.run.engine import CoreEngine, Engine, Game
+from napari_embedding_game.session.run.engine import CoreEngine, Game
 
 WAITING = "Waiting for earlier work to end"
 NEIGHBORS = "Finding neighbours"
@@ -69,7 +69,7 @@ class Run:
 
     X: Any
     settings: Settings
-    engine: Engine = field(default_factory=CoreEngine)
+    engine: CoreEngine = field(default_factory=CoreEngine)
     pace: Pace = field(default_factory=Pace)
     warm_start: WarmStart | None = None
     """The map that the run goes on from; None: from the start layout."""
