@@ -33,17 +33,11 @@ class History(Generic[State]):
     """The edits that led to the present state, and those taken back.
 
     It keeps states and never looks into them: they have to be immutable.
-
-    Parameters
-    ----------
-    depth : int
-        Edits that are kept.
     """
 
     changed = Signal()
 
-    def __init__(self, depth: int = DEPTH) -> None:
-        self._depth = depth
+    def __init__(self) -> None:
         self._done: list[Step[State]] = []
         self._undone: list[Step[State]] = []
 
@@ -74,7 +68,7 @@ class History(Generic[State]):
             self._done[-1] = Step(label, last.before, after, series)
         else:
             self._done.append(Step(label, before, after, series))
-            del self._done[: -self._depth]
+            del self._done[:-DEPTH]
         self._undone.clear()
         self.changed.emit()
 
