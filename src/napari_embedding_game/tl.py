@@ -524,6 +524,7 @@ def _result(
     stop_at: int | None,
 ) -> EmbeddingResult:
     """Return what a fit came to, with all that it was asked for."""
+    from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.data.export.result import EmbeddingResult
 
     way = {
@@ -540,17 +541,11 @@ def _result(
         energy=model.energy_,
         map_hash=model.map_hash_,
         parameters={
-            **_flat(model.get_params()),
+            **parameters_of(model),
             **where,
-            "random_state": model.random_state_,
             **(way if steering or stop_at is not None else {}),
         },
     )
-
-
-def _flat(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with those of the method beside the others."""
-    return {**parameters, **(parameters.pop("method_params") or {})}
 
 
 def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> None:

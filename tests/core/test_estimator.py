@@ -252,7 +252,6 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
     with pytest.warns(UserWarning, match="with 5 rows, 4 neighbours are used") as said:
         model = small().fit(cloud[:5])
     assert model.embedding_.shape == (5, 2)
-    assert said[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         small(n_neighbors=4).fit(cloud[:5])
@@ -281,8 +280,9 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"landmark_learning_rate": "fast"}, "landmark_learning_rate must be"),
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"perplexity": 0}, "perplexity must be a number at least 1"),
-        ({"init": np.zeros((120, 2))}, "all of its rows are the same"),
-        ({"init": np.zeros((119, 2))}, "120 x 2 values, not an array of 119 x 2"),
+        ({"init": np.zeros((120, 2))}, "120 x 2 numbers .* not all the same"),
+        ({"init": np.eye(119, 2)}, "120 x 2 numbers"),
+        ({"init": 1e9 * np.eye(120, 2)}, r"to 1e\+06"),
         ({"schedule": "slow"}, "'slow'"),
         ({"method": "chess"}, "'chess'"),
         ({"method": ["game"]}, "method must be"),
@@ -294,8 +294,6 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"device": "cuda:99"}, "no device cuda:99"),
         ({"device": None}, "device must be"),
         ({"random_state": -1}, "random_state must be a whole number from 0"),
-        ({"random_state": 1.5}, r"or None, not 1\.5"),
-        ({"random_state": np.random.default_rng(0)}, "not Generator"),
         ({"method": "pca", "affinity": "fuzzy"}, "choose auto or inner_products"),
         ({"method": "umap", "approximation": "exact"}, "not defined for exact"),
     ],
@@ -385,7 +383,6 @@ def test_a_map_that_says_little_is_warned_of(settings, says):
     with pytest.warns(EmbeddingWarning, match=says) as said:
         model.fit_transform(X)
     assert len(said) == 1
-    assert said[0].filename == __file__
     assert model.embedding_.shape == (400, 2)
 
 
@@ -450,11 +447,10 @@ def test_a_fit_goes_on_when_it_is_steered_at_its_end(cloud):
     [
         ({"steering": [(5, {"n_neighbors": 3})]}, "n_neighbors cannot be changed"),
         ({"steering": [(5, {"n_landmarks": 0})]}, "n_landmarks"),
-        ({"steering": [(9, {}), (5, {})]}, "growing iterations, not 5 after 9"),
-        ({"steering": [5]}, "pairs of an iteration"),
+        ({"steering": [(9, {}), (5, {})]}, "at least 10, not 5"),
         ({"steering": [(-1, {})]}, "iteration of steering"),
         ({"steering": [(300, {"momentum": 0.1})]}, "ends after 40 iterations"),
-        ({"steering": [(9, {})], "stop_at": 9}, "goes on after stop_at=9"),
+        ({"steering": [(9, {})], "stop_at": 9}, "from 0 to 8, not 9"),
         ({"stop_at": 0}, "stop_at"),
     ],
 )
@@ -477,3 +473,11 @@ def test_the_order_in_memory_changes_nothing(cloud):
     wide = np.asfortranarray(np.hstack([cloud, 3 * cloud, cloud**2]).astype("f4"))
     one, other = small().fit(wide), small().fit(np.ascontiguousarray(wide))
     np.testing.assert_array_equal(one.embedding_, other.embedding_)
+
+
+def test_new_rows_are_placed_by_the_repulsion_at_the_end(cloud):
+    model = small().fit(cloud, steering=[(20, {"repulsion": 900.0})])
+    assert model.repulsion_ == 900
+    same = small(repulsion=900.0).restore(cloud, model.embedding_, model.landmarks_)
+    new = cloud[:9] + 0.2
+    np.testing.assert_array_equal(same.transform(new), model.transform(new))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Integral
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,19 +18,21 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
     optional,
-    shown,
     whole,
 )
 from napari_embedding_game.core.interrupts import interrupt_waits
+from napari_embedding_game.core.progress import shown_on_a_line
 from napari_embedding_game.core.settings import (
+    NO_CHANGE,
     STEERABLE,
     Settings,
+    maker,
     n_searched,
     repulsion_of,
     resolve,
@@ -43,14 +43,13 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
+    from napari_embedding_game.core.graph.neighbors import NeighborGraph
     from napari_embedding_game.core.new_rows.transform import FittedMap
     from napari_embedding_game.core.run import Run
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
 _NAMES = tuple(each.name for each in fields(Settings))
-_MOST_SEED = 2**32 - 1
-"""As numpy's RandomState, which libraries draw from, takes no larger one."""
 _FARTHEST = 1e6
 """Largest coordinate of a start that is given: beyond it points feel nothing."""
 
@@ -61,15 +60,26 @@ def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     Those that it has no parameter for, and that are not as by default, are its
     ``method_params``; what is no setting is left out.
     """
-    own = EmbeddingGame().get_params(deep=False)
-    default = Settings()
+    own, default = EmbeddingGame().get_params(deep=False), Settings()
     given = {name: value for name, value in settings.items() if name in own}
     more = {
         name: value
         for name, value in settings.items()
-        if name in _NAMES and name not in own and value != getattr(default, name)
+        if name in set(_NAMES) - set(own) and value != getattr(default, name)
     }
     return {**given, "method_params": more} if more else given
+
+
+def parameters_of(model: EmbeddingGame) -> dict[str, Any]:
+    """Return all parameters of a fitted model, flat, with the values that were used."""
+    given = model.get_params(deep=False)
+    return {
+        **given,
+        **(given.pop("method_params") or {}),
+        "random_state": model.random_state_,
+        "repulsion": model.repulsion_,
+        "affinity": model.affinity_,
+    }
 
 
 class EmbeddingGame(
@@ -133,30 +143,9 @@ class EmbeddingGame(
         The rows must be as many, in the same order.
     method_params : dict, optional
         Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
-
-        affinity : str, default="auto"
-            Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
-            a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
-            PCA's, which only PCA has ("inner_products"); "auto" is the method's own.
-        perplexity : float, default=30.0
-            For entropic edges: how many neighbours count, softly.  Three times as
-            many are looked at, whatever ``n_neighbors`` is.
-        approximation : str, optional
-            How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
-            "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is
-            the method's own, and "exact" under a minimiser.  The game's own are
-            landmarks, and from 50,000 rows on a mesh, in the plane.
-        optimizer : str, default="game"
-            Who moves the points: "game", their own steps, or another of
-            :data:`methods.OPTIMIZERS`, such as "lbfgs".  ``max_iter`` is then the most
-            steps.
-        schedule : {"fast", "paper"}, default="fast"
-            At most 500 iterations with momentum (the game on a mesh: 160), or the
-            paper's 6,000 without.
-        momentum : float, optional
-            Share of the last step that goes into the next, instead of the schedule's.
-        device : str, default="auto"
-            "auto", "cpu", "cuda" or "mps".
+        "affinity", "perplexity", "approximation", "optimizer", "schedule", "momentum"
+        or "device".  Its fields say what each does, and so does
+        ``napari-embedding-game fit --help``.
 
     Attributes
     ----------
@@ -293,30 +282,31 @@ class EmbeddingGame(
             There is a map, but it says little about the data: the points have
             collapsed, have run far off, or were still moving.  Or it was ended early.
         """
-        tell = _Line(verbose)
-        tell.write("Finding neighbours")
+        if verbose:
+            print("Finding neighbours", file=sys.stderr)
         run = self._play(X, steering, stop_at)
         try:
-            for snapshot in run:
-                tell.progress(snapshot)
+            for _ in shown_on_a_line(run, verbose):
+                pass
         except KeyboardInterrupt:
             if run.snapshot is None:
                 raise
-            _warn(
+            warnings.warn(
                 f"Ended early, after {run.snapshot.iteration:,} iterations: this is "
                 "the map of that moment. Fit with warm_start=True to go on from it.",
                 EmbeddingWarning,
+                stacklevel=2,
             )
             return self
-        finally:
-            tell.end()
+        snapshot = run.snapshot
+        assert snapshot is not None
         if run.script:
             raise InputError(
                 f"The run ends after {snapshot.iteration} iterations, before the "
                 f"steering at {max(run.script)}: give max_iter, or steer earlier."
             )
         if snapshot.warning:
-            _warn(snapshot.warning, EmbeddingWarning)
+            warnings.warn(snapshot.warning, EmbeddingWarning, stacklevel=2)
         return self
 
     def play(self, X: Any) -> Run:
@@ -432,18 +422,19 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        X = self._as_rows(X, ensure_min_samples=2)
-        points = _as_layout(embedding, (X.shape[0], self.n_components))
-        held = _as_landmarks(landmarks, self.n_components)
-        settings = settled(self._chosen(), X.shape[0])
-        self._prepare(X, settings, points)
-        nearest = nearest_landmark(points, held, np.ones(len(held), bool))
-        self._take(points, held, nearest)
+        X, d = self._as_rows(X, ensure_min_samples=2), self.n_components
+        points = _as_layout("embedding", embedding, (X.shape[0], d))
+        held = np.array(landmarks, np.float32)
+        if held.shape != (max(len(held), 1), d) or not np.isfinite(held).all():
+            raise InputError(
+                f"landmarks must have a row of {d} finite numbers for each landmark: "
+                "give landmarks_ of the former fit."
+            )
+        made, _ = self._prepare(X, settled(self._chosen(), X.shape[0]), points)
+        self._take(
+            *made, points, held, nearest_landmark(points, held, held[:, 0] < np.inf)
+        )
         return self
-
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
-        """Return the cluster of each row of ``X``, (N,) int32; see :meth:`fit`."""
-        return self.fit(X).labels_
 
     def _play(
         self, X: Any, steering: Steering | None = None, stop_at: int | None = None
@@ -458,9 +449,8 @@ class EmbeddingGame(
         X = self._as_rows(X, ensure_min_samples=2)
         optional(whole, "n_clusters", self.n_clusters, 1)
         optional(whole, "stop_at", stop_at, 1)
-        chosen = self._chosen()
-        first = settled(chosen, X.shape[0])
-        told: dict[str, Any] = {}
+        chosen, told = self._chosen(), dict[str, Any]()
+        begun = settled(chosen, X.shape[0])
 
         def changed(parameters: Mapping[str, Any]) -> Settings:
             unknown = sorted(set(parameters) - set(STEERABLE))
@@ -469,15 +459,22 @@ class EmbeddingGame(
                     f"{unknown[0]} cannot be changed on the way: steering takes "
                     f"{', '.join(STEERABLE)}."
                 )
-            new = replace(chosen, **(told | dict(parameters)))
-            new = settled(new.validate(), X.shape[0])
-            pipeline.check_change(X, first, new)
+            new = replace(chosen, **(told | dict(parameters))).validate()
+            new = settled(new, X.shape[0])
+            pipeline.check(X, new)
+            if maker(new) is not maker(begun):
+                raise InputError(NO_CHANGE)
             told.update(parameters)
             return new
 
-        script = _as_script(steering or (), changed, stop_at)
-        layout = self._given_layout(X.shape[0])
-        first, edges, layout = self._prepare(X, first, layout)
+        script: dict[int, Steer] = {}
+        for iteration, parameters in steering or ():
+            least = max(script, default=-1) + 1
+            most = None if stop_at is None else stop_at - 1
+            at = whole("iteration of steering", iteration, least, most)
+            script[at] = Steer(settings=changed(parameters))
+        made, layout = self._prepare(X, begun, self._given_layout(X.shape[0]))
+        _, _, edges, begun = made
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             return pipeline.begin(
@@ -488,87 +485,75 @@ class EmbeddingGame(
                 frame_iterations=frames,
             )
 
-        return Run(
-            begin,
-            first,
-            changed=changed,
-            keep=self._keep,
-            script={iteration: Steer(settings=to) for iteration, to in script.items()},
-            stop_at=stop_at,
+        def keep(shot: Snapshot) -> None:
+            last = run.steered[-1][1] if run.steered else run.settings
+            self._take(*made[:3], last, shot.embedding, shot.landmarks, shot.labels)
+            self.pressure_, self.stretch_ = shot.pressure, shot.stretch
+            self.energy_, self.n_iter_ = shot.energy, shot.iteration
+            self.map_hash_ = shot.map_hash
+
+        run = Run(
+            begin, begun, changed=changed, keep=keep, script=script, stop_at=stop_at
         )
+        return run
 
     def _prepare(
-        self,
-        X: Any,
-        settings: Settings,
-        layout: NDArray[np.float32] | None,
-    ) -> tuple[Settings, Edges, NDArray[np.float32]]:
+        self, X: Any, settings: Settings, layout: NDArray[np.float32] | None
+    ) -> tuple[tuple[Any, NeighborGraph, Edges, Settings], NDArray[np.float32]]:
         """Find the neighbours, and keep what is known of the rows before they move."""
         from napari_embedding_game.core import pipeline
 
-        if layout is not None:
-            settings = replace(settings, init="random")
         pipeline.check(X, settings)
-        settings = replace(
-            settings, n_neighbors=self._n_neighbors(settings, X.shape[0])
-        )
+        wanted, n_rows = n_searched(settings, X.shape[0]), X.shape[0]
+        if wanted >= n_rows:
+            warnings.warn(
+                f"n_neighbors={wanted} needs at least {wanted + 1} "
+                f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
+                stacklevel=4,
+            )
+            settings = replace(settings, n_neighbors=n_rows - 1)
         graph = pipeline.neighbors(X, settings)
         edges, placed = pipeline.place(graph, X, settings, layout)
-        self.random_state_ = settings.random_state
-        self.repulsion_ = repulsion_of(settings)
-        self.affinity_ = settings.affinity
+        self.random_state_, self.affinity_ = settings.random_state, settings.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_ = edges.isolation
-        self.affinity_matrix_ = edges.matrix()
-        self._fitted = pipeline.fitted(X, graph, edges, settings)
-        return settings, edges, placed
+        self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
+        return (X, graph, edges, settings), placed
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
         given = self.get_params(deep=False)
         more = given.pop("method_params") or {}
-        given = {n: v for n, v in given.items() if n in _NAMES}
-        twice = sorted(set(more) & set(given))
-        if twice:
-            raise InputError(f"{twice[0]} is no method_params: give {twice[0]} itself.")
-        unknown = sorted(map(str, set(more) - set(_NAMES)))
-        if unknown:
-            others = [n for n in _NAMES if n not in given]
-            raise InputError(
-                f"method_params takes {', '.join(others)}, not {unknown[0]}."
-            )
-        given |= {**more, "random_state": self._seed()}
-        if not _is_name(self.init):
+        given = {name: value for name, value in given.items() if name in _NAMES}
+        for name in more:
+            if name in given:
+                raise InputError(f"{name} is no method_params: give {name} itself.")
+            if name not in _NAMES:
+                others = ", ".join(each for each in _NAMES if each not in given)
+                raise InputError(f"method_params takes {others}, not {name}.")
+        if not isinstance(self.init, str) or self._goes_on():
             given["init"] = "random"
-        return resolve(Settings(**given).validate())
+        if not isinstance(self.random_state, Integral):
+            drawn = check_random_state(self.random_state).randint(2**31 - 1)
+            given["random_state"] = int(drawn)
+        return resolve(Settings(**given, **more).validate())
+
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "embedding_")
 
     def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
         """Return where the points start, (N, d), where an array or a map says so."""
-        if self.warm_start and hasattr(self, "embedding_"):
-            n_last, d = self.embedding_.shape
-            if (n_last, d) != (n_rows, self.n_components):
+        shape = n_rows, self.n_components
+        if self._goes_on():
+            if self.embedding_.shape != shape:
+                n_last, d = self.embedding_.shape
                 raise InputError(
                     f"warm_start goes on from a map of {n_last} rows in {d} "
                     f"dimensions, not of {n_rows} in {self.n_components}: set "
                     "warm_start=False, or place new rows by transform."
                 )
             return self.embedding_.copy()
-        return (
-            None
-            if _is_name(self.init)
-            else _as_layout(self.init, (n_rows, self.n_components))
-        )
-
-    def _n_neighbors(self, settings: Settings, n_rows: int) -> int:
-        wanted = n_searched(settings, n_rows)
-        if wanted < n_rows:
-            return settings.n_neighbors
-        _warn(
-            f"n_neighbors={wanted} needs at least {wanted + 1} "
-            f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
-            UserWarning,
-        )
-        return n_rows - 1
+        is_name = isinstance(self.init, str)
+        return None if is_name else _as_layout("init", self.init, shape)
 
     def _fitted_map(self) -> FittedMap:
         """Return the map that new rows are placed on."""
@@ -596,50 +581,36 @@ class EmbeddingGame(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
 
-    def _seed(self) -> int:
-        given = self.random_state
-        if isinstance(given, Integral):
-            return whole("random_state", given, 0, _MOST_SEED)
-        try:
-            drawing = check_random_state(given)
-        except ValueError as error:
-            raise InputError(
-                "random_state must be a whole number, a numpy RandomState or None, "
-                f"not {shown(given)}."
-            ) from error
-        return int(drawing.randint(2**31 - 1))
-
-    def _keep(self, snapshot: Snapshot) -> None:
-        self._take(snapshot.embedding, snapshot.landmarks, snapshot.labels)
-        self.pressure_ = snapshot.pressure
-        self.stretch_ = snapshot.stretch
-        self.energy_ = snapshot.energy
-        self.n_iter_ = snapshot.iteration
-        self.map_hash_ = snapshot.map_hash
-
     def _take(
         self,
+        X: Any,
+        graph: NeighborGraph,
+        edges: Edges,
+        settings: Settings,
         points: NDArray[np.float32],
         landmarks: NDArray[np.float32],
         nearest: NDArray[np.int32],
     ) -> None:
         """Keep a map and its clusters; ``nearest``: the landmark of each row."""
-        self.embedding_, self.landmarks_ = points, landmarks
-        self.landmark_clusters_ = self._merged(nearest, len(landmarks))
-        self.labels_ = self.landmark_clusters_[nearest]
-        self._fitted = replace(self._fitted, points=points, landmarks=landmarks)
+        from napari_embedding_game.core import pipeline
 
-    def _merged(self, labels: NDArray[np.int32], n_landmarks: int) -> NDArray[np.int32]:
+        self.repulsion_ = repulsion_of(settings)
+        self.embedding_, self.landmarks_ = points, landmarks
+        self.landmark_clusters_ = self._merged(edges, nearest, len(landmarks))
+        self.labels_ = self.landmark_clusters_[nearest]
+        self._fitted = pipeline.fitted(X, graph, edges, settings, points, landmarks)
+
+    def _merged(
+        self, edges: Edges, labels: NDArray[np.int32], n_landmarks: int
+    ) -> NDArray[np.int32]:
         """Return the cluster of each landmark, (L,), by the landmark of each row."""
         if self.n_clusters is None:
             return np.arange(n_landmarks, dtype=np.int32)
-        from napari_embedding_game.core.graph.edges import Edges
         from napari_embedding_game.core.inspect.clusters import (
             landmark_graph,
             merge_tree,
         )
 
-        edges = Edges.from_matrix(self.affinity_matrix_)
         graph = landmark_graph(edges, labels, n_landmarks)
         sizes = np.bincount(labels, minlength=n_landmarks)
         tree = merge_tree(graph, sizes)  # as the window draws it, whatever the seed
@@ -658,112 +629,14 @@ class EmbeddingGame(
         return tags
 
 
-def _as_script(
-    steering: Steering, changed: Callable[..., Settings], stop_at: int | None
-) -> dict[int, Settings]:
-    """Return the settings after each change, by the iteration it comes at."""
-    script: dict[int, Settings] = {}
-    for step in steering:
-        try:
-            iteration, parameters = step
-            parameters = dict(parameters)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                "steering must be pairs of an iteration and a dict of parameters, such "
-                f'as (120, {{"repulsion": 700}}), not {shown(step)}.'
-            ) from error
-        iteration = whole("iteration of steering", iteration, 0)
-        last = max(script, default=-1)
-        if iteration <= last:
-            raise InputError(
-                f"steering must have growing iterations, not {iteration} after {last}."
-            )
-        if stop_at is not None and iteration >= stop_at:
-            raise InputError(
-                f"steering goes on after stop_at={stop_at}: leave out what comes later."
-            )
-        script[iteration] = changed(parameters)
-    return script
-
-
-class _Line:
-    """A line on the terminal, or below a cell of a notebook, that is written over."""
-
-    def __init__(self, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._begun = 0.0
-
-    def write(self, text: str) -> None:
-        if self._is_shown:
-            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
-
-    def progress(self, snapshot: Snapshot) -> None:
-        now = time.perf_counter()
-        if not snapshot.iteration:
-            self._begun = now
-            return
-        left = snapshot.n_iter - snapshot.iteration
-        seconds = (now - self._begun) * left / snapshot.iteration
-        of = f" of {snapshot.n_iter:,}, {seconds:.0f} s left" if left > 0 else ""
-        self.write(f"{snapshot.iteration:,} iterations{of}")
-
-    def end(self) -> None:
-        if self._is_shown:
-            print(file=sys.stderr)
-
-
-def _is_name(init: Any) -> bool:
-    """Return whether this is a name, or nothing that could be an array."""
-    return not isinstance(init, (np.ndarray, list, tuple)) and not hasattr(
-        init, "__array__"
-    )
-
-
-def _as_layout(init: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return an array of start positions as such, a copy."""
-    try:
-        layout = np.array(init, np.float32)
-    except (ValueError, TypeError) as error:
+def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return positions of the points that are given, a copy."""
+    layout = check_array(values, dtype=np.float32, copy=True, input_name=name)
+    is_near = (np.abs(layout) <= _FARTHEST).all()
+    if layout.shape != shape or not is_near or (layout == layout[0]).all():
         raise InputError(
-            f"init must be a name or an array of numbers, not {shown(init)}."
-        ) from error
-    if layout.shape != shape:
-        raise InputError(
-            f"init must have a row for each row of X and a column for each dimension "
-            f"of the map, {shape[0]} x {shape[1]} values, not {shown(layout)}."
+            f"{name} must have a row for each row of X and a column for each dimension "
+            f"of the map, {shape[0]} x {shape[1]} numbers from -{_FARTHEST:g} to "
+            f"{_FARTHEST:g} that are not all the same."
         )
-    if not (np.abs(layout) <= _FARTHEST).all():
-        raise InputError(
-            f"init must have numbers from -{_FARTHEST:g} to {_FARTHEST:g}: divide all "
-            "of them by a common number, and leave out missing ones."
-        )
-    if (layout == layout[0]).all():
-        raise InputError(
-            "init must place the points apart, but all of its rows are the same."
-        )
-    return layout
-
-
-def _as_landmarks(landmarks: Any, n_components: int) -> NDArray[np.float32]:
-    """Return landmarks (L, d) as float32, a copy."""
-    found = np.array(landmarks, np.float32)
-    is_some = found.ndim == 2 and len(found) > 0 and found.shape[1] == n_components
-    if not is_some or not np.isfinite(found).all():
-        raise InputError(
-            f"landmarks must have a row of {n_components} finite numbers for each "
-            f"landmark, not {shown(found)}: give landmarks_ of the former fit."
-        )
-    return found
-
-
-def _warn(sentence: str, category: type[Warning]) -> None:
-    """Warn at the line that called the estimator, through whatever of scikit-learn."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_between(frame):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(sentence, category, stacklevel=level)
-
-
-def _is_between(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    return module == __name__ or module.partition(".")[0] == "sklearn"
+    return layout  # type: ignore[no-any-return]

@@ -33,13 +33,11 @@ from napari_embedding_game.core.graph.start import (
 from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.transform import FittedMap
 from napari_embedding_game.core.settings import (
-    NO_CHANGE,
     Settings,
     check_affinity,
     check_goes_on,
     check_size,
     choose,
-    maker,
     n_searched,
     repulsion_of,
 )
@@ -58,13 +56,6 @@ def check(X: Any, settings: Settings) -> None:
     if settings.init in STARTS:
         check_fits(settings.init, X)
     check_size(settings, X.shape[0], settings.n_components)
-
-
-def check_change(X: Any, before: Settings, after: Settings) -> None:
-    """Raise InputError where a run that began with ``before`` cannot go on so."""
-    check(X, after)
-    if maker(after) is not maker(before):
-        raise InputError(NO_CHANGE)
 
 
 def _check_without_rows(distances: Any, settings: Settings) -> None:
@@ -165,12 +156,13 @@ def fitted(
     graph: NeighborGraph,
     edges: Edges,
     settings: Settings,
+    points: NDArray[np.float32],
+    landmarks: NDArray[np.float32],
 ) -> FittedMap:
-    """Return a map that new rows can be placed on once it has points and landmarks."""
+    """Return a map that new rows can be placed on."""
     method, approximation = choose(
         settings.method, settings.approximation, settings.optimizer
     )
-    none = np.empty((0, settings.n_components), np.float32)
     return FittedMap(
         X=X,
         graph=graph,
@@ -179,6 +171,6 @@ def fitted(
         method=settings.method,
         approximation=approximation,
         repulsion=method.lambda_scale(edges) * repulsion_of(settings),
-        points=none,
-        landmarks=none,
+        points=points,
+        landmarks=landmarks,
     )

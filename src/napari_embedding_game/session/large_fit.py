@@ -16,21 +16,34 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.estimator import (
+    EmbeddingGame,
+    as_parameters,
+    parameters_of,
+)
 from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.neighbors import check_rows
 from napari_embedding_game.core.new_rows.sample import reference_rows
 from napari_embedding_game.core.new_rows.search import k_means, nearest_centre
-from napari_embedding_game.core.new_rows.transform import nearest_landmark
+from napari_embedding_game.core.new_rows.transform import (
+    check_transform,
+    nearest_landmark,
+)
+from napari_embedding_game.core.progress import shown_on_a_line
+from napari_embedding_game.core.settings import Settings, n_searched, resolve
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.session.clusters.cluster_book import clusters_of
 
 CHUNK = 65_536
@@ -145,6 +158,97 @@ class _Placed:
         return places, nearest_landmark(places, self.model.landmarks_, self.has_rows)
 
 
+def map_file(
+    source: Path,
+    out: Path,
+    n_reference: int,
+    settings: Mapping[str, Any],
+    *,
+    space: str | None = None,
+    recipe: bool = False,
+    scheduler: str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Fit some rows of a file, place all others on their map, and write all of them.
+
+    Parameters
+    ----------
+    source : Path
+        File of AnnData (.zarr or .h5ad), or an array of zarr.
+    out : Path
+        See :func:`place_all`.
+    n_reference : int
+        Rows that are fitted.
+    settings : mapping
+        Fields of :class:`~.core.settings.Settings`.
+    space : str, optional
+    recipe : bool
+        Whether principal components of raw counts are made first.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers place the rows.
+    tell : callable, optional
+        Is given a sentence at each stage.
+
+    Returns
+    -------
+    dict
+        Parameters, and what the map came to: the attributes of ``out``.
+
+    Raises
+    ------
+    DataError, InputError
+        File, settings and scheduler do not do; Ctrl-C ends it, and nothing is written.
+    """
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
+    from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
+
+    say = tell or (lambda _: None)
+    source = _checked(source)
+    model = EmbeddingGame(**as_parameters(settings))
+    check_transform(model.method, model.metric)
+    rows, made = None, None
+    with explain_damage(source, "a file of AnnData, or an array of zarr"):
+        if recipe:
+            n_rows = counts_shape(source, space)[0]
+        else:
+            rows = LazyRows(source, space)
+            n_rows = rows.shape[0]
+    n_rows = min(n_reference, n_rows)
+    check_rows(n_rows, n_searched(resolve(Settings(**settings)), n_rows))
+    with ExitStack() as closing:
+        run = closing.enter_context(on_cluster(scheduler)) if scheduler else here
+        if rows is None:
+            folder = TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
+            path = Path(closing.enter_context(folder)) / "components.zarr"
+            with explain_damage(source, "a file of AnnData"):
+                made = write_components(source, path, space=space, tell=say)
+            rows = LazyRows(path)
+        say("Drawing the reference")
+        drawn = draw_reference(rows, n_reference, model.random_state, run)
+        say("Fitting the reference")
+        played = model.play(rows.take(drawn))
+        for _ in shown_on_a_line(played, tell is not None and sys.stderr.isatty()):
+            pass
+        snapshot = played.snapshot
+        assert snapshot is not None
+        say(f"Placing {rows.shape[0]:,} rows")
+        facts = {
+            **parameters_of(model),
+            "input": source.name,
+            "space": rows.space if made is None else made.facts["space"],
+            **({} if made is None else {"recipe": made.facts}),
+            "n_points": rows.shape[0],
+            "reference": len(drawn),
+            "n_iter": snapshot.iteration,
+            "energy": snapshot.energy,
+            "map_hash": snapshot.map_hash,
+            "warning": snapshot.warning,
+        }
+        numbers = None if made is None else made.rows
+        place_all(rows, model, out, facts, run, numbers)
+    return facts
+
+
 def draw_reference(
     rows: Rows, n_rows: int, random_state: int = 0, run: Run = here
 ) -> NDArray[np.int64]:
@@ -208,6 +312,17 @@ def place_all(
         part.rename(out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _checked(source: Path) -> Path:
+    if not source.exists():
+        raise DataError(f"{source} does not exist: check the name and the folder.")
+    if source.suffix.lower() not in (".zarr", ".h5ad"):
+        raise DataError(
+            f"{source.name} is not read in parts: write it as .zarr or .h5ad, or leave "
+            "out --reference."
+        )
+    return source.resolve()
 
 
 def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
