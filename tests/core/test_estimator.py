@@ -53,8 +53,6 @@ def test_every_method_is_fitted(method, cloud):
 def test_landmarks_that_bound_nothing_are_refused_with_the_reason(cloud):
     with pytest.raises(InputError, match="infinite where two points meet"):
         small(method="umap", approximation="landmarks").fit(cloud)
-    with pytest.raises(InputError, match="or the method umap_exact"):
-        small(method="umap", approximation="exact").fit(cloud)
 
 
 def test_neighbours_on_the_map_of_the_digits_are_the_same_digit(digits, fitted):
@@ -86,11 +84,15 @@ def test_labels_are_the_nearest_landmarks(fitted):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("init", ["spectral", "pca", "random"])
 @pytest.mark.parametrize(
-    "approximation", ["landmarks", "sampled_edges", "sampled_landmarks"]
+    ("init", "approximation"),
+    [
+        ("spectral", "landmarks"),
+        ("pca", "sampled_edges"),
+        ("random", "sampled_landmarks"),
+    ],
 )
-def test_every_combination_of_settings_maps(cloud, d, init, approximation):
+def test_every_dimension_start_and_approximation_maps(cloud, d, init, approximation):
     found = small(n_components=d, init=init, approximation=approximation).fit_transform(
         cloud
     )
@@ -280,9 +282,6 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"landmark_learning_rate": "fast"}, "landmark_learning_rate must be"),
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"perplexity": 0}, "perplexity must be a number at least 1"),
-        ({"init": np.zeros((120, 2))}, "120 x 2 numbers .* not all the same"),
-        ({"init": np.eye(119, 2)}, "120 x 2 numbers"),
-        ({"init": 1e9 * np.eye(120, 2)}, r"to 1e\+06"),
         ({"schedule": "slow"}, "'slow'"),
         ({"method": "chess"}, "'chess'"),
         ({"method": ["game"]}, "method must be"),
@@ -295,7 +294,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"device": None}, "device must be"),
         ({"random_state": -1}, "random_state must be a whole number from 0"),
         ({"method": "pca", "affinity": "fuzzy"}, "choose auto or inner_products"),
-        ({"method": "umap", "approximation": "exact"}, "not defined for exact"),
+        ({"method": "umap", "approximation": "exact"}, "take the approximation exact"),
     ],
 )
 def test_impossible_settings_are_told_before_the_search(

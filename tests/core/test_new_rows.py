@@ -276,17 +276,17 @@ def test_an_array_is_a_start(cloud):
 
 
 @pytest.mark.parametrize(
-    ("init", "says"),
+    "init",
     [
-        (np.zeros((140, 2)), "all of its rows are the same"),
-        (np.ones((3, 2)), "140 x 2 values, not an array of 3 x 2 values"),
-        (np.full((140, 2), np.nan), "leave out missing ones"),
-        (np.full((140, 2), 1e9), "divide all of them"),
-        ([["a", "b"]] * 140, "an array of numbers"),
+        np.zeros((140, 2)),
+        np.eye(3, 2),
+        np.full((140, 2), np.nan),
+        1e9 * np.eye(140, 2),
+        [["a", "b"]] * 140,
     ],
 )
-def test_an_array_that_is_no_start_is_told(cloud, init, says):
-    with pytest.raises(InputError, match=says):
+def test_an_array_that_is_no_start_is_told(cloud, init):
+    with pytest.raises(InputError, match="140 x 2 numbers from -1e"):
         small(init=init).fit(cloud)
 
 
@@ -339,7 +339,7 @@ def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
 
 
 def test_a_map_of_other_rows_is_not_taken_up(cloud):
-    with pytest.raises(InputError, match="140 x 2 values"):
+    with pytest.raises(InputError, match="140 x 2 numbers"):
         small().restore(cloud, np.zeros((3, 2)), np.zeros((2, 2)))
 
 

@@ -36,7 +36,10 @@ MOVED = [name for name, member in METHODS.items() if member.moved_by]
         ({"learning_rate": -1.0}, "learning_rate"),
         ({"schedule": "x"}, "schedule"),
         ({"approximation": "x"}, "approximation must be"),
-        ({"approximation": "sampled_landmarks"}, "not defined for sampled_landmarks"),
+        (
+            {"approximation": "sampled_landmarks"},
+            "does not take the approximation sampled_landmarks",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_moves(

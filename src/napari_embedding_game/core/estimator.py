@@ -18,12 +18,13 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
     optional,
+    shown,
     whole,
 )
 from napari_embedding_game.core.interrupts import interrupt_waits
@@ -631,12 +632,15 @@ class EmbeddingGame(
 
 def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
     """Return positions of the points that are given, a copy."""
-    layout = check_array(values, dtype=np.float32, copy=True, input_name=name)
-    is_near = (np.abs(layout) <= _FARTHEST).all()
+    try:
+        layout = np.array(values, np.float32)
+    except (TypeError, ValueError):  # no numbers
+        layout = np.empty(0, np.float32)
+    is_near = bool((np.abs(layout) <= _FARTHEST).all())
     if layout.shape != shape or not is_near or (layout == layout[0]).all():
         raise InputError(
             f"{name} must have a row for each row of X and a column for each dimension "
             f"of the map, {shape[0]} x {shape[1]} numbers from -{_FARTHEST:g} to "
-            f"{_FARTHEST:g} that are not all the same."
+            f"{_FARTHEST:g} that are not all the same, not {shown(values)}."
         )
-    return layout  # type: ignore[no-any-return]
+    return layout

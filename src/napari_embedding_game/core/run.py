@@ -241,7 +241,7 @@ class Run:
     def stop(self) -> None:
         """End here: the last snapshot is the fit."""
         self._is_leaving = True  # whoever iterates leaves the lock
-        with self._computing:
+        with self._computing:  # else another thread plays on in between
             self._settle()
             self.close()
 

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
@@ -29,7 +29,6 @@ from napari_embedding_game.core.graph.choices import (
 )
 
 ScheduleName = Literal["fast", "paper"]
-SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
 
 
 _MOST_RATE = 1e30
@@ -350,29 +349,15 @@ def choose(
     if approximation is None:
         return spec, offered[0]
     one_of("approximation", approximation, APPROXIMATIONS)
-    if approximation in offered:
-        return spec, approximation
-    if optimizer != "game":
+    if approximation not in offered:
+        under = "" if optimizer == "game" else f" under the optimizer {optimizer}"
+        bounds = approximation != "landmarks" or spec.kernel not in NO_BOUND
+        why = "" if bounds else f", as {NO_BOUND[spec.kernel]}"
         raise InputError(
-            f"{spec.title} under the optimizer {optimizer} does not take "
-            f"{approximation}: choose the approximation {_or(offered)}, or the "
-            "optimizer game."
+            f"{spec.title}{under} does not take the approximation {approximation}"
+            f"{why}: choose the approximation {_or(offered)}."
         )
-    if approximation == "landmarks" and spec.kernel in NO_BOUND:
-        raise InputError(
-            f"{spec.title} cannot be played with landmarks, as they would bound "
-            f"nothing: {NO_BOUND[spec.kernel]}. Choose {_or(offered)}."
-        )
-    others = [
-        f", or the method {name}"
-        for name, other in METHODS.items()
-        if (other.kernel, other.moved_by) == (spec.kernel, None)
-        and approximation in other.approximations
-    ]
-    raise InputError(
-        f"{spec.title} is not defined for {approximation}: choose "
-        f"{_or(offered)}{''.join(others)}."
-    )
+    return spec, approximation
 
 
 def approximations(method: str, optimizer: str = "game") -> tuple[Approximation, ...]:
@@ -434,17 +419,6 @@ def maker(settings: Settings) -> Make | None:
 def is_played(settings: Settings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
     return maker(settings) is None
-
-
-def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
-    """Return whether the game's own steps find the repulsion in this way.
-
-    False of settings that do not go together, as those of a window may not yet.
-    """
-    try:
-        return is_played(settings) and approximation_of(settings) == approximation
-    except InputError:
-        return False
 
 
 def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:

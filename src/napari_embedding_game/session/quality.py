@@ -11,7 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.settings import Settings, is_pushed_by, n_searched
+from napari_embedding_game.core.settings import (
+    Settings,
+    approximation_of,
+    is_played,
+    n_searched,
+)
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
@@ -142,7 +147,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             parts=parts,
             grid_error=(
                 grid_error(embedding, get_method(settings.method).kernel)
-                if is_pushed_by(settings, "mesh")
+                if is_played(settings) and approximation_of(settings) == "mesh"
                 else math.nan
             ),
         )
