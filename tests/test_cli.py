@@ -494,21 +494,6 @@ def test_warm_up_also_compiles_what_the_window_needs(run, monkeypatch):
     assert asked == [None]
 
 
-@pytest.mark.parametrize(
-    "module", ["napari_embedding_game", "napari_embedding_game.cli"]
-)
-def test_import_is_light(module):
-    code = (
-        f"import sys, {module}; "
-        "print([m for m in ('torch', 'napari', 'qtpy', 'pandas', 'numba', 'scanpy') "
-        "if m in sys.modules])"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert shown.stdout.strip() == "[]"
-
-
 def test_command_ends_without_traceback(tmp_path):
     command = [sys.executable, "-m", "napari_embedding_game.cli", "fit", "no.csv"]
     ended = subprocess.run(

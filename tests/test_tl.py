@@ -1,8 +1,6 @@
 """The function in scanpy's idiom: what it reads, what it writes, what it refuses."""
 
 import json
-import subprocess
-import sys
 import warnings
 
 import anndata
@@ -11,7 +9,6 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
-import napari_embedding_game
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import neighbors_kept
@@ -145,18 +142,6 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(cells, options, error, 
     with pytest.raises(error, match=told):
         tl.embedding_game(cells, **options)
     assert list(cells.obsm) == ["X_pca"]
-
-
-def test_it_is_an_attribute_of_the_package_and_loads_nothing_heavy():
-    assert napari_embedding_game.tl is tl
-    code = (
-        "import sys, napari_embedding_game as n; n.tl.embedding_game; "
-        "print({'torch', 'numba', 'napari', 'anndata'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "set()"
 
 
 def test_steering_is_passed_on_and_noted(cells):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -27,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--again", action="store_true", help="Compute finished parts once more.")
     add("--list", action="store_true", help="Show what can be reproduced.")
     add("-q", "--quiet", action="store_true", help="Tell nothing but errors.")
-    add("--json", action="store_true", help="Write NAME.json to stdout as well.")
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -50,9 +48,7 @@ def reproduce(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED
-    if options.json:
-        print(json.dumps(facts, indent=1))
-    elif not options.quiet:
+    if not options.quiet:
         for check in facts["checks"]:
             verdict = _VERDICTS[check["passed"]]
             print(f"{verdict}: {check['asked']} ({check['found']})")

@@ -37,22 +37,6 @@ TOGETHER_SECONDS = 1.0
 """Changes of the same settings that follow each other faster are one mark."""
 
 UNCHANGED = "Settings as before"
-_WORDS = {
-    "repulsion": "Repulsion",
-    "n_landmarks": "Landmarks",
-    "learning_rate": "Learning rate of points",
-    "landmark_learning_rate": "Learning rate of landmarks",
-    "max_iter": "Iterations",
-    "n_components": "Dimensions",
-    "n_neighbors": "Neighbours",
-    "metric": "Distance",
-    "affinity": "Attraction",
-    "init": "Start",
-    "random_state": "Seed",
-    "device": "Computed by",
-    "n_jobs": "Threads",
-}
-"""What settings are called in a label, where it is not their own name."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -440,12 +424,12 @@ def told_change(before: Settings, after: Settings) -> str:
     if "method" in names:
         words.append(f"Method {get_method(after.method).title}")
         names = tuple(n for n in names if n not in (*STEERABLE, "affinity"))
+    titles = {each.name: each.metadata["title"] for each in fields(Settings)}
     for name in names:
         old, new = getattr(before, name), getattr(after, name)
         if name == "repulsion":
             old, new = repulsion_of(before), repulsion_of(after)
-        called = _WORDS.get(name, name.replace("_", " ").capitalize())
-        words.append(f"{called} {_said(old)} to {_said(new)}")
+        words.append(f"{titles[name]} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 
 
