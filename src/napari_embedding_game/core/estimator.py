@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,6 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
-    from napari_embedding_game.core.graph.neighbors import NeighborGraph
     from napari_embedding_game.core.new_rows.transform import FittedMap
     from napari_embedding_game.core.run import Run
 
@@ -351,7 +351,7 @@ class EmbeddingGame(
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
-        return self._fitted_map().place(self._new_rows(X))
+        return self._fitted_map().place(self._as_rows(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
@@ -361,7 +361,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        places = self._fitted_map().place(self._new_rows(X))
+        places = self._fitted_map().place(self._as_rows(X, reset=False))
         has_rows = self.landmark_clusters_ >= 0
         nearest = nearest_landmark(places, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
@@ -389,7 +389,7 @@ class EmbeddingGame(
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         most = len(self.embedding_)
         k = min(whole("n_neighbors", wanted, 1), most)
-        indices, distances = search(self._new_rows(X), k)
+        indices, distances = search(self._as_rows(X, reset=False), k)
         return distances, indices
 
     def restore(
@@ -431,10 +431,10 @@ class EmbeddingGame(
                 f"landmarks must have a row of {d} finite numbers for each landmark: "
                 "give landmarks_ of the former fit."
             )
-        made, _ = self._prepare(X, settled(self._chosen(), X.shape[0]), points)
-        self._take(
-            *made, points, held, nearest_landmark(points, held, held[:, 0] < np.inf)
-        )
+        settings = settled(self._chosen(), X.shape[0])
+        settings, edges, _, as_fitted = self._prepare(X, settings, points)
+        nearest = nearest_landmark(points, held, np.ones(len(held), bool))
+        self._take(as_fitted(settings, points, held), edges, nearest)
         return self
 
     def _play(
@@ -474,8 +474,8 @@ class EmbeddingGame(
             most = None if stop_at is None else stop_at - 1
             at = whole("iteration of steering", iteration, least, most)
             script[at] = Steer(settings=changed(parameters))
-        made, layout = self._prepare(X, begun, self._given_layout(X.shape[0]))
-        _, _, edges, begun = made
+        layout = self._given_layout(X.shape[0])
+        begun, edges, layout, as_fitted = self._prepare(X, begun, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             return pipeline.begin(
@@ -488,7 +488,8 @@ class EmbeddingGame(
 
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            self._take(*made[:3], last, shot.embedding, shot.landmarks, shot.labels)
+            fitted = as_fitted(last, shot.embedding, shot.landmarks)
+            self._take(fitted, edges, shot.labels)
             self.pressure_, self.stretch_ = shot.pressure, shot.stretch
             self.energy_, self.n_iter_ = shot.energy, shot.iteration
             self.map_hash_ = shot.map_hash
@@ -500,7 +501,7 @@ class EmbeddingGame(
 
     def _prepare(
         self, X: Any, settings: Settings, layout: NDArray[np.float32] | None
-    ) -> tuple[tuple[Any, NeighborGraph, Edges, Settings], NDArray[np.float32]]:
+    ) -> tuple[Settings, Edges, NDArray[np.float32], Callable[..., FittedMap]]:
         """Find the neighbours, and keep what is known of the rows before they move."""
         from napari_embedding_game.core import pipeline
 
@@ -518,7 +519,7 @@ class EmbeddingGame(
         self.random_state_, self.affinity_ = settings.random_state, settings.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
-        return (X, graph, edges, settings), placed
+        return settings, edges, placed, partial(pipeline.fitted, X, graph, edges)
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
@@ -561,10 +562,6 @@ class EmbeddingGame(
         check_is_fitted(self, "embedding_")
         return self._fitted
 
-    def _new_rows(self, X: Any) -> Any:
-        """Return new rows as :meth:`fit` takes its own."""
-        return self._as_rows(X, reset=False)
-
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.
 
@@ -583,23 +580,13 @@ class EmbeddingGame(
         )
 
     def _take(
-        self,
-        X: Any,
-        graph: NeighborGraph,
-        edges: Edges,
-        settings: Settings,
-        points: NDArray[np.float32],
-        landmarks: NDArray[np.float32],
-        nearest: NDArray[np.int32],
+        self, fitted: FittedMap, edges: Edges, nearest: NDArray[np.int32]
     ) -> None:
         """Keep a map and its clusters; ``nearest``: the landmark of each row."""
-        from napari_embedding_game.core import pipeline
-
-        self.repulsion_ = repulsion_of(settings)
-        self.embedding_, self.landmarks_ = points, landmarks
-        self.landmark_clusters_ = self._merged(edges, nearest, len(landmarks))
+        self._fitted, self.repulsion_ = fitted, repulsion_of(fitted.settings)
+        self.embedding_, self.landmarks_ = fitted.points, fitted.landmarks
+        self.landmark_clusters_ = self._merged(edges, nearest, len(fitted.landmarks))
         self.labels_ = self.landmark_clusters_[nearest]
-        self._fitted = pipeline.fitted(X, graph, edges, settings, points, landmarks)
 
     def _merged(
         self, edges: Edges, labels: NDArray[np.int32], n_landmarks: int
