@@ -365,6 +365,17 @@ def approximations(method: str, optimizer: str = "game") -> tuple[Approximation,
     return OPTIMIZERS[optimizer].approximations(get_method(method))
 
 
+def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
+    """Return whether the game's own steps find the repulsion in this way.
+
+    False of settings that do not go together, as those of a window may not yet.
+    """
+    try:
+        return is_played(settings) and approximation_of(settings) == approximation
+    except InputError:
+        return False
+
+
 def approximation_of(settings: Settings) -> Approximation:
     """Return how the settings, or else their method, find the repulsion."""
     return choose(settings.method, settings.approximation, settings.optimizer)[1]
