@@ -159,7 +159,6 @@ class Person:
     def __init__(self, app: Clock, viewer: Any, n_points: int) -> None:
         from napari_embedding_game.session.session import Session
         from napari_embedding_game.ui.game_dock import GameDock
-        from napari_embedding_game.ui.inspector_dock import InspectorDock
         from napari_embedding_game.ui.workspace import Workspace
 
         self.app, self.viewer = app, viewer
@@ -169,8 +168,6 @@ class Person:
         workspace = Workspace(self.session)
         self.dock = GameDock(viewer, workspace, warm_up=False)
         viewer.window.add_dock_widget(self.dock, name="game")
-        self.inspector = InspectorDock(viewer, workspace)
-        viewer.window.add_dock_widget(self.inspector, name="inspector", area="bottom")
         self.dock.run.run.native.click()
         while self.session.state != "finished":
             assert self.session.state != "failed", self.session.error
@@ -238,7 +235,7 @@ class Person:
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
         session, look = self.session, self.dock.look
-        box = self.inspector.clusters.search
+        box = self.dock.clusters.search
         yield "20 mouse moves over the map", self.hover
         yield "click on a cluster", lambda: self.click(self.place_of(5))
         yield "another cluster", lambda: self.click(self.place_of(12))

@@ -90,10 +90,10 @@ class Watch:
     """Follows one run in one window."""
 
     def __init__(self, app: TimedApplication, viewer: Any, path: Path) -> None:
-        from napari_embedding_game.ui.plugin import open_docks
+        from napari_embedding_game.ui.plugin import open_dock
 
         self._app, self._viewer = app, viewer
-        self._dock = dock = open_docks(viewer)
+        self._dock = dock = open_dock(viewer)
         self._session = dock.controller.session
         app.draws = []
         for name in ("expect", "begin", "show", "recolor", "finish"):

@@ -37,7 +37,7 @@ def main(table: str) -> dict[str, object]:
         for title in titles:
             trigger(menu, f"{title} ({PLUGIN})")
         docks[place] = shown(window) if place == "plugins menu" else take_away(window)
-    dock = window.dock_widgets[f"{PLUGIN} ({PLUGIN})"]
+    dock = window.dock_widgets[f"Map ({PLUGIN})"]
     session, data = dock.controller.session, []
 
     def loads(begin) -> None:

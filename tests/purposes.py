@@ -23,8 +23,8 @@ from napari_embedding_game.ui.controls.comparison_bar import ComparisonBar
 from napari_embedding_game.ui.controls.timeline_strip import Strip, TimelineStrip
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
-from napari_embedding_game.ui.inspector_dock import InspectorDock
 from napari_embedding_game.ui.style.legend import LegendView
+from napari_embedding_game.ui.widgets.teach import TeachWidget
 
 LEFT = Qt.MouseButton.LeftButton
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -89,9 +89,6 @@ class Purposes:
         elif self.session.snapshot is None and self.session.state != "preparing":
             self._press(dock.run.run.native)
         return None if self.session.snapshot is None else dock
-
-    def _inspector(self) -> InspectorDock | None:
-        return None if self._map() is None else self._dock(InspectorDock)
 
     def _press(self, widget: W.QWidget) -> None:
         """Scroll to a button, and click on it if it is to be had."""
@@ -350,9 +347,10 @@ class Purposes:
 
     # Clusters and classes
 
-    def _choose_clusters(self, inspector: InspectorDock, n: int) -> None:
-        """Click on rows of the table of clusters."""
-        table = inspector.clusters.table
+    def _choose_clusters(self, dock: GameDock, n: int) -> None:
+        """Click on rows of the list of clusters."""
+        dock.tabs.setCurrentIndex(0)
+        table = dock.clusters.table
         n_rows = table.model().rowCount()
         for turn in range(min(n, n_rows)):
             index = table.model().index(self.rng.randrange(n_rows), 0)
@@ -364,19 +362,17 @@ class Purposes:
 
     def teach(self) -> None:
         """Put two clusters into boxes, and learn from them, or stop learning."""
-        inspector = self._inspector()
-        if inspector is None:
+        dock = self._map()
+        if dock is None:
             return
-        tabs, pane = inspector.details.tabs, inspector.details.teach
+        widget = self._dock(TeachWidget)
+        if widget is None:
+            return
+        pane = widget.pane
         self.note("teaches")
         for turn in range(self.rng.randint(1, 3)):
-            self._choose_clusters(inspector, 1)
+            self._choose_clusters(dock, 1)
             self.rest(0.1)
-            if tabs.indexOf(pane) < 0:
-                return
-            bar = tabs.tabBar()
-            place = bar.tabRect(tabs.indexOf(pane)).center()
-            QTest.mouseClick(bar, LEFT, pos=place)
             if pane.boxes and pane.isVisible():
                 self._press(pane.boxes[turn % len(pane.boxes)].put)
             if turn and len(pane.boxes) < 4 and self.rng.random() < 0.2:
@@ -388,11 +384,11 @@ class Purposes:
 
     def cluster_again(self) -> None:
         """Find clusters among those of the table; what asks how is answered."""
-        inspector = self._inspector()
-        if inspector is None:
+        dock = self._map()
+        if dock is None:
             return
-        self._choose_clusters(inspector, self.rng.randint(1, 3))
-        action = inspector.clusters.edits.recluster
+        self._choose_clusters(dock, self.rng.randint(1, 3))
+        action = dock.clusters.edits.recluster
         if action.isEnabled():
             self.note(f"{action.text()!r}")
             action.trigger()
@@ -400,11 +396,11 @@ class Purposes:
 
     def edit_clusters(self) -> None:
         """Merge, split, take back, do again."""
-        inspector = self._inspector()
-        if inspector is None:
+        dock = self._map()
+        if dock is None:
             return
-        self._choose_clusters(inspector, self.rng.randint(1, 3))
-        edits: ClusterEdits = inspector.clusters.edits
+        self._choose_clusters(dock, self.rng.randint(1, 3))
+        edits: ClusterEdits = dock.clusters.edits
         for _ in range(self.rng.randint(1, 4)):
             action = getattr(edits, self.rng.choice(EDITS))
             if action.isEnabled():

@@ -34,9 +34,11 @@ from qtpy.QtWidgets import (
     QLineEdit,
     QMenu,
     QScrollArea,
+    QTabWidget,
     QToolButton,
     QWidget,
 )
+from superqt import QCollapsible
 
 SECONDS = 120.0
 """Longest wait for anything."""
@@ -44,8 +46,7 @@ PATIENCE = 0.5
 """Seconds after which somebody who sees no effect does it again."""
 PLUGIN = "Embedding Game"
 """Submenu of napari's menus."""
-GAME = f"{PLUGIN} (Embedding Game)"
-INSPECTOR = f"{PLUGIN} Inspector (Embedding Game)"
+GAME, TEACH, PLATE = (f"{name} ({PLUGIN})" for name in ("Map", "Teach", "Plate"))
 WHEEL_STEP = 120
 """Of a mouse wheel, in eighths of a degree."""
 LEFT = Qt.MouseButton.LeftButton
@@ -145,14 +146,13 @@ class Person:
     def __init__(self, viewer: Any) -> None:
         self.viewer = viewer
         self.canvas = viewer.window._qt_viewer.canvas.native
-        for title in (GAME, INSPECTOR):
-            trigger(viewer.window.plugins_menu, PLUGIN, title)
+        trigger(viewer.window.plugins_menu, PLUGIN, GAME)
         self.dock = viewer.window.dock_widgets[GAME]
-        self.inspector = viewer.window.dock_widgets[INSPECTOR]
+        self.inspector = self.dock.inspector
         self.session = self.dock.controller.session
-        self.n_clicks = 2 * len((GAME, INSPECTOR))
+        self.n_clicks = 2
         """Clicks, menu entries and typed words up to now."""
-        self.wait(lambda: self.inspector.isVisible(), "the docks")
+        self.wait(lambda: self.dock.isVisible(), "the dock")
         settle()
 
     def _count(self, n_clicks: int = 1) -> None:
@@ -266,22 +266,31 @@ class Person:
     # Mouse and keys
 
     def press(self, button: QAbstractButton) -> None:
-        """Scroll a button of the docks into view, and click on it."""
-        self.wait(lambda: button.isVisible() and button.isEnabled(), button.text())
+        """Open the tab of a button, scroll to it, and click on it."""
         self.show(button)
+        self.wait(lambda: button.isVisible() and button.isEnabled(), button.text())
         self._count()
         press(button)
 
     def show(self, widget: QWidget) -> None:
-        """Turn the mouse wheel over the dock until a widget is in view."""
+        """Open the tab of a widget and what it is folded in, and scroll to it."""
+        tabs = self.dock.tabs
+        for place in range(tabs.count()):
+            if tabs.widget(place).isAncestorOf(widget):
+                self._click_tab(tabs, place)
+        for fold in self.dock.findChildren(QCollapsible):
+            button = fold.toggleButton()
+            is_in = fold.content().isAncestorOf(widget)
+            if is_in and not fold.isExpanded() and button.isVisible():
+                self.unfold(fold)
         for area in self.dock.findChildren(QScrollArea):
             if area.isAncestorOf(widget):
                 self._turn_until_seen(area, widget)
 
     def choose_from(self, button: QWidget, words: str) -> None:
         """Click on a button that opens a menu, and on an entry of the menu."""
-        self.wait(lambda: button.isVisible() and button.isEnabled(), words)
         self.show(button)
+        self.wait(lambda: button.isVisible() and button.isEnabled(), words)
         self._count(2)
         menu = button.menu()
         action = next(action for action in menu.actions() if words in action.text())
@@ -369,16 +378,34 @@ class Person:
         self.wait(is_told, "the inspector")
 
     def open_tab(self, name: str) -> None:
-        """Open a tab of the inspector."""
-        tabs = self.inspector.details.tabs
-        (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
+        """Open a tab of the dock, or one inside its tabs, by its name."""
+        for tabs in (self.dock.tabs, self.inspector.details.tabs, self.dock.plots.tabs):
+            for place in range(tabs.count()):
+                if tabs.tabText(place) == name:
+                    if tabs is not self.dock.tabs:
+                        self.show(tabs)
+                    self._count()
+                    self._click_tab(tabs, place)
+                    return
+        raise LookupError(f"no tab {name}")
+
+    @staticmethod
+    def _click_tab(tabs: QTabWidget, place: int) -> None:
         bar = tabs.tabBar()
-        self._count()
         repeat(
             lambda: QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center()),
             lambda: tabs.currentIndex() == place,
-            name,
+            tabs.tabText(place),
         )
+
+    def open_widget(self, title: str) -> Any:
+        """Return a widget of the Plugins menu, opened there if it is not yet."""
+        widgets = self.viewer.window.dock_widgets
+        if title not in widgets:
+            self._count(2)
+            trigger(self.viewer.window.plugins_menu, PLUGIN, title)
+            self.wait(lambda: widgets[title].isVisible(), title)
+        return widgets[title]
 
     def markers(self) -> list[str]:
         """Open the markers and read their names."""
@@ -408,8 +435,7 @@ class Person:
 
     def sort(self, number: int, n: int) -> None:
         """Sort the first pictures of the selection into a box, one after the other."""
-        self.open_tab("Teach")
-        gallery = self.inspector.details.teach.gallery
+        gallery = self.open_widget(TEACH).pane.gallery
         gallery.executeDelayedItemsLayout()
         place = gallery.visualRect(gallery.shown.index(0)).center()
         self.dock.window().activateWindow()
@@ -432,7 +458,7 @@ class Person:
     def name_box(self, number: int, name: str) -> None:
         """Type the name of a box."""
         self._count()
-        teach = self.inspector.details.teach
+        teach = self.open_widget(TEACH).pane
         repeat(
             lambda: _type(teach.boxes[number - 1].name, name),
             lambda: self.inspector.workspace.teaching.boxes[number - 1].name == name,
@@ -441,7 +467,7 @@ class Person:
 
     def learn(self) -> None:
         """Learn from the boxes."""
-        teach = self.inspector.details.teach
+        teach = self.open_widget(TEACH).pane
         self.press(teach.learn)
         self.wait(lambda: self.session.look.color_by == "taught", "the classes")
 
@@ -483,7 +509,7 @@ class Person:
     def mix_samples(self) -> None:
         """Press the button with which Quality mends a map that follows samples."""
         mix = self.dock.quality.mix.native
-        self.wait(mix.isVisible, "the offer to mix samples")
+        self.wait(lambda: not mix.isHidden(), "the offer to mix samples")
         with self.loading():
             self.press(mix)
 
@@ -524,7 +550,7 @@ class Person:
 
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
-        box = self.inspector.clusters.slider.number
+        box = self.dock.clusters.slider.number
         self._count()
         repeat(
             lambda: _type(box.lineEdit(), str(n_clusters)),
@@ -533,31 +559,28 @@ class Person:
         )
 
     def rename(self, name: str) -> None:
-        """Press Rename and type a name for the chosen cluster."""
-        pane, book = self.inspector.clusters, self.session.clusters
-
-        def act() -> None:
-            self._press_edit(pane.edits.rename)
-            if until(lambda: pane.table.findChild(QLineEdit), PATIENCE):
-                _type(pane.table.findChild(QLineEdit), name)
-
-        self._count()
-        repeat(act, lambda: name in book.clustering.names, name)
+        """Type a name over that of the chosen cluster."""
+        book, title = self.session.clusters, self.inspector.details.title
+        self.show(title)
+        self._count(2)
+        repeat(lambda: _type(title, name), lambda: name in book.clustering.names, name)
 
     def merge(self) -> None:
         """Press Merge."""
-        self._press_edit(self.inspector.clusters.edits.merge)
+        self._press_edit(self.dock.clusters.edits.merge)
         self.look_inside()
 
     def _press_edit(self, action: Any) -> None:
-        """Press the button of an edit below the table of clusters."""
-        buttons = self.inspector.clusters.findChildren(QToolButton)
+        """Press the button of an edit of the selected clusters."""
+        buttons = self.dock.clusters.edits.findChildren(QToolButton)
         (button,) = (x for x in buttons if x.defaultAction() is action)
         self._count()
+        self.show(button)
         press(button)
 
     def shuffle(self) -> None:
         """See other members of the chosen cluster."""
+        self.show(self.inspector.details.another.native)
         press(self.inspector.details.another.native)
 
     def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:

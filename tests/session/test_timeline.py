@@ -317,7 +317,7 @@ def test_restart_keeps_the_map_that_it_replaces(session):
     again = session.begin()
     frames_to(session, again, 50)
     assert session.timeline.marks[0].snapshot.embedding is kept.embedding
-    assert labels(session.timeline) == ["Before Restart", "Finished"]
+    assert labels(session.timeline) == ["Before Run again", "Finished"]
     assert [mark.parent for mark in session.timeline.marks] == [None, None]
 
 

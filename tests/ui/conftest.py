@@ -17,12 +17,11 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.inspector_dock import InspectorDock
+from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.tasks import confirm_replace
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.worker import running_workers
-from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import open_workspace
 
 PATIENCE_MS = 60_000
 """How long a test waits for what must come: other tests run beside it."""
@@ -132,9 +131,9 @@ def session(engine, dataset):
 
 
 @pytest.fixture
-def workspace(session):
+def workspace(viewer, session):
     """What the docks of the session share."""
-    return Workspace(session)
+    return open_workspace(viewer, session)
 
 
 @pytest.fixture
@@ -158,12 +157,29 @@ def dock(qtbot, viewer, workspace, engine):
     dock.close()
 
 
+class Inspector:
+    """What a dock shows of clusters, selection and plots."""
+
+    def __init__(self, dock):
+        self.dock, self.workspace = dock, dock.workspace
+        self.clusters, self.plots = dock.clusters, dock.plots
+        self.details = dock.inspector.details
+
+    @property
+    def report(self):
+        return self.dock.inspector.report
+
+    def show(self, tab=SELECTION):
+        self.dock.show()
+        self.dock.tabs.setCurrentIndex(tab)
+
+    def resize(self, width, height):
+        self.dock.resize(width, height)
+
+
 @pytest.fixture
-def inspector(qtbot, viewer, workspace):
-    inspector = InspectorDock(viewer, workspace)
-    qtbot.addWidget(inspector)
-    yield inspector
-    inspector.close()
+def inspector(dock):
+    return Inspector(dock)
 
 
 @pytest.fixture
@@ -184,11 +200,13 @@ def docked(window, workspace, engine):
 
 @pytest.fixture
 def click_run(qtbot, session):
-    """Click on Run in a dock and wait for a state."""
+    """Click on Run in a dock, wait for a state, and open what is folded."""
 
     def start(dock, until="finished"):
         dock.run.run.native.click()
         qtbot.waitUntil(lambda: session.state == until)
+        for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
+            fold.expand(animate=False)
         return dock.controller.layers
 
     return start
@@ -217,12 +235,11 @@ def person_at_the_window():
 
 @pytest.fixture
 def person(make_napari_viewer, qtbot, person_at_the_window):
-    """Somebody at a window of 1,500 pixels with both docks."""
+    """Somebody at a window of 1,500 pixels with the dock."""
     person = person_at_the_window.Person(make_napari_viewer(show=True))
     person.viewer.window.resize(1500, 950)
     yield person
     person.dock.close()
-    person.inspector.close()
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
 
 

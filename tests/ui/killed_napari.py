@@ -13,7 +13,7 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import controller
-from napari_embedding_game.ui.plugin import open_docks
+from napari_embedding_game.ui.plugin import open_dock
 from napari_embedding_game.ui.tasks import session_store
 
 SECONDS = 1.0
@@ -33,7 +33,7 @@ def main(path):
     session_store.Autosave = partial(Autosave, seconds=SECONDS)
     controller.engine.warm_up = lambda: None  # loaded where it runs
     viewer = napari.Viewer()
-    dock = open_docks(viewer)
+    dock = open_dock(viewer)
     session = dock.controller.session
     session.settings.n_landmarks, session.settings.max_iter = 10, 50
     dock.controller.reading.load(FileSource(Path(path)), then=dock.controller.play)

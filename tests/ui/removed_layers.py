@@ -21,7 +21,7 @@ def rest(seconds):
 
 
 viewer = napari.Viewer()
-plugin.open_docks(viewer)
+plugin.open_dock(viewer)
 rest(0.5)
 for i in range(N_TIMES):
     viewer.add_points(np.random.default_rng(i).uniform(0, 100, (50, 2)))

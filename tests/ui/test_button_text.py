@@ -7,7 +7,7 @@ from qtpy.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, scrolled
 
-LONG = "Restart with Learning rate automatic, Landmarks' rate automatic, Seed 7"
+LONG = "Run again with Learning rate automatic, Landmarks' rate automatic, Seed 7"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def ink_rows(button):
 
 
 def test_a_long_text_takes_lines_and_widens_nothing(column, qtbot):
-    short, long = QPushButton("Restart"), QPushButton(LONG)
+    short, long = QPushButton("Run again"), QPushButton(LONG)
     for button in (short, long):
         WrappedText(button)
         column(button)
@@ -56,7 +56,7 @@ def test_a_long_text_takes_lines_and_widens_nothing(column, qtbot):
     assert is_within(column.area)
     assert long.text() == LONG  # for who reads it aloud
     qtbot.waitUntil(lambda: ink_rows(long) > 1.5 * ink_rows(short))
-    long.setText("Restart")
+    long.setText("Run again")
     qtbot.waitUntil(lambda: long.height() == line)
 
 

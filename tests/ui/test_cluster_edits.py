@@ -12,15 +12,16 @@ from qtpy.QtWidgets import (
     QLineEdit,
 )
 
+from napari_embedding_game.ui.game_dock import MAP
+
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
 def played(qtbot, play, inspector):
     play()
-    inspector.resize(1200, 300)
-    inspector.show()
-    qtbot.waitExposed(inspector)
+    inspector.show(MAP)
+    qtbot.waitExposed(inspector.dock)
     qtbot.waitUntil(lambda: inspector.clusters.table.model().rowCount() == 4)
     return inspector
 
@@ -58,7 +59,7 @@ def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
     assert len(session.clusters.clusters) == 3
     assert len(session.selection.clusters) == 1
     assert played.clusters.edits.undo.toolTip().startswith("Undo merge of 0 and 1")
-    played.activateWindow()
+    played.dock.activateWindow()
     played.clusters.table.setFocus()
     qtbot.waitUntil(played.clusters.table.hasFocus)
     QTest.keyClick(

@@ -65,7 +65,7 @@ def test_rows_unlike_all_others_are_told_coloured_and_larger(play, session, dock
     isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
     known = replace(session.snapshot, isolation=isolation)
     session.restore(replace(session.capture(), snapshot=known))
-    told = "2 points (5.0%) are unlike all others"
+    told = "2 outliers (5.0%)"
     assert dock.run.unlike.text() == told
     assert not dock.run.unlike.isHidden()
     dock.look.size_by.value = "Isolation"
@@ -164,7 +164,7 @@ def test_a_restored_look_is_shown(dock, session):
     session.restore(replace(saved, look=look))
     assert not dock.look.names.value
     assert dock.look.size_by.value == "Pressure"
-    assert dock.look.landmarks.value
+    assert not dock.look.landmarks.value
 
 
 def test_colours_tell_how_similar_all_points_are_to_the_selected(dock, play, session):

@@ -7,6 +7,8 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.game_dock import PLOTS
+
 LEFT = Qt.MouseButton.LeftButton
 ASKED = "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName"
 
@@ -20,9 +22,9 @@ def pane(qtbot, session, dock, inspector, dataset, play):
     session.load(replace(dataset, profile=values, has_expression=True))
     play()
     inspector.resize(1200, 320)
-    inspector.show()
-    pane = inspector.details.dot_plot
-    QTest.mouseClick(inspector.details.shortcuts[pane], LEFT)
+    inspector.show(PLOTS)
+    pane = inspector.plots.dot_plot
+    inspector.plots.tabs.setCurrentWidget(pane)
     qtbot.waitUntil(lambda: pane.result is not None)
     return pane
 
@@ -31,16 +33,6 @@ def middle_of(header, section):
     along = header.sectionViewportPosition(section) + header.sectionSize(section) // 2
     is_flat = header.orientation() == Qt.Orientation.Horizontal
     return QPoint(along, 15) if is_flat else QPoint(15, along)
-
-
-def test_it_opens_without_a_selection_and_stays_without_one(pane, inspector, session):
-    assert pane.isVisible()
-    assert not inspector.details._left.isVisible()
-    session.selection.select(0)
-    session.selection.clear()
-    assert pane.isVisible()
-    inspector.details.tabs.setCurrentWidget(inspector.details.markers)
-    assert inspector.details.hint.isVisible()
 
 
 def test_the_leading_marker_of_each_cluster_is_its_own(qtbot, pane, session):
@@ -110,7 +102,7 @@ def test_what_was_looked_at_is_remembered(qtbot, pane, session):
 def test_a_new_name_of_a_cluster_is_taken_over(qtbot, pane, session, inspector):
     before = pane.result
     session.clusters.rename(before.clusters[0], "T cells")
-    inspector.refresh()
+    inspector.dock.inspector.refresh()
     model = pane.table.expression
     assert model.headerData(0, Qt.Orientation.Vertical) == "T cells"
     assert pane.result is before  # nothing was found anew
@@ -181,10 +173,11 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     assert session.selection.is_empty
 
 
-def test_data_without_numbers_are_told(qtbot, pane, session, dataset, play):
+def test_data_without_numbers_are_told(qtbot, pane, inspector, session, dataset, play):
     empty = np.zeros((40, 0), np.float32)
     session.load(replace(dataset, profile=empty, profile_names=()))
     play()
+    inspector.show(PLOTS)
     qtbot.waitUntil(lambda: pane._worker is None and pane.state.text() != "")
     assert pane.state.text().startswith("No column leads in any row")
 

@@ -100,7 +100,7 @@ def test_plots_of_the_inspector_are_panels(
     dialog = FigureDialog(workspace)
     assert dialog.volcano.isChecked()
     assert not dialog.expression.isEnabled()
-    assert "Inspector first" in dialog.expression.toolTip()
+    assert "under Plots first" in dialog.expression.toolTip()
     save(dialog)
     panels, page = collect(workspace, dialog.choice)()
     assert isinstance(panels[-1], VolcanoPlot)
@@ -113,7 +113,7 @@ def test_plots_of_the_inspector_are_panels(
     )
     pane.drawn.trigger()
     assert path.read_bytes().startswith(b"%PDF")
-    inspector.close()
+    inspector.dock.close()
     assert workspace.plots.on_show(VolcanoPlot) is None
     assert workspace.plots.on_show(ExpressionPlot) is None
 

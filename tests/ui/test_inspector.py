@@ -8,25 +8,16 @@ import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLabel, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.cluster_report import Contrast
+from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
 from napari_embedding_game.ui.inspector.bar_charts import ROW, ContrastBars
-from napari_embedding_game.ui.inspector.cluster_table_model import (
-    ID_ROLE,
-    PRESSURE,
-    PURITY,
-)
-from napari_embedding_game.ui.inspector.details_pane import (
-    ABOUT,
-    LEFT_NARROWEST,
-    TABS_NARROWEST,
-)
+from napari_embedding_game.ui.inspector.cluster_table import ID_ROLE
 from napari_embedding_game.ui.inspector.volcano import told_p
-from napari_embedding_game.ui.inspector_dock import InspectorDock
 from napari_embedding_game.ui.style.theme import LOWER, theme_colors
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
 
@@ -46,44 +37,13 @@ def report_of(qtbot, inspector, clusters):
     return inspector.report
 
 
-def test_before_there_is_a_map_it_says_what_to_do(inspector):
-    assert inspector.details.hint.text().startswith("Press Run")
-    assert inspector.clusters.table.model().rowCount() == 0
-    inspector.workspace.session.load(None)
-    assert inspector.details.hint.text().startswith("Open data")
-
-
-def test_in_a_narrow_inspector_what_stands_beside_the_tabs_is_one(
-    qtbot, played, session
-):
-    details = played.details
-    tabs, left = details.tabs, details.numbers
-    played.resize(1_400, 300)
-    played.show()
-    session.selection.select(1)
-    report_of(qtbot, played, (1,))
-    wide = [tabs.tabText(place) for place in range(tabs.count())]
-    assert left.isVisible()
-    played.resize(800, 300)
-    qtbot.waitUntil(lambda: tabs.tabText(0) == ABOUT)
-    assert tabs.tabText(tabs.currentIndex()) == wide[0]
-    bar = tabs.tabBar()
-    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(0).center())
-    assert left.isVisible()
-    session.load(session.dataset)  # which makes the tabs anew
-    assert tabs.tabText(0) == ABOUT
-    played.resize(1_400, 300)
-    qtbot.waitUntil(lambda: tabs.tabText(0) == wide[0])
-    assert tabs.count() == len(wide)
-
-
 def test_a_selected_cluster_is_described(qtbot, played, session):
-    assert played.details.hint.text().startswith("Click on the map")
+    assert played.details.hint.text().startswith("Click a group on the map")
     session.selection.select(1)
     report = report_of(qtbot, played, (1,))
     assert report.size == 10
     assert played.details.title.text() == "Cluster 1"
-    assert "10 points, 25.0% of all" in played.details.numbers.text()
+    assert "10 points  ·  25.0% of all" in played.details.numbers.text()
     assert [share.level for share in report.composition] == ["B", "T"]
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
@@ -137,10 +97,7 @@ def test_images_are_shown_and_drawn_again(qtbot, play, inspector, session, datas
     shown = inspector.details.thumbnails.pictures.rows
     assert sorted(shown) == np.flatnonzero(session.clusters.labels == 0).tolist()
     tabs = inspector.details.tabs
-    assert [tabs.tabText(place) for place in range(tabs.count())] == [
-        "Pictures",
-        "Teach",
-    ]
+    assert [tabs.tabText(place) for place in range(tabs.count())] == ["Pictures"]
     assert inspector.details.tabs.currentWidget() is inspector.details.thumbnails
     inspector.details.another.native.click()
     qtbot.waitUntil(lambda: inspector.report.draw.tolist() != first)
@@ -182,7 +139,9 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no memory map")
 
-    monkeypatch.setattr(played._report_worker._reporter, "describe", broken)
+    monkeypatch.setattr(
+        played.dock.inspector._report_worker._reporter, "describe", broken
+    )
     session.selection.select(0)
     qtbot.waitUntil(lambda: "no memory map" in played.details.hint.text())
 
@@ -234,33 +193,17 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
     assert "T cells" in names
 
 
-def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
-    sides = pd.Categorical(["left"] * 25 + ["right"] * 15)
-    dataset.add_taught("side", sides, np.ones(40), {})
-    session.columns_changed.emit()
-    played.details.column.value = "side"
-    model = played.clusters.table.clusters
-    qtbot.waitUntil(lambda: model.rowCount() == 4)
-    purities = [model.data(model.index(row, PURITY)) for row in range(4)]
-    assert purities == ["100%", "100%", "50%", "100%"]
-
-
 def test_the_column_that_the_clusters_explain_best_is_told_first(
     qtbot, inspector, session, dataset, play
 ):
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
     session.load(replace(dataset, obs=dataset.obs.assign(part=parts)))
     play()
-    model = inspector.clusters.table.model()
-    qtbot.waitUntil(lambda: model.index(0, PURITY).data() == "100%")
     session.selection.select(1)
     assert [s.level for s in report_of(qtbot, inspector, (1,)).composition] == ["x"]
     inspector.details.column.value = "kind"  # what a person chooses stays
     play()
     assert inspector.details.column.value == "kind"
-    again = InspectorDock(inspector._viewer, inspector.workspace)
-    assert again.details.column.value == "part"
-    again.close()
 
 
 def test_of_measured_objects_the_differences_are_told_and_no_genes(
@@ -281,7 +224,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
         for say in ("text", "toolTip", "placeholderText"):
             told = getattr(widget, say, str)()
             assert "gene" not in str(told).lower(), told
-    dots = inspector.details.dot_plot
+    dots = inspector.plots.dot_plot
     assert session.dataset.profile_names[0] in dots.genes.placeholderText()
 
 
@@ -307,8 +250,7 @@ def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
 def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, session):
     many = np.arange(40, dtype=np.int32)
     session.clusters.receive(many, 40)
-    played.resize(1200, 200)
-    played.show()
+    played.show(MAP)
     qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 40)
     lowest = played.clusters.table.model().index(39, 0).data(ID_ROLE)
     bar = played.clusters.table.verticalScrollBar()
@@ -316,7 +258,7 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     session.selection.select(lowest)
     assert bar.value() > 0
     bar.setValue(0)
-    played.refresh()
+    played.clusters.refresh()
     assert bar.value() == 0
     assert session.selection.clusters == (lowest,)
 
@@ -371,15 +313,6 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     assert state.isVisible()
 
 
-def test_measurements_make_no_cluster_pure(played, dataset):
-    dataset.obs["depth"] = np.linspace(0.0, 1.0, 40)
-    table = played.clusters.table
-    played.clusters.refresh("kind")
-    assert not table.isColumnHidden(PURITY)
-    played.clusters.refresh("depth")
-    assert table.isColumnHidden(PURITY)
-
-
 def test_bars_of_differences_grow_to_both_sides(qtbot):
     bars = ContrastBars()
     qtbot.addWidget(bars)
@@ -394,49 +327,6 @@ def test_bars_of_differences_grow_to_both_sides(qtbot):
     lower = [x for x in range(400) if picture.pixelColor(x, ROW + 10) == LOWER]
     assert max(lower) <= min(line)
     assert len(lower) == pytest.approx(len(line), abs=3)
-
-
-def test_the_heading_of_the_purity_is_never_cut(qtbot, played):
-    played.show()
-    table = played.clusters.table
-    header = table.horizontalHeader()
-    for width, heading in ((300, "Purity"), (450, "Purity (kind)"), (300, "Purity")):
-        table.setFixedWidth(width)
-        qtbot.waitUntil(
-            lambda heading=heading: (
-                table.model().headerData(PURITY, Qt.Orientation.Horizontal) == heading
-            )
-        )
-        needed = header.fontMetrics().horizontalAdvance(heading)
-        assert header.sectionSize(PURITY) >= needed
-    table.setFixedWidth(700)
-    qtbot.waitUntil(lambda: not table.isColumnHidden(PRESSURE))
-    needed = header.fontMetrics().horizontalAdvance("Squeezed")
-    qtbot.waitUntil(lambda: header.sectionSize(PRESSURE) >= needed)
-
-
-def test_what_is_offered_without_a_selection_widens_no_window(played):
-    details = played.details
-    for button in details.shortcuts.values():
-        button.setVisible(True)  # as in data of a plate
-        assert button.toolTip()
-    hint = details.shortcuts[details.teach].parentWidget()
-    narrowest = LEFT_NARROWEST + TABS_NARROWEST
-    assert hint.minimumSizeHint().width() <= narrowest
-
-
-def test_in_a_low_window_the_inspector_begins_lower(qtbot, inspector):
-    window = QWidget()
-    qtbot.addWidget(window)
-    layout = QVBoxLayout(window)
-    layout.addWidget(inspector)
-    heights = []
-    for height in (1200, 900, 600):
-        window.resize(900, height)
-        heights.append(inspector.sizeHint().height())
-    assert heights == [270, 225, 200]
-    layout.removeWidget(inspector)
-    inspector.setParent(None)
 
 
 @pytest.fixture
@@ -579,8 +469,8 @@ def test_a_dot_plot_keeps_its_names_while_other_rows_are_compared(
     session.load(replace(dataset, obs=dataset.obs.assign(side=sides)))
     play()
     inspector.show()
-    pane = inspector.details.dot_plot
-    inspector.details.tabs.setCurrentWidget(pane)
+    inspector.show(PLOTS)
+    pane = inspector.plots.dot_plot
 
     def choose(words):
         pane.rows.setCurrentText(words)
@@ -628,7 +518,7 @@ def test_the_notebook_tells_what_was_kept_or_saved_and_not_what_was_clicked(
 
 def test_what_was_searched_goes_with_its_data(played, session):
     search = played.clusters.search
-    played.show()
+    played.show(MAP)
     search.setFocus()
     QTest.keyClicks(search, "cell3")
     assert search.hits

@@ -52,7 +52,7 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     monkeypatch.setattr(
         "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
     )
-    dock = plugin.open_docks(window)
+    dock = plugin.open_dock(window)
     session, recovery_banner = dock.controller.session, dock.data.recovery_banner
     assert not recovery_banner.isHidden()
     recovery_banner.back.native.click()

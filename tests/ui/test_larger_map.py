@@ -5,24 +5,26 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
+from napari_embedding_game.ui.workspace import open_workspace
+
 MENU = "Embedding Game"
-GAME, INSPECTOR = f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)"
+GAME = f"Map ({MENU})"
 
 
 @pytest.fixture
-def viewer(make_napari_viewer, monkeypatch, from_menu):
-    """A window with both docks, opened from napari's menu."""
+def viewer(make_napari_viewer, monkeypatch, from_menu, session, click_run):
+    """A window with a map, and the dock opened from napari's menu."""
     viewer = make_napari_viewer(show=True)
     monkeypatch.setattr(
         "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
     )
-    for title in (GAME, INSPECTOR):
-        from_menu(viewer.window.plugins_menu, MENU, title)
+    open_workspace(viewer, session)
+    from_menu(viewer.window.plugins_menu, MENU, GAME)
+    click_run(box_of(viewer, GAME).widget())
     yield viewer
-    for title in (GAME, INSPECTOR):
-        box = box_of(viewer, title)
-        if box is not None and box.widget() is not None:  # one test closes it
-            box.widget().close()
+    box = box_of(viewer, GAME)
+    if box is not None and box.widget() is not None:  # one test closes it
+        box.widget().close()
 
 
 def box_of(viewer, title):
@@ -55,11 +57,11 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(viewer, qtbot):
 
 
 def test_panels_that_a_person_had_closed_or_made_float_are_left_alone(viewer):
-    box_of(viewer, INSPECTOR).setFloating(True)
+    box_of(viewer, "layer list").setFloating(True)
     box_of(viewer, "layer controls").hide()
     before = seen(viewer)
     click(box_of(viewer, GAME).widget().larger)
-    assert seen(viewer) == {GAME, INSPECTOR}
+    assert seen(viewer) == {GAME, "layer list"}
     click(box_of(viewer, GAME).widget().larger)
     assert seen(viewer) == before
 

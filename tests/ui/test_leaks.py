@@ -13,7 +13,7 @@ from napari_embedding_game.ui.workspace import workspace_of
 
 MENU = "Embedding Game"
 PACKAGE = "napari_embedding_game"
-TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
+TITLES = [f"{name} ({MENU})" for name in ("Map", "Teach", "Plate")]
 DIGITS = "Handwritten digits (1,797 images)"
 
 
@@ -58,15 +58,15 @@ def window(make_napari_viewer, monkeypatch):
 
 @pytest.fixture
 def boxes(window, qtbot, from_menu):
-    """Open both docks from napari's menu and return their boxes by title."""
+    """Open all docks from napari's menu and return their boxes by title."""
 
-    def open_both():
+    def open_all():
         for title in TITLES:
             from_menu(window.window.plugins_menu, MENU, title)
         main = window.window._qt_window
         return [main.findChild(QDockWidget, title) for title in TITLES]
 
-    return open_both
+    return open_all
 
 
 def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
@@ -75,7 +75,7 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
     before, session = ours(), workspace_of(window).session
     palette = listeners(session)
     for turn in range(3):
-        game, inspector = boxes()
+        game, *others = boxes()
         if turn == 0:
             from_menu(window.window.file_menu, "Open Sample", MENU, DIGITS)
             qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
@@ -85,10 +85,10 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
             qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
             session.selection.select(session.clusters.clusters[0].id)
             qtbot.wait(200)
-        for box in (game, inspector):
+        for box in (game, *others):
             # The button with a cross in the title of the dock.
             QTest.mouseClick(box.title.close_button, Qt.MouseButton.LeftButton)
-        del game, inspector, box
+        del game, others, box
         qtbot.wait(2 * AFTER_CLOSE_MS)  # to count takes as long: not before it is due
         qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
         if turn == 0:  # what docks share stays with the session
@@ -100,10 +100,10 @@ def test_a_window_closed_with_a_floating_dock_leaves_nothing(
     window, qtbot, boxes, ours
 ):
     before = ours()
-    game, _ = boxes()
+    game, *others = boxes()
     game.setFloating(True)
     qtbot.wait(100)
-    del game, _
+    del game, others
     window.close()
     qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
 

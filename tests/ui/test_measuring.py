@@ -27,7 +27,7 @@ def viewer(make_napari_viewer, monkeypatch):
 
 @pytest.fixture
 def dock(viewer, from_menu):
-    title = "Embedding Game (Embedding Game)"
+    title = "Map (Embedding Game)"
     from_menu(viewer.window.plugins_menu, "Embedding Game", title)
     widgets = viewer.window.dock_widgets.values()
     (dock,) = (one for one in widgets if isinstance(one, plugin.GameDock))

@@ -41,7 +41,7 @@ def plate(tmp_path):
 
 @pytest.fixture
 def person(make_napari_viewer, person_at_the_window, monkeypatch):
-    """Somebody at a window with both docks."""
+    """Somebody at a window with the dock."""
     # The warm-up would outlive the test; the engine is loaded where it runs.
     monkeypatch.setattr(
         "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
@@ -53,7 +53,6 @@ def person(make_napari_viewer, person_at_the_window, monkeypatch):
     person.session.settings.max_iter = 20
     yield person
     person.dock.close()
-    person.inspector.close()
 
 
 def test_twelve_fields_from_the_folder_to_their_wells_and_back(
@@ -69,8 +68,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     person.run()
     # The plate: each well has as many points as its field has objects.
     details = person.inspector.details
-    person.press(details.shortcuts[details.plate])
-    pane = details.plate
+    pane = person.open_widget(person_at_the_window.PLATE).pane
     assert pane.isVisible()
     assert pane.format.currentText() == "12 wells"
     for place, well in enumerate(WELLS):

@@ -26,15 +26,8 @@ def window(make_napari_viewer, monkeypatch):
     return viewer
 
 
-def test_both_docks_share_the_session_of_their_viewer(window):
-    game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
-    assert game.controller.session is inspector._session is workspace_of(window).session
-    game.close()
-    inspector.close()
-
-
 PLUGIN = "Embedding Game"
-GAME, INSPECTOR = f"{PLUGIN} (Embedding Game)", f"{PLUGIN} Inspector (Embedding Game)"
+GAME = f"Map ({PLUGIN})"
 
 
 def boxes(viewer):
@@ -43,27 +36,28 @@ def boxes(viewer):
     ours = [
         box
         for box in main.findChildren(QDockWidget)
-        if isinstance(box.widget(), plugin.GameDock | plugin.InspectorDock)
+        if isinstance(box.widget(), plugin.GameDock)
     ]
     return {
         box.windowTitle(): (main.dockWidgetArea(box), box.isHidden()) for box in ours
     }
 
 
-def test_both_docks_open_from_the_plugins_menu(window, from_menu):
-    for title in (GAME, INSPECTOR):
-        from_menu(window.window.plugins_menu, PLUGIN, title)
-    right, bottom = (
-        Qt.DockWidgetArea.RightDockWidgetArea,
-        Qt.DockWidgetArea.BottomDockWidgetArea,
-    )
-    shown = {
-        GAME: (right, False),
-        INSPECTOR: (bottom, False),
-    }
+def test_the_dock_opens_from_the_plugins_menu(window, from_menu):
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)
+    shown = {GAME: (Qt.DockWidgetArea.RightDockWidgetArea, False)}
     assert boxes(window) == shown
-    plugin.open_docks(window)  # as a sample does: there are no others
+    plugin.open_dock(window)  # as a sample does: there is no other
     assert boxes(window) == shown
+
+
+@pytest.mark.parametrize("name", ["Teach", "Plate"])
+def test_a_widget_of_its_own_opens_before_there_are_data(window, from_menu, name):
+    from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
+    widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
+    assert widget.hint.text()
+    assert not widget.pane.isVisibleTo(widget)
+    widget.close()
 
 
 def test_the_dock_opens_before_the_engine_is_loaded_and_says_so(
@@ -80,7 +74,7 @@ def test_the_dock_opens_before_the_engine_is_loaded_and_says_so(
     qtbot.waitUntil(lambda: not told.text())
 
 
-def test_opening_the_docks_imports_nothing_of_the_engine():
+def test_opening_the_dock_imports_nothing_of_the_engine():
     """In the window's thread: torch and scikit-learn alone take seconds."""
     code = """if True:
         import sys
@@ -91,28 +85,24 @@ def test_opening_the_docks_imports_nothing_of_the_engine():
     assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
 
 
-@pytest.mark.parametrize("name", [PLUGIN, f"{PLUGIN} Inspector"])
-def test_a_program_opens_a_dock_and_the_menu_puts_another_in_its_place(
-    window, from_menu, name
+def test_a_program_opens_the_dock_and_the_menu_puts_another_in_its_place(
+    window, from_menu
 ):
-    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", name)
-    assert isinstance(widget, plugin.GameDock | plugin.InspectorDock)
-    if isinstance(widget, plugin.GameDock):  # it knows the layers that it is shown
-        image = window.add_image(np.zeros((2, 2)))
-        assert widget._viewer.layers.selection.active is image
-    title = f"{name} (Embedding Game)"
-    from_menu(window.window.plugins_menu, PLUGIN, title)
-    assert list(boxes(window)) == [title]
+    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
+    assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
+    image = window.add_image(np.zeros((2, 2)))
+    assert widget._viewer.layers.selection.active is image
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)
+    assert list(boxes(window)) == [GAME]
 
 
-def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu):
+def test_a_sample_shows_the_dock_wherever_they_are(window, qtbot, from_menu):
     window.window.show()
     for change in ("float", "hide", "close"):
-        a_sample_shows_the_docks(window, qtbot, from_menu, change)
+        a_sample_shows_the_dock(window, qtbot, from_menu, change)
 
 
-def a_sample_shows_the_docks(window, qtbot, from_menu, change):
-    corner = window.window._qt_window.corner(Qt.Corner.BottomRightCorner)
+def a_sample_shows_the_dock(window, qtbot, from_menu, change):
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
     {"float": lambda: box.setFloating(True), "hide": box.hide, "close": box.close}[
@@ -127,11 +117,10 @@ def a_sample_shows_the_docks(window, qtbot, from_menu, change):
         "Handwritten digits (1,797 images)",
     )
     qtbot.waitUntil(lambda: session.dataset is not before, timeout=20_000)
-    assert [hidden for _, hidden in boxes(window).values()] == [False, False], change
+    assert [hidden for _, hidden in boxes(window).values()] == [False], change
     for name in list(window.window.dock_widgets):
         if PLUGIN in name:
             window.window.remove_dock_widget(window.window.dock_widgets[name])
-    assert window.window._qt_window.corner(Qt.Corner.BottomRightCorner) == corner
     main = window.window._qt_window
     qtbot.waitUntil(lambda: not main.findChildren(QDockWidget, GAME))
 
@@ -148,7 +137,7 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
     assert session.dataset.name == "digits"
-    dock = plugin.open_docks(window)
+    dock = plugin.open_dock(window)
     session.settings.max_iter = 30
     dock.controller.play()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
@@ -184,7 +173,7 @@ def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_pat
     path.write_text("no file at all")
     (layer,) = window.open(path, plugin="napari-embedding-game")
     assert not layer.visible  # an empty layer may end the program when it is drawn
-    dock = plugin.open_docks(window)
+    dock = plugin.open_dock(window)
     qtbot.waitUntil(lambda: bool(dock.data.trouble.text()), timeout=10_000)
     assert list(window.layers) == []
 
@@ -192,7 +181,7 @@ def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_pat
 def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
     window, qtbot, table, press
 ):
-    dock = plugin.open_docks(window)
+    dock = plugin.open_dock(window)
     session = dock.workspace.session
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         dock.controller.reading.load(FileSource(Path(table)))
@@ -230,17 +219,3 @@ def test_without_a_viewer_a_file_is_read_as_points(monkeypatch, table):
 def test_other_files_and_several_at_once_are_left_to_others():
     assert plugin.get_reader("picture.tif") is None
     assert plugin.get_reader(["a.csv", "b.csv"]) is None
-
-
-def test_in_a_small_window_no_dock_lies_over_the_other(window, qtbot):
-    window.window.resize(700, 500)
-    window.window.show()
-    plugin.open_docks(window)
-    qtbot.wait(50)
-    docks = window.window._qt_window.findChildren(QDockWidget)
-    game, inspector = (
-        next(box for box in docks if isinstance(box.widget(), kind)).geometry()
-        for kind in (plugin.GameDock, plugin.InspectorDock)
-    )
-    assert not game.intersects(inspector)
-    plugin.open_docks(window).controller.session_store.close()

@@ -13,7 +13,7 @@ from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
 assert API_NAME == "PySide6", API_NAME
 viewer = napari.Viewer()
-game = plugin.open_docks(viewer)
+game = plugin.open_dock(viewer)
 session = workspace_of(viewer).session
 
 def until(found):
@@ -33,7 +33,7 @@ for box in viewer.window._qt_window.findChildren(QDockWidget):
     if "Embedding Game" in box.windowTitle():
         box.setFloating(True)
         box.destroyOnClose()
-plugin.open_docks(viewer)
+plugin.open_dock(viewer)
 viewer.close()
 print("all of it done")
 """

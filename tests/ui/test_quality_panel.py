@@ -21,12 +21,23 @@ from napari_embedding_game.ui.controls.quality_panel import (
     told_grid,
     told_parts,
 )
+from napari_embedding_game.ui.style.form_widgets import Fold
 
 FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
 
 
+def fold_around(panel):
+    """Return the fold of the dock that the panel is in."""
+    fold = panel.parentWidget()
+    while not isinstance(fold, Fold):
+        fold = fold.parentWidget()
+    return fold
+
+
 def unfold(panel):
-    QTest.mouseClick(panel.toggleButton(), Qt.MouseButton.LeftButton)
+    button = fold_around(panel).toggleButton()
+    button.window().resize(500, 1500)
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert panel.isExpanded()
 
 
@@ -37,9 +48,9 @@ def panel(dock, qtbot):
 
 
 def test_the_figures_of_a_map_are_shown_with_what_they_mean(panel, play, qtbot):
-    unfold(panel)
     assert panel.note.text() == WAITING
     play()
+    unfold(panel)
     qtbot.waitUntil(lambda: "40 points" in panel.note.text())
     bars = panel.bars
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
@@ -97,7 +108,7 @@ def test_it_is_measured_again_while_the_points_move(
         "show_quality",
         lambda panel, found, column: (shown.append(found), real(panel, found, column)),
     )
-    unfold(panel)
+    fold_around(panel).expand(animate=False)
     play(until="running")
     qtbot.waitUntil(lambda: sum(one is not None for one in shown) >= 2)
     assert session.state == "running"
@@ -105,8 +116,8 @@ def test_it_is_measured_again_while_the_points_move(
 
 
 def test_other_data_take_the_figures_away(panel, play, session, dataset, qtbot):
-    unfold(panel)
     play()
+    unfold(panel)
     qtbot.waitUntil(lambda: panel.bars["triplets"].text() != "–")
     session.load(None)
     qtbot.waitUntil(lambda: panel.bars["triplets"].text() == "–")
@@ -157,7 +168,9 @@ def test_a_graph_in_parts_is_mended_by_a_button(
     found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
     monkeypatch.setattr(quality_panel, "quality_job", lambda one: lambda: found)
     play()
-    qtbot.waitUntil(lambda: "4 pieces" in panel.toggleButton().text())  # folded
+    qtbot.waitUntil(
+        lambda: "4 pieces" in fold_around(panel).toggleButton().text()
+    )  # folded
     assert panel.link.text == "Continue with Neighbours 30"
     former = session.run
     dock.show()
@@ -194,7 +207,7 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     assert (
         "88% of a point's neighbours are of its own stim" in panel.samples_note.text()
     )
-    assert panel.toggleButton().text().endswith("Quality: the map follows stim")
+    assert fold_around(panel).toggleButton().text().endswith("the map follows stim")
     clusters = ColumnAgreement("clusters", 0.7, 0.2)
     panel.show_quality(replace(FOUND, columns=followed, clusters=clusters), None)
     assert "more than of its own cluster (70%)" in panel.samples_note.text()
@@ -206,7 +219,7 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     qtbot.mouseClick(panel.mix.native, Qt.MouseButton.LeftButton)
     assert asked == ["stim"]
     panel.show_quality(replace(FOUND, columns=followed[:1]), None)
-    assert panel.toggleButton().text().endswith("  Quality")
+    assert fold_around(panel).toggleButton().text().endswith("Trust and time")
     assert panel.samples_note.isHidden()
     assert panel.mix.native.isHidden()
 
@@ -215,7 +228,7 @@ def test_the_course_of_a_figure_is_drawn_during_a_run(
     panel, play, session, slow, qtbot, monkeypatch
 ):
     monkeypatch.setattr(quality_panel, "AGAIN_MS", 50)
-    unfold(panel)
+    fold_around(panel).expand(animate=False)
     play(until="running")
     course = panel.courses["trustworthiness"]
     qtbot.waitUntil(lambda: len(course.values) >= 2)
@@ -237,8 +250,8 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
 ):
     stability = panel.stability
     assert not stability.button.isEnabled()
-    unfold(panel)
     play()
+    unfold(panel)
     before = session.snapshot
     stability.seeds.setValue(2)
     waiting = threading.Event()

@@ -70,7 +70,7 @@ def test_all_pictures_have_one_field_of_view_which_is_told(
     assert size_of(objects, linked) == told
     assert size_of(dataset, linked) == ""
     session.load(objects)
-    inspector._linked.set(linked)
+    inspector.workspace.linked.set(linked)
     view = inspector.details.thumbnails
     qtbot.waitUntil(lambda: view.size_label.text() == told)
 
@@ -122,7 +122,7 @@ def test_the_inspector_shows_them_anew(
     qtbot, play, inspector, session, objects, linked
 ):
     session.load(objects)
-    inspector._linked.set(linked)
+    inspector.workspace.linked.set(linked)
     play()
     session.selection.select(3)
     model = inspector.details.thumbnails.pictures
@@ -152,7 +152,7 @@ def test_an_image_of_another_shape_shows_none_of_the_objects(objects, linked):
     assert middle(pictures, 0).tolist() == [0, 0, 0]
 
 
-def test_pictures_that_fail_are_told_of(qtbot, play, inspector):
+def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
     class Gone:
         def __getitem__(self, row):
             raise OSError(f"no page {row}")

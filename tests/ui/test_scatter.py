@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.game_dock import PLOTS
 from napari_embedding_game.ui.inspector.scatter_plot import ticks
 
 LEFT = Qt.MouseButton.LeftButton
@@ -23,9 +24,9 @@ def pane(session, dock, inspector, dataset, play):
     session.load(replace(dataset, profile=values, has_expression=True))
     play()
     inspector.resize(1200, 320)
-    inspector.show()
-    pane = inspector.details.scatter
-    QTest.mouseClick(inspector.details.shortcuts[pane], LEFT)
+    inspector.show(PLOTS)
+    pane = inspector.plots.scatter
+    inspector.plots.tabs.setCurrentWidget(pane)
     return pane
 
 

@@ -18,7 +18,7 @@ from napari_embedding_game.ui.canvas.nearest import row_near, row_under
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
-TITLE = "Embedding Game (Embedding Game)"
+TITLE = "Map (Embedding Game)"
 LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
 
 

@@ -15,15 +15,15 @@ from napari_embedding_game.ui.inspector import search_box, search_results
 
 
 @pytest.fixture
-def played(play, inspector):
+def played(play, dock):
     play()
-    return inspector
+    return dock
 
 
-def find(inspector, text):
-    inspector.clusters.search.clear()
-    QTest.keyClicks(inspector.clusters.search, text)
-    QTest.keyClick(inspector.clusters.search, Qt.Key.Key_Return)
+def find(dock, text):
+    dock.clusters.search.clear()
+    QTest.keyClicks(dock.clusters.search, text)
+    QTest.keyClick(dock.clusters.search, Qt.Key.Key_Return)
 
 
 def test_a_cluster_is_selected(played, session):
@@ -46,10 +46,10 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     assert session.look.color_by == "kind"
 
 
-def kinds(inspector, text):
-    inspector.clusters.search.clear()
-    QTest.keyClicks(inspector.clusters.search, text)
-    return {hit.name: hit.kind for hit in inspector.clusters.search.hits}
+def kinds(dock, text):
+    dock.clusters.search.clear()
+    QTest.keyClicks(dock.clusters.search, text)
+    return {hit.name: hit.kind for hit in dock.clusters.search.hits}
 
 
 def test_what_is_found_is_called_what_it_is(played, session):
@@ -75,7 +75,7 @@ def test_columns_of_a_table_colour_the_map(played, session):
     assert session.look.color_by == "Pressure (file)"
     find(played, "b")
     assert session.look.color_by == "b"
-    assert played.details.column.value == "b"
+    assert played.inspector.details.column.value == "b"
 
 
 def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):

@@ -282,16 +282,6 @@ def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei):
     assert dock.select.show_objects.native.isHidden()
 
 
-def test_drawn_points_become_a_cluster(play, dock, session):
-    play()
-    session.selection.select_points(np.array([1, 2, 3]))
-    assert "3 points selected, in 1 cluster" in dock.select.text.text()
-    dock.select.make.native.click()
-    (chosen,) = session.selection.clusters
-    assert session.clusters.clustering.rows(chosen).tolist() == [1, 2, 3]
-    assert not dock.select.make.enabled
-
-
 @pytest.fixture
 def canvas(make_napari_viewer, session, qtbot, click_run):
     from napari_embedding_game.ui.game_dock import GameDock
@@ -352,6 +342,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
         labels = np.stack([np.where(labels, labels + 25, 0), labels])
     layer = viewer.add_labels(labels, name="cells")
     viewer.dims.set_point(0, 1)
+    dock.data_fold.expand(animate=False)
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         dock.data.measure.measure.native.click()
     dock.run.run.native.click()
@@ -414,16 +405,6 @@ def test_a_level_of_the_legend_selects_its_points(qtbot, play, dock, session, da
     np.testing.assert_array_equal(session.selection.points, ~is_b)
     labels = dock.look.legend.findChildren(QLabel)
     assert any("Click to select" in label.toolTip() for label in labels)
-
-
-def test_a_cluster_of_the_legend_is_selected_whole(qtbot, play, dock, session):
-    play()
-    session.clusters.rename(2, "B cells")
-    click_label(qtbot, dock, "B cells")
-    assert session.selection.clusters == (2,)
-    session.clusters.rename(3, "T cells")
-    click_label(qtbot, dock, "T cells", Qt.KeyboardModifier.ControlModifier)
-    assert session.selection.clusters == (2, 3)
 
 
 @pytest.mark.parametrize("column", ["kind", "counts"])

@@ -27,6 +27,7 @@ def choose(dock, column):
 
 def test_groups_lie_side_by_side_and_together_again(layers, dock, session, dataset):
     before = positions(layers)
+    dock.look.landmarks.value = True
     assert layers.landmarks.visible
     choose(dock, "kind")
     np.testing.assert_allclose(

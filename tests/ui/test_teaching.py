@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.teaching import Teaching
+from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.teaching import teach_pane
 from napari_embedding_game.ui.inspector.teaching.teach_pane import (
     NOTHING_SELECTED,
@@ -19,6 +20,8 @@ from napari_embedding_game.ui.inspector.teaching.teach_pane import (
     TeachPane,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.widgets.teach import TeachWidget
+from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -239,30 +242,26 @@ def test_a_map_of_a_part_tells_of_the_examples_elsewhere(pane, session):
 
 
 @pytest.fixture
-def window_with_boxes(make_napari_viewer, workspace, qtbot, click_run, session):
-    from napari_embedding_game.ui.game_dock import GameDock
-    from napari_embedding_game.ui.inspector_dock import InspectorDock
-
+def window_with_boxes(make_napari_viewer, from_menu, qtbot, click_run, session):
     images = np.zeros((40, 8, 8), np.uint8)
     session.load(replace(session.dataset, images=images))
     viewer = make_napari_viewer(show=True)
+    workspace = open_workspace(viewer, session)
     game = GameDock(viewer, workspace, warm_up=False)
-    inspector = InspectorDock(viewer, workspace)
     viewer.window.resize(1100, 800)
     viewer.window.add_dock_widget(game, name="game", area="right")
-    viewer.window.add_dock_widget(inspector, name="inspector", area="bottom")
     click_run(game)
+    title = "Teach (Embedding Game)"
+    from_menu(viewer.window.plugins_menu, "Embedding Game", title)
     game.window().activateWindow()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
-    yield viewer, inspector
-    inspector.close()
+    yield viewer, viewer.window.dock_widgets[title]
     game.controller.session_store.close()
 
 
-def test_by_clicks_and_keys_in_a_window(window_with_boxes, session, workspace, qtbot):
-    viewer, inspector = window_with_boxes
-    details, pane = inspector.details, inspector.details.teach
-    QTest.mouseClick(details.shortcuts[pane], LEFT)
+def test_by_clicks_and_keys_in_a_window(window_with_boxes, session, qtbot):
+    viewer, widget = window_with_boxes
+    pane, workspace = widget.pane, widget.workspace
     qtbot.waitUntil(pane.isVisible)
     canvas = viewer.window._qt_viewer.canvas.native
     canvas.setFocus()
@@ -288,14 +287,16 @@ def test_by_clicks_and_keys_in_a_window(window_with_boxes, session, workspace, q
     QTest.mouseClick(pane.learn, LEFT)
     qtbot.waitUntil(lambda: session.dataset.obs["taught"].iloc[1] == "Box 1")
     np.testing.assert_allclose(viewer.layers["embedding"].face_color[1], first)
-    details.tabs.setCurrentWidget(details.thumbnails)
+    widget.close()
     QTest.keyClick(canvas, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert workspace.teaching.boxes[0].rows  # the key means clusters again
     assert viewer.window._qt_window.width() < 1200
 
 
-def test_keys_of_a_layer_that_is_edited_stay_its_own(qtbot, viewer, inspector):
-    keys = inspector.details.teach.keys
+def test_keys_of_a_layer_that_is_edited_stay_its_own(viewer, session):
+    open_workspace(viewer, session)
+    widget = TeachWidget(viewer)
+    keys = widget.pane.keys
     everywhere = Qt.ShortcutContext.WindowShortcut
     assert keys[0].shortcutContext() == everywhere
     labels = viewer.add_labels(np.zeros((4, 4), int))
@@ -304,6 +305,7 @@ def test_keys_of_a_layer_that_is_edited_stay_its_own(qtbot, viewer, inspector):
     assert keys[0].shortcutContext() != everywhere
     labels.mode = "pan_zoom"
     assert keys[0].shortcutContext() == everywhere
+    widget.close()
 
 
 def test_columns_that_come_to_data_without_any_are_offered(inspector, session):

@@ -17,6 +17,7 @@ def finished(qtbot, dock, session):
     """The dock after a run that was held once."""
     dock.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished")
+    dock.trust_fold.expand(animate=False)
     session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
     return dock

@@ -177,7 +177,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.run()
     person.unfold(person.dock.quality)
     person.wait(person.dock.quality.mix.native.isVisible, "the quality")
-    assert "follows stim" in person.dock.quality.toggleButton().text()
+    assert "follows stim" in person.dock.trust_fold.toggleButton().text()
     person.mix_samples()
     assert "Harmony mixed" in person.dock.data.notes.text()
     person.run()

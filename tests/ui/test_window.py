@@ -89,7 +89,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     assert {
         label.text() for label in again.look.legend._body.findChildren(QLabel)
     } == told
-    assert again.run.run.text == "Restart"
+    assert again.run.run.text == "Run again"
     click_run(again)
     assert len(window.layers) == 2
     again.controller.session_store.close()

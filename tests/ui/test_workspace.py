@@ -9,6 +9,7 @@ from napari.components import ViewerModel
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.widgets.teach import TeachWidget
 from napari_embedding_game.ui.workspace import (
     Workspace,
     leave_workspace,
@@ -65,9 +66,9 @@ def test_the_workspace_is_closed_with_the_window_and_not_with_its_docks(
     workspace, closed = workspace_of(window), []
     workspace.close = lambda: closed.append(list(workspace.docks))
     window.window.show()
-    dock = plugin.open_docks(window)
+    dock = plugin.open_dock(window)
     qtbot.waitUntil(dock.isVisible)
-    assert len(workspace.docks) == 2
+    assert len(workspace.docks) == 1
     if close == "the docks":
         for widget in list(workspace.docks):
             window.window.remove_dock_widget(widget)
@@ -77,18 +78,19 @@ def test_the_workspace_is_closed_with_the_window_and_not_with_its_docks(
         assert workspace_of(window) is workspace
     else:
         window.close()
-        qtbot.waitUntil(lambda: closed == [[]])  # once, after both docks
+        qtbot.waitUntil(lambda: closed == [[]])  # once, after its docks
 
 
 def test_layers_of_the_map_are_saved_though_another_dock_is_closed_first(
-    dock, inspector, session, play
+    dock, session, play
 ):
     play()
+    other = TeachWidget(dock._viewer)
     layer = dock._viewer.add_labels(np.ones((8, 8), int), name="cells")
     dock.workspace.linked.set(Linked(layer))
-    for each in (inspector, dock):
+    for each in (other, dock):
         each._closing.is_with_window = True
-    inspector.close()
+    other.close()
     view = dock.controller.session_store.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "cells"
     dock.close()

@@ -103,7 +103,7 @@ class Settings:
         "Dimensions",
         "2: a flat map. 3: a map in space, which you turn with the mouse; crowded "
         "groups find more room. The points go on from where they are: to 3 along a new "
-        "axis, and the map stays rather flat until Restart lays it out anew; to 2 on "
+        "axis, and the map stays rather flat until Run again lays it out anew; to 2 on "
         "the plane in which they spread most. The mark in the timeline brings the "
         "former map back.",
         least=1,
@@ -508,7 +508,7 @@ def check_goes_on(settings: Settings) -> None:
     if method.moved_by:
         raise InputError(
             f"{method.title} always begins anew and cannot continue from a map: "
-            "press Restart, or choose another method."
+            "press Run again, or choose another method."
         )
 
 

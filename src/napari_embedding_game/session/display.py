@@ -38,8 +38,9 @@ class DisplaySettings:
     """Column whose groups are shown side by side; "" for one map."""
     hidden: HiddenLevels = field(default_factory=HiddenLevels)
     """Levels, or clusters, whose points are not drawn."""
-    show_landmarks: bool = True
+    show_landmarks: bool = False
+    """Whether they are shown at rest, too."""
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""
-    show_far: bool = True
+    show_far: bool = False
     """Whether lines go from selected points to neighbours in the data that lie far."""

@@ -203,7 +203,7 @@ class Session:
         The map on show stays in the timeline.
         """
         self._check_data()
-        self.mark_present("Before Restart")
+        self.mark_present("Before Run again")
         self.stop()
         self.timeline.begin_branch(None)
         self.hand.clear()
@@ -358,7 +358,7 @@ class Session:
             raise DataError(
                 f"This map has {n_dimensions} dimensions, but "
                 f"{self.settings.n_components} are chosen: choose {n_dimensions} to "
-                "continue from it, or press Restart."
+                "continue from it, or press Run again."
             )
         check_goes_on(self.settings.value)
         return snapshot
@@ -937,5 +937,5 @@ def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split()) or "no further explanation"
     return (
         f"Something broke ({type(error).__name__}: {text[:300]}). "
-        "What is on the map stays; Restart tries again."
+        "What is on the map stays; Run again tries anew."
     )

@@ -1,4 +1,4 @@
-"""Opens napari with both docks and plays a sample, for the command line."""
+"""Opens napari with the dock and plays a sample, for the command line."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def launch(
     """
     import napari
 
-    from napari_embedding_game.ui.plugin import open_docks
+    from napari_embedding_game.ui.plugin import open_dock
 
     viewer = napari.Viewer(title="napari · embedding game")
     viewer.window.resize(*WINDOW)
-    dock = open_docks(viewer)
+    dock = open_dock(viewer)
     command_line_run = CommandLineRun(viewer, dock, screenshot, out, quit_after_run)
     source = _source(sample, path)
     if source is not None:

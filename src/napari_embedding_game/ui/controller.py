@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 LOST = (
     "The points layer was removed or changed, so the game was stopped: "
-    "Restart draws a new one."
+    "Run again draws a new one."
 )
 
 

@@ -1,24 +1,29 @@
-"""The main dock: Data, Game, Run and Look, from top to bottom."""
+"""The dock of the map: what to do next, the map's own controls, selection and plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import ref
 
-from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
-from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtCore import QSize, Qt, QTimer
+from qtpy.QtGui import (
+    QDragEnterEvent,
+    QDropEvent,
+    QKeyEvent,
+    QKeySequence,
+    QShortcut,
+)
+from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
 from napari_embedding_game.ui.canvas.overlays.panel_captions import PanelCaptions
-from napari_embedding_game.ui.compat import canvas_widget, main_window_of
+from napari_embedding_game.ui.closing import Closing
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
@@ -27,12 +32,18 @@ from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.quality_panel import QualityPanel
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
-from napari_embedding_game.ui.dock_corner import DockCorner
+from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
+from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
+from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
 from napari_embedding_game.ui.label_loops import mend_label_loops
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.napari_fixes import mend_napari
+from napari_embedding_game.ui.shortcuts import InspectorShortcuts
+from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import (
+    Fold,
     ignore_idle_wheel,
+    scrolled,
     skip_what_is_folded,
     take_numbers_once_typed,
 )
@@ -49,99 +60,10 @@ if TYPE_CHECKING:
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
 WIDTH = 350
-"""Also the least: in a small window Qt would lay the inspector over a wider dock."""
-
-
-class Closing(QObject):
-    """Calls back once when a docked widget is closed, whatever closed it.
-
-    napari takes a closed dock's widget out of its parent without telling it,
-    closing the window tells the window only, and a program that ends closes its
-    windows when no further event is handed out.  Then the widget is deleted: what
-    Qt holds for it, such as slots, Python cannot see and would never free.
-    """
-
-    def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
-        super().__init__(widget)
-        self._widget = widget
-        self._seen_window: ref[QWidget] | None = None
-        """Weak: who held a closed window would keep all of its viewer alive."""
-        self._is_asked = False
-        """Whether the window was asked to close, and has not refused."""
-        self._on_close: Callable[[], None] | None = on_close
-        self.is_with_window = False
-        """Whether the whole window is closed, not this widget alone."""
-        widget.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Watch, and let every event through."""
-        if watched is self._widget:
-            self._on_widget(event.type())
-        elif self._on_close is not None and watched is self._window:
-            self._on_window(event.type())
-        return False
-
-    def close(self) -> None:
-        """Call back, the first time."""
-        if self._on_close is not None:
-            on_close, self._on_close = self._on_close, None
-            if (window := self._window) is not None:
-                window.removeEventFilter(self)
-            self._seen_window = None
-            self._widget.removeEventFilter(self)
-            on_close()
-            self._widget.deleteLater()
-
-    @property
-    def _window(self) -> QWidget | None:
-        """The window that the widget was seen in last."""
-        return None if self._seen_window is None else self._seen_window()
-
-    def _on_widget(self, kind: QEvent.Type) -> None:
-        if kind == QEvent.Type.ParentChange:
-            self._on_parent()
-        elif kind == QEvent.Type.Show:
-            self._watch_window()  # its box may have come into the window later
-        elif kind == QEvent.Type.Close:
-            self.close()
-
-    def _on_window(self, kind: QEvent.Type) -> None:
-        if kind == QEvent.Type.Close:
-            # Whether the window agrees to close is known after this event.
-            self._is_asked = True
-            QTimer.singleShot(0, self._close_with_window)
-        elif kind == QEvent.Type.Hide and self._is_asked:
-            self._close_as_the_window_does()
-        elif kind == QEvent.Type.DeferredDelete:
-            # Whoever lets go of it last deletes it: not in one of its own events.
-            QTimer.singleShot(0, partial(_hold, self._window))
-            self._close_as_the_window_does()
-
-    def _on_parent(self) -> None:
-        if self._widget.parentWidget() is not None:
-            self._watch_window()
-        elif self._window is not None:
-            self.close()
-
-    def _watch_window(self) -> None:
-        window = main_window_of(self._widget)
-        if self._on_close is None:
-            return
-        former = self._window
-        if window is not former and window is not self._widget:
-            if former is not None:
-                former.removeEventFilter(self)
-            self._seen_window = ref(window)
-            window.installEventFilter(self)
-
-    def _close_with_window(self) -> None:
-        self._is_asked = False
-        if self._window is None or not self._window.isVisible():
-            self._close_as_the_window_does()
-
-    def _close_as_the_window_does(self) -> None:
-        self.is_with_window = True
-        self.close()
+"""Also the least: below it controls are cut."""
+KEYS = ("Ctrl+F", "/")
+"""Lead to the search box from anywhere in the window."""
+MAP, SELECTION, PLOTS = range(3)
 
 
 def _file_of(event: QDropEvent) -> Path | None:
@@ -150,12 +72,11 @@ def _file_of(event: QDropEvent) -> Path | None:
     return Path(files[0]) if len(files) == 1 and files[0] else None
 
 
-def _hold(window: QWidget | None) -> None:
-    """Do nothing but have held a window until now."""
-
-
 class GameDock(QWidget):
     """The dock a person works with.
+
+    Without data it offers to open some, with data to run; a map has tabs for itself,
+    for its selection and for plots.
 
     Parameters
     ----------
@@ -176,28 +97,12 @@ class GameDock(QWidget):
         self._viewer = viewer
         self.workspace = workspace
         workspace.docks.add(self)
+        self._session = session = workspace.session
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
         self.controller.brush.find_canvas = lambda: canvas_widget(self)
-        session, maps, linked = workspace.session, workspace.maps, workspace.linked
-        self.data = DataControls(viewer, session, maps, workspace.loading, linked)
-        self.game = MethodControls(session)
-        self.run = RunControls(session, linked)
-        self.run.mended.connect(self.game.show_settings)
-        self.data.preparation_offered.connect(self.run.note_offer)
-        self.run.note_offer(self.data.recipe.is_offered)
-        self.quality = QualityPanel(session)
-        self.data.mixable_changed.connect(self.quality.set_mixable)
-        self.quality.mix_requested.connect(self.data.mix_batches)
-        self.quality.continue_requested.connect(self._continue_changed)
-        self.look = DisplayControls(session)
-        self.select = SelectionControls(session, maps, linked)
-        self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
-        self.marks = HandMarks(viewer, workspace, self.controller.layers, self)
-        self.captions = PanelCaptions(viewer, workspace, self.controller.layers, self)
-        self.far = FarLines(viewer, workspace, self.controller.layers, self)
-        self.hover = Hover(viewer, workspace, self.controller.layers, self)
+        self._make_views()
         views = connect_views(
             self.controller,
             self.data,
@@ -212,31 +117,12 @@ class GameDock(QWidget):
             lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
         )
         self.controller.pointing.drag_edited_by(landmarks.handle_of_tool)
-        self.names.dragged.connect(self.controller.move_cluster)
-        self.larger = LargerMap(self)
-        self.data.heading.addWidget(self.larger)
         self._build()
-        self._on_theme()
         self._connections = Connections()
-        self._connections.connect(viewer.events.theme, self._on_theme)
-        self._corner = DockCorner()
-        self._connections.add(
-            self.controller,
-            self.hover,
-            self.names,
-            self.marks,
-            landmarks,
-            self.far,
-            self.captions,
-            self.look,
-            self.select,
-            self.run,
-            self.quality,
-            self.game,
-            self.data,
-            self._corner,
-            views,
-        )
+        self._connect()
+        self._connections.add(self.controller, views, landmarks, *self._views())
+        self._on_theme()
+        self._show_state()
         self._closing = Closing(self, self._release)
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, self.controller.warm_up)
@@ -249,11 +135,6 @@ class GameDock(QWidget):
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
         return QSize(WIDTH, super().sizeHint().height())
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Reach down to the bottom of the window."""
-        super().showEvent(event)
-        self._corner.take(main_window_of(self))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take a file that is dragged here: napari would ask what is to read it."""
@@ -270,9 +151,220 @@ class GameDock(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
         if event.key() == Qt.Key.Key_Escape:
-            self.controller.session.selection.clear()
+            self._session.selection.clear()
         else:
             super().keyPressEvent(event)
+
+    # Making
+
+    def _make_views(self) -> None:
+        viewer, workspace = self._viewer, self.workspace
+        session, maps, linked = workspace.session, workspace.maps, workspace.linked
+        layers = self.controller.layers
+        self.data = DataControls(viewer, session, maps, workspace.loading, linked)
+        self.game = MethodControls(session)
+        self.run = RunControls(session, linked)
+        self.run.note_offer(self.data.recipe.is_offered)
+        self.quality = QualityPanel(session)
+        self.look = DisplayControls(session)
+        self.select = SelectionControls(session, maps, linked)
+        self.clusters = ClusterPane(workspace)
+        self.inspector = SelectionTab(workspace)
+        self.plots = PlotsTab(workspace)
+        self.names = ClusterLabels(viewer, workspace, layers, self)
+        self.marks = HandMarks(viewer, workspace, layers, self)
+        self.captions = PanelCaptions(viewer, workspace, layers, self)
+        self.far = FarLines(viewer, workspace, layers, self)
+        self.hover = Hover(viewer, workspace, layers, self)
+        self.larger = LargerMap(self)
+
+    def _views(self) -> tuple[QWidget, ...]:
+        """Return what listens to the session, and is to be closed."""
+        on_canvas = self.hover, self.names, self.marks, self.far, self.captions
+        of_map = self.look, self.clusters, self.run, self.quality, self.game, self.data
+        return *on_canvas, *of_map, self.select, self.inspector, self.plots
+
+    def _build(self) -> None:
+        self.method_fold = Fold("Method", self.game)
+        trust = QWidget()
+        column = QVBoxLayout(trust)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.run)
+        column.addWidget(self.quality)
+        self.trust_fold = Fold("Trust and time", trust)
+        self.look_fold = Fold("Look", self.look.more)
+        self.data_fold = Fold("Data", self.data)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(8, 6, 8, 4)
+        column.setSpacing(4)
+        for part in (
+            self.data.way,
+            self.clusters.search,
+            self.look,
+            self.clusters,
+            self.game.steering,
+            self.select.tools,
+            self.run.trust,
+            self.data_fold,
+            self.method_fold,
+            self.trust_fold,
+            self.look_fold,
+        ):
+            column.addWidget(part)
+        column.addStretch(1)
+        self.scroll = scrolled(page)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        for widget, name in (
+            (self.scroll, "Map"),
+            (self.inspector, "Selection"),
+            (self.plots, "Plots"),
+        ):
+            self.tabs.addTab(widget, name)
+        self.tabs.setCornerWidget(self.larger)
+        actions = self.inspector.details.actions
+        actions.addWidget(self.clusters.edits)
+        actions.addWidget(self.select)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.tabs, 1)
+        layout.addWidget(self.run.bar_below)
+        self.setMinimumWidth(WIDTH)
+        self.setAcceptDrops(True)
+        ignore_idle_wheel(self)
+        take_numbers_once_typed(self)
+        skip_what_is_folded(self)
+
+    def _connect(self) -> None:
+        session, data, quality = self._session, self.data, self.quality
+        for signal, slot in (
+            (session.dataset_changed, self._show_state),
+            (session.state_changed, self._show_state),
+            (session.restored, self._show_state),
+            (session.selection.changed, self._on_selection),
+            (session.look.events.color_by, self._show_list),
+            (self.workspace.teach_shown, self._on_teach_shown),
+            (session.settings.changed, self._name_folds),
+            (self._viewer.events.theme, self._on_theme),
+        ):
+            self._connections.connect(signal, slot)
+        data.troubled.connect(self._show_trouble)
+        data.preparation_offered.connect(self.run.note_offer)
+        data.mixable_changed.connect(quality.set_mixable)
+        quality.mix_requested.connect(data.mix_batches)
+        quality.continue_requested.connect(self._continue_changed)
+        quality.trust_changed.connect(self.run.show_trust)
+        quality.warned.connect(self._show_warning)
+        self.trust_fold.toggled.connect(self._on_trust)
+        self.run.mended.connect(self.game.show_settings)
+        self.look.answered.connect(lambda: self.scroll.ensureWidgetVisible(self.look))
+        self.controller.reading.stage_changed.connect(self._on_reading)
+        self.controller.pointing.picked.connect(self._on_picked)
+        thumbnails = self.inspector.details.thumbnails
+        thumbnails.pictures.failed.connect(self.clusters.tell)
+        edits = self.clusters.edits
+        edits.edit_name = self._edit_name
+        undoing = [edits.undo, edits.redo]
+        self.addActions([edits.rename, *undoing])
+        keys = InspectorShortcuts(self, self._viewer, [edits.rename], undoing)
+        self._connections.add(keys)
+        for key in KEYS:
+            QShortcut(QKeySequence(key), self, self._search)
+
+    # What happens
+
+    def _show_state(self, event: object = None) -> None:
+        """Show what can be done now: open data, run, or work with the map."""
+        session = self._session
+        has_data = session.dataset is not None
+        has_map = session.snapshot is not None
+        is_map = has_map or session.state in ("preparing", "running", "paused")
+        self.tabs.tabBar().setVisible(is_map)
+        self.larger.setVisible(is_map)
+        if not is_map:
+            self.tabs.setCurrentIndex(MAP)
+        for widget in (
+            self.clusters.search,
+            self.look,
+            self.game.steering,
+            self.trust_fold,
+            self.look_fold,
+        ):
+            widget.setVisible(is_map)
+        self.run.trust.setVisible(has_map)
+        self.select.tools.setVisible(has_map)
+        self.method_fold.setVisible(has_data)
+        self.run.bar_below.setVisible(has_data)
+        self._show_data(is_map)
+        self._show_list()
+        self._name_folds()
+
+    def _show_data(self, is_map: bool) -> None:
+        """Fold the data away once there is a map of them."""
+        was_map = not self.data_fold.toggleButton().isHidden()
+        self.data_fold.toggleButton().setVisible(is_map)
+        if is_map != was_map:
+            fold = self.data_fold.collapse if is_map else self.data_fold.expand
+            fold(animate=False)
+        self.data_fold.content().setEnabled(self.data_fold.isExpanded())
+
+    def _name_folds(self, event: object = None) -> None:
+        """Write beside each fold what is in it."""
+        settings, dataset = self._session.settings, self._session.dataset
+        self.data_fold.set_title(f"Data  ·  {dataset.name}" if dataset else "Data")
+        self.method_fold.set_title(f"Method  ·  {METHODS[settings.method].title}")
+
+    def _show_warning(self, text: str) -> None:
+        self.trust_fold.set_title("  ·  ".join(filter(None, ["Trust and time", text])))
+
+    def _show_list(self, event: object = None) -> None:
+        """Show one list below the colours: the clusters, or what else colours mean."""
+        is_cluster = self._session.look.color_by == CLUSTER
+        self.clusters.setVisible(is_cluster and self._session.snapshot is not None)
+        self.look.legend.show_body(not is_cluster)
+
+    def _show_trouble(self) -> None:
+        self.tabs.setCurrentIndex(MAP)
+        self.data_fold.expand(animate=False)
+        self.scroll.ensureWidgetVisible(self.data.trouble)
+
+    def _on_reading(self, stage: object) -> None:
+        """Show how far reading is, and fold the data again once it is over."""
+        if stage is not None:
+            self.data_fold.expand(animate=False)
+
+    def _on_trust(self, is_open: bool) -> None:
+        fold = self.quality.expand if is_open else self.quality.collapse
+        fold(animate=False)
+
+    def _on_picked(self) -> None:
+        """Show who was clicked on the map."""
+        if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
+            self.tabs.setCurrentIndex(SELECTION)
+
+    def _on_selection(self) -> None:
+        """Go back to the map when nothing is selected any more."""
+        is_there = self.tabs.currentIndex() == SELECTION
+        if self._session.selection.is_empty and is_there:
+            self.tabs.setCurrentIndex(MAP)
+
+    def _on_teach_shown(self, is_shown: bool) -> None:
+        """Let the keys of undoing mean the boxes while these are seen."""
+        self.clusters.edits.let_have_keys(not is_shown)
+
+    def _edit_name(self, cluster: int) -> None:
+        """Let a person type a name where the cluster is seen."""
+        if self.tabs.currentIndex() == SELECTION:
+            self.inspector.details.edit_name()
+        else:
+            self.tabs.setCurrentIndex(MAP)
+            self.clusters.table.edit_name(cluster)
+
+    def _search(self) -> None:
+        self.tabs.setCurrentIndex(MAP)
+        self.clusters.search.begin()
 
     def _continue_changed(self) -> None:
         """Go on from the map on show with settings that a view has changed."""
@@ -287,38 +379,15 @@ class GameDock(QWidget):
         is_with_window = self._closing.is_with_window
         leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
 
-    def _build(self) -> None:
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.setSpacing(4)
-        self.run.column.addWidget(self.quality)
-        for part in (self.data, self.game, self.run, self.select, self.look):
-            column.addWidget(part)
-        column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(inside)
-        self.data.troubled.connect(
-            lambda: scroll.ensureWidgetVisible(self.data.trouble)
-        )
-        self.look.answered.connect(lambda: scroll.ensureWidgetVisible(self.look, 0, 0))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(scroll)
-        layout.addWidget(self.run.bar_below)
-        self.setMinimumWidth(WIDTH)
-        self.setAcceptDrops(True)
-        ignore_idle_wheel(self)
-        take_numbers_once_typed(self)
-        skip_what_is_folded(self)
-
-    def _on_theme(self) -> None:
+    def _on_theme(self, event: object = None) -> None:
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet)
-        self.data.recipe.set_theme(colors)
-        self.run.curve.set_theme(colors)
-        self.run.timeline.set_theme(colors)
+        for view in (
+            self.data.recipe,
+            self.run.curve,
+            self.run.timeline,
+            self.clusters.search,
+            self.inspector,
+            self.plots,
+        ):
+            view.set_theme(colors)

@@ -1,4 +1,4 @@
-"""Plots that the Inspector shows, for who draws a figure of them."""
+"""Plots that the tabs show, for who draws a figure of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class PlotsOnShow:
-    """Finds the plot of a kind that is on show; there is none without an Inspector."""
+    """Finds the plot of a kind that is on show; there is none without a dock."""
 
     def __init__(self) -> None:
         self._finders: dict[type, Callable[..., Any]] = {}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import napari
 import numpy as np
-from napari.settings import get_settings
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QWidget
 
@@ -16,7 +15,7 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import SampleSource, Source, source_of
-from napari_embedding_game.ui import game_dock, inspector_dock
+from napari_embedding_game.ui import game_dock
 from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
 from napari_embedding_game.ui.canvas.points_layer import POINTS_NAME
 from napari_embedding_game.ui.compat import unwrap
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     LayerData = tuple[Any, ...]
 
-GAME, INSPECTOR = "Embedding Game", "Embedding Game Inspector"
+PLUGIN, MAP = "Embedding Game", "Map"
 
 
 class GameDock(game_dock.GameDock):
@@ -45,23 +44,9 @@ class GameDock(game_dock.GameDock):
         super().__init__(viewer, workspace_of(viewer))
 
 
-class InspectorDock(inspector_dock.InspectorDock):
-    """The inspector, as napari opens it: at the bottom, until a person moves it."""
-
-    def __init__(self, napari_viewer: napari.Viewer) -> None:
-        viewer = unwrap(napari_viewer)
-        _close_docks(viewer, InspectorDock)
-        positions = get_settings().application.plugin_widget_positions
-        for name in _names_of(INSPECTOR):
-            positions.setdefault(name, "bottom")
-        super().__init__(viewer, workspace_of(viewer))
-
-
-def open_docks(viewer: napari.Viewer) -> game_dock.GameDock:
-    """Open both docks, or show those that are there, and return the main one."""
-    game = _opened(viewer, GAME, GameDock)
-    _opened(viewer, INSPECTOR, InspectorDock)
-    return game
+def open_dock(viewer: napari.Viewer) -> game_dock.GameDock:
+    """Open the main dock, or show the one that is there, and return it."""
+    return _opened(viewer, MAP, GameDock)
 
 
 def _opened(viewer: napari.Viewer, name: str, kind: type) -> Any:
@@ -78,7 +63,7 @@ def _opened(viewer: napari.Viewer, name: str, kind: type) -> Any:
 
 def _names_of(widget_name: str) -> tuple[str, str]:
     """Return the titles napari gives a dock: from its menu, and from a program."""
-    return f"{widget_name} ({GAME})", f"{widget_name} (napari-embedding-game)"
+    return f"{widget_name} ({PLUGIN})", f"{widget_name} (napari-embedding-game)"
 
 
 def _docked(viewer: napari.Viewer, kind: type) -> list[QWidget]:
@@ -174,7 +159,7 @@ def _open_sample(key: str) -> list[LayerData]:
 
 
 def _load(viewer: napari.Viewer, source: Source) -> None:
-    if open_docks(viewer).controller.reading.load(source):
+    if open_dock(viewer).controller.reading.load(source):
         return
     # The map that there is stays: nothing comes in the place of the empty layer.
     remove_placeholders(viewer)

@@ -55,6 +55,7 @@ def connect_views(
             connections.connect(signal, slot)
     if controller.session.dataset is None:
         data.offer_recovery(controller.session_store.recovery_files())
+        data.set_recent(controller.session_store.recent())
     look.set_legend(controller.drawing.legend())
     select.set_brush_sizes(*controller.brush.sizes)
     return connections
@@ -127,7 +128,6 @@ def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
     yield select.show_objects_requested, controller.show_objects
     yield select.hand_requested, controller.steer_by_hand
     yield select.correction_toggled, controller.show_true_neighbors
-    yield select.trouble, controller.trouble
     yield controller.correction_told, select.tell_correction
     yield controller.reading.asked, select.note_asked
     yield controller.reading.loaded, select.note_loaded

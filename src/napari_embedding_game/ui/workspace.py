@@ -36,6 +36,8 @@ class Workspace:
         A new one by default.
     """
 
+    teach_shown = Signal(bool)
+    """Whether the boxes of examples are seen, so that Ctrl+Z means them."""
     reveal = Signal(int)
     """Brings the row of the point that the camera is to go to."""
 
@@ -47,7 +49,7 @@ class Workspace:
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
         self.plots = PlotsOnShow()
-        """Those of the Inspector."""
+        """Those of the tabs."""
         self.column_order = ColumnOrder(self.session)
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from psygnal import Signal
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 class ClickSelection:
     """Selects clusters, objects and points where a person points.
 
+    ``picked`` tells of a click that has chosen something.
+
     Parameters
     ----------
     viewer : napari.Viewer
@@ -31,6 +34,8 @@ class ClickSelection:
     layers : MapLayers
     linked : LinkedLayers
     """
+
+    picked = Signal()
 
     def __init__(
         self,
@@ -89,6 +94,7 @@ class ClickSelection:
         cluster = int(labels[row % len(labels)])
         selection = self._session.selection
         (selection.toggle if adds else selection.select)(cluster)
+        self.picked.emit()
 
     def _on_object(self, pointed: CanvasClick, adds: bool) -> None:
         """Select the point of the object that was clicked in the image."""
@@ -104,6 +110,7 @@ class ClickSelection:
         if adds:
             mode = "remove" if selection.points[row] else "add"
         selection.select_points(np.array([row]), mode)
+        self.picked.emit()
 
     def _on_plane(self, labels: Labels, pointed: CanvasClick) -> CanvasClick:
         """Return where a flat image is hit, which may be seen at an angle."""
@@ -138,3 +145,4 @@ class ClickSelection:
             chosen |= objects.surrounded(pixels)
         if chosen.any():
             self._session.selection.select_points(chosen, "add" if adds else "replace")
+            self.picked.emit()

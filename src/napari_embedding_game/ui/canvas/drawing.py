@@ -415,10 +415,12 @@ class Drawing(QObject):
             self._fitting.start()
 
     def _show_landmarks(self) -> None:
-        """Show the landmarks where all is on show: they are of the whole map."""
+        """Show the landmarks of a game that is played, where the whole map is shown."""
         session = self._session
         is_whole = session.panels is None and not session.hiding.n_points
-        self.layers.show_landmarks(self._session.look.show_landmarks and is_whole)
+        is_played = session.state in ("running", "paused")
+        is_wanted = session.look.show_landmarks or is_played
+        self.layers.show_landmarks(is_wanted and is_whole)
 
     def _on_beside_removed(self) -> None:
         self._session.comparing.lay_side_by_side(False)
@@ -432,6 +434,7 @@ class Drawing(QObject):
             self.redraw()
 
     def _on_state(self, state: str) -> None:
+        self._show_landmarks()
         if state == "preparing":
             self._expecting.start()
         elif state in RESTING:

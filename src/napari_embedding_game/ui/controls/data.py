@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
 from napari.layers import Labels, Layer
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
+from qtpy.QtGui import QAction
+from qtpy.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -74,9 +82,10 @@ if TYPE_CHECKING:
 
     from napari_embedding_game.ui.images.relink import Missing
 
+TITLE = "Embedding Game"
 HINT = (
-    "Open a table with a row for each cell, image or text, drop its file here, or try "
-    "a sample."
+    "See how your cells, images or texts group, and steer it. Open a table with a row "
+    "for each of them, drop its file here, or try a sample."
 )
 MEASURED_DEED = ("measured", "Measure again")
 IMAGES_TIP = (
@@ -84,12 +93,36 @@ IMAGES_TIP = (
     "the name of its image and _labels or _masks behind it, or lies in a folder labels."
 )
 LINKED_DEED = ("linked with their table", "Link again")
+MOST_LAST_MAPS = 5
 TABLES = (FeaturesSource, FileSource, AnnDataSource)
 """Sources whose rows are linked with objects, and not measured."""
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
 )
+
+
+class LastMaps(QWidget):
+    """A line for each of the last maps, which opens it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 12, 0, 0)
+        self._column.setSpacing(2)
+
+    def show_maps(self, maps: Sequence[QAction]) -> None:
+        """Show these, each as the action that opens it."""
+        while (item := self._column.takeAt(0)) is not None:
+            item.widget().deleteLater()
+        if maps:
+            self._column.addWidget(text_label("Recent maps"))
+        for action in maps:
+            line = QToolButton()
+            line.setText(action.text())
+            line.setProperty("role", "link")
+            line.clicked.connect(action.trigger)
+            self._column.addWidget(line)
 
 
 class DataControls(ControlsSection):
@@ -138,7 +171,7 @@ class DataControls(ControlsSection):
         loading: Loading,
         linked_layers: LinkedLayers,
     ) -> None:
-        super().__init__("Data")
+        super().__init__()
         self._viewer = viewer
         self._session = session
         self._maps = maps
@@ -291,6 +324,7 @@ class DataControls(ControlsSection):
                 lambda _=False, path=path: self.open_session_requested.emit(path)
             )
         self.recent.setEnabled(bool(self.recent.actions()))
+        self.last_maps.show_maps(self.recent.actions()[:MOST_LAST_MAPS])
 
     def set_busy(self, what: str) -> None:
         """Tell what is being read or written, "" when nothing is."""
@@ -361,8 +395,9 @@ class DataControls(ControlsSection):
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
         self.relink = RelinkPanel()
+        self.last_maps = LastMaps()
         self.open_button = PushButton(
-            text="Open",
+            text="Open…",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
         )
         self.layer_button = PushButton(
@@ -399,7 +434,6 @@ class DataControls(ControlsSection):
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
         self.column.addWidget(self.recovery_banner)
-        self.column.addWidget(self.way)
         self.column.addWidget(self.title)
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
@@ -411,11 +445,13 @@ class DataControls(ControlsSection):
         self.column.addWidget(self.drop.native)
         for panel in (self.recipe, self.columns, self.mask, self.measure):
             self.column.addWidget(panel)
+        self.column.addWidget(self.open_button.native)
         buttons = QHBoxLayout()
         buttons.setSpacing(4)
-        for button in (self.open_button, self.layer_button, self.sample_button):
+        for button in (self.layer_button, self.sample_button):
             buttons.addWidget(button.native, 1)
         self.column.addLayout(buttons)
+        self.column.addWidget(self.last_maps)
         self._offer_spaces([])
         self._offer_batches(())
         self.drop.native.hide()
@@ -640,7 +676,10 @@ class DataControls(ControlsSection):
 
     def _show(self, dataset: Dataset | None) -> None:
         self._mark_next()
-        show_text(self.title, dataset.name if dataset else "")
+        show_text(self.title, dataset.name if dataset else TITLE)
+        self.last_maps.setVisible(dataset is None)
+        if dataset is None:
+            self.recent_requested.emit()
         show_text(self.summary, self._busy or _summary(dataset))
         self._show_notes(() if dataset is None else dataset.notes)
 

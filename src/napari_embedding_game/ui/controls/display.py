@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from magicgui.widgets import CheckBox, ComboBox
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QHBoxLayout
+from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.dataset import Dataset
@@ -62,7 +62,7 @@ class DisplayControls(ControlsSection):
     """What is to be done to the level of a place of the legend: hide it, ..."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__("Look")
+        super().__init__()
         self._session = session
         self._look = session.look
         self.color_by = ComboBox(
@@ -78,9 +78,9 @@ class DisplayControls(ControlsSection):
         self.size_by = ComboBox(
             choices=self._sizes,
             value=self._look.size_by,
-            tooltip=f"Stretched: large points have the highest {STRETCH_MEANS}\n\n"
-            f"Unlike others: large points have the highest {ISOLATION_MEANS}\n\n"
-            f"Squeezed: large points have the highest {PRESSURE_MEANS}",
+            tooltip=f"Misplaced: large points have the highest {STRETCH_MEANS}\n\n"
+            f"Outliers: large points have the highest {ISOLATION_MEANS}\n\n"
+            f"Crowded: large points have the highest {PRESSURE_MEANS}",
         )
         self.split_by = ComboBox(
             choices=self._splits,
@@ -90,12 +90,12 @@ class DisplayControls(ControlsSection):
             "points move, and in space, the map is whole.",
         )
         self.landmarks = CheckBox(
-            text="Show landmarks",
+            text="Landmarks at rest",
             value=self._look.show_landmarks,
             tooltip="Show the landmarks, of which the clusters are made, as pale "
-            "rings. With their layer selected in napari's list they can be dragged "
-            "while the game runs, and the points give way; A adds one under the mouse, "
-            "Delete takes it away.",
+            "rings, not only while the game runs. With their layer selected in "
+            "napari's list they can be dragged while it runs, and the points give way; "
+            "A adds one under the mouse, Delete takes it away.",
         )
         self.names = CheckBox(
             text="Show names",
@@ -111,25 +111,29 @@ class DisplayControls(ControlsSection):
             "the same way, the map has torn a group apart.",
         )
         self.legend = LegendView()
-        rows = form()
-        add_row(rows, "Colour by", self.color_by)
+        colors, rows = form(), form()
+        add_row(colors, "Colour by", self.color_by)
         add_row(rows, "Size by", self.size_by)
         add_row(rows, "Split by", self.split_by)
         self._rows = rows
         show_row(rows, self.split_by, False)
-        self.column.addLayout(rows)
+        self.column.addLayout(colors)
+        self.column.addWidget(self.legend)
         self.gene_sets = GeneSetsPanel(session)
         self.reference = ReferencePanel(session)
         self.reference.placed.connect(self.placed)
-        self.column.addWidget(self.legend)
-        self.column.addWidget(self.gene_sets)
-        self.column.addWidget(self.reference)
+        self.more = QWidget()
+        """What is used now and then."""
+        more = QVBoxLayout(self.more)
+        more.setContentsMargins(0, 0, 0, 0)
+        more.addLayout(rows)
         shown = QHBoxLayout()
         shown.addWidget(self.landmarks.native)
         shown.addWidget(self.names.native)
         shown.addStretch(1)
-        self.column.addLayout(shown)
-        self.column.addWidget(self.far.native)
+        more.addLayout(shown)
+        for part in (self.far.native, self.gene_sets, self.reference):
+            more.addWidget(part)
         self.color_by.changed.connect(self._set_color)
         self.size_by.changed.connect(self._set_size)
         self.split_by.changed.connect(self._set_split)
@@ -146,7 +150,6 @@ class DisplayControls(ControlsSection):
             (self._look.events.color_by, self._on_color),
         ):
             self._connections.connect(signal, slot)
-        self.setVisible(session.dataset is not None)
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self.level_picked)
         self.legend.hiding_requested.connect(self.hiding_requested)
@@ -160,7 +163,6 @@ class DisplayControls(ControlsSection):
         self.legend.set_legend(legend)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self.setVisible(dataset is not None)
         self._offer()
 
     def _on_restored(self, saved: object = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from magicgui.widgets import FloatSlider, FloatSpinBox, PushButton
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.errors import InputError
@@ -80,8 +80,8 @@ CHOOSERS: Mapping[str, Callable[[ChosenSettings, Any], None]] = {
 """Settings that others depend on."""
 NUMBER_WIDTH = 104
 """Pixels of a number beside a slider: five digits."""
-IN_SPACE = "Drag to turn it; Restart lays it out anew."
-STALE = "The map was not made with these settings: Restart makes a new one with them."
+IN_SPACE = "Drag to turn it; Run again lays it out anew."
+STALE = "The map was made with other settings: Run again makes one with these."
 CONTINUE_TIP = (
     "Work the neighbours out as they are set now, and play on from the map that you "
     "see: groups stay where they are as far as they can. The map as it is stays in the "
@@ -98,7 +98,7 @@ class MethodControls(ControlsSection):
     """A run with the settings as they are, from the map on show."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__("Game")
+        super().__init__()
         self._session = session
         self._settings = session.settings
         self._connections = Connections()
@@ -130,8 +130,15 @@ class MethodControls(ControlsSection):
         main = self._main = form()
         add_row(main, "Preset", self.presets)
         self._add_rows(main, MAIN[:2])
-        add_row(main, "Repulsion", self._repulsion_row())
         main.addRow("", self.paper_lambda)
+        self.steering = QWidget()
+        """The repulsion, and what it means that the map is of other settings."""
+        steering = QVBoxLayout(self.steering)
+        steering.setContentsMargins(0, 0, 0, 0)
+        steering.setSpacing(4)
+        row = form()
+        add_row(row, "Repulsion", self._repulsion_row())
+        steering.addLayout(row)
         self._add_rows(main, MAIN[2:3])
         self.in_space = text_label(IN_SPACE)
         main.addRow(self.in_space)
@@ -145,11 +152,11 @@ class MethodControls(ControlsSection):
         self.more = Fold("More settings", inside)
         self.column.addWidget(self.more)
         self.stale = text_label(STALE)
-        self.column.addWidget(self.stale)
+        steering.addWidget(self.stale)
         self.continue_stale = PushButton(
             text="Continue with these settings", tooltip=CONTINUE_TIP
         )
-        self.column.addWidget(self.continue_stale.native)
+        steering.addWidget(self.continue_stale.native)
 
     def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
         for name in names:

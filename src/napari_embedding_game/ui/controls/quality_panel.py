@@ -166,8 +166,6 @@ def told_samples(
 class QualityPanel(Fold):
     """Measures the map in the background while it is unfolded, and once it is finished.
 
-    What a person should know without asking is told in the title.
-
     Parameters
     ----------
     session : Session
@@ -175,12 +173,17 @@ class QualityPanel(Fold):
 
     continue_requested = Signal()
     """A run that goes on from the map on show, with settings that were changed."""
+    warned = Signal(str)
+    """What a person should know without asking; "" for nothing."""
+    trust_changed = Signal(object)
+    """Trustworthiness of the map, 0 to 1; None where it is not known."""
     mix_requested = Signal(str)
     """The column whose samples are to be mixed."""
 
     def __init__(self, session: Session) -> None:
         inside = QWidget()
         super().__init__(TITLE, inside)
+        self.toggleButton().hide()  # it opens with the fold that it is in
         self.setToolTip("How well the map shows the data as a whole.")
         self._session = session
         self._worker: Worker | None = None
@@ -265,6 +268,8 @@ class QualityPanel(Fold):
             move_bar(bar, round(100 * value) if known else 0, 100)
             bar.setFormat(f"{value:.0%}" if known else "–")
             self.courses[figure.field].setVisible(is_shown)
+        known = None if found is None else found.trustworthiness
+        self.trust_changed.emit(None if known is None or math.isnan(known) else known)
         self._followed = None if found is None else followed_samples(found)
         self._clusters = None if found is None else found.clusters
         self._parts = None if found is None else found.parts
@@ -333,7 +338,7 @@ class QualityPanel(Fold):
             *([f"neighbours in {parts.n_parts:,} pieces"] if told_parts(parts) else []),
             *([] if followed is None else [f"the map follows {followed.name}"]),
         ]
-        self.set_title(": ".join(filter(None, [TITLE, ", ".join(told)])))
+        self.warned.emit(", ".join(told))
 
     def _show_parts(self) -> None:
         """Tell that the graph is in parts, and offer to go on with more neighbours."""

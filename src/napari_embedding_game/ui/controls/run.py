@@ -6,7 +6,7 @@ from typing import Any
 
 from magicgui.widgets import ProgressBar, PushButton
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import Snapshot
@@ -22,10 +22,10 @@ from napari_embedding_game.ui.controls.timeline_strip import TimelineStrip
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.button_text import WrappedText
+from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     finish_typing,
-    rule,
     set_role,
     show_text,
     text_label,
@@ -39,7 +39,7 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
-RESTORED = "The map as it was saved. Continue from here plays on, Restart anew."
+RESTORED = "The map as it was saved. Continue from here plays on."
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
 FINISHED = "Finished. Click a cluster, or change Repulsion."
 AT_REST = "Finished. The points have come to rest."
@@ -87,7 +87,7 @@ class RunControls(ControlsSection):
     """Settings were changed to mend what the message says."""
 
     def __init__(self, session: Session, linked: LinkedLayers) -> None:
-        super().__init__("Map")
+        super().__init__()
         self._session = session
         self.bar_below = QWidget(self)
         """Buttons, stage and messages, for the lower edge of the dock."""
@@ -109,6 +109,10 @@ class RunControls(ControlsSection):
         self.far.setToolTip(f"Found by their {STRETCH_MEANS}")
         self.unlike = StatusLabel()
         self.unlike.setToolTip(f"Found by their {ISOLATION_MEANS}")
+        self.show_misplaced = QToolButton()
+        self.trust = self._trust_line()
+        """How far the map can be trusted, in one line."""
+        self._trusted: float | None = None
         self.squeezed = StatusLabel()
         self.squeezed.setToolTip(f"Share of the points under {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
@@ -156,6 +160,12 @@ class RunControls(ControlsSection):
             self._enable_run()
             self._tell_state(self._session.state)
 
+    def show_trust(self, trustworthiness: float | None) -> None:
+        """Show how trustworthy the map is as a whole, 0 to 1; None: not known."""
+        self._trusted = trustworthiness
+        if self._session.snapshot is not None:
+            self._tell_far(self._session.snapshot)
+
     def tell_copied(self, what: str) -> None:
         """Tell what was copied to the clipboard."""
         show_text(self.stage, f"Copied {what}.")
@@ -167,7 +177,6 @@ class RunControls(ControlsSection):
         below = QVBoxLayout(self.bar_below)
         below.setContentsMargins(8, 0, 8, 6)
         below.setSpacing(4)
-        below.addWidget(rule())
         below.addWidget(self.timeline.go_on.native)
         below.addLayout(self._buttons())
         for widget in (
@@ -177,24 +186,35 @@ class RunControls(ControlsSection):
             self.mend.native,
         ):
             below.addWidget(widget)
-        for widget in (self.status, self.far, self.unlike, self.squeezed):
+        for widget in (self.status, self.unlike, self.squeezed):
             self.column.addWidget(widget)
         self.column.addWidget(self.curve)
         self.column.addWidget(self.timeline)
-        self.column.addWidget(self.save.native)
 
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
         row.addWidget(self.run.native, 2)
-        for button in (self.pause, self.step, self.stop):
+        for button in (self.pause, self.step, self.stop, self.save):
             row.addWidget(button.native, 1)
         return row
+
+    def _trust_line(self) -> QWidget:
+        self.show_misplaced.setText("show")
+        self.show_misplaced.setProperty("role", "edit")
+        self.show_misplaced.setToolTip("Colour the points by their stretch.")
+        line = QWidget()
+        row = QHBoxLayout(line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.far, 1)
+        row.addWidget(self.show_misplaced)
+        return line
 
     def _connect(self) -> None:
         session, save = self._session, self.save
         self.run.changed.connect(self._play)
         self.mend.changed.connect(self._mend)
+        self.show_misplaced.clicked.connect(self._color_by_stretch)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
@@ -252,7 +272,12 @@ class RunControls(ControlsSection):
         if state != "running":
             self._words_turn.cancel()  # they would be of what was before
         moving = state in ("running", "paused")
-        self.run.text = "Run" if state == "idle" else "Restart"
+        is_alive = moving or state == "preparing"
+        self.run.text = "Run" if self._session.snapshot is None else "Run again"
+        self.run.native.setVisible(not is_alive)
+        self.pause.native.setVisible(moving)
+        self.step.native.setVisible(state == "paused")
+        self.stop.native.setVisible(is_alive)
         self._enable_run()
         is_next = self._session.snapshot is None and not self._is_preparation_offered
         set_role(self.run.native, "main" if is_next else "")
@@ -260,6 +285,8 @@ class RunControls(ControlsSection):
         self.pause.enabled = self.step.enabled = moving
         self.stop.enabled = moving or state == "preparing"
         self.save.enabled = self._session.snapshot is not None and not moving
+        self.save.native.setVisible(self.save.enabled)
+        self.bar.native.setVisible(is_alive)
         self._tell_state(state)
 
     def _enable_run(self) -> None:
@@ -271,7 +298,7 @@ class RunControls(ControlsSection):
         """Take no room for figures of a map before there is, or is going to be, one."""
         session = self._session
         is_told = session.snapshot is not None or session.state != "idle"
-        for widget in (self.bar.native, self.status, self.far, self.squeezed):
+        for widget in (self.status, self.far, self.squeezed):
             widget.setVisible(is_told)
         self.curve.setVisible(is_told)
         self.setVisible(is_told)
@@ -341,10 +368,20 @@ class RunControls(ControlsSection):
         is_moving = self._session.state == "running"
         self.status.setText(_status_text(snapshot, is_moving))
         self.status.setToolTip("" if is_moving else HASH_TIP.format(snapshot.map_hash))
-        self.far.setText(far_text(snapshot.stretched_share))
+        self._tell_far(snapshot)
         self._tell_unlike(unlike_text(snapshot))
         self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
+
+    def _tell_far(self, snapshot: Snapshot) -> None:
+        trusted, far = self._trusted, far_text(snapshot.stretched_share)
+        is_known = trusted is not None and self._session.state != "running"
+        words = [f"Trustworthy {trusted:.0%}"] if is_known else []
+        self.far.setText("  ·  ".join([*words, *([far] if far else [])]))
+        self.show_misplaced.setVisible(snapshot.stretched_share > 0)
+
+    def _color_by_stretch(self) -> None:
+        self._session.look.color_by = STRETCH
 
     def _tell_unlike(self, text: str) -> None:
         self.unlike.setText(text)
@@ -363,7 +400,7 @@ class RunControls(ControlsSection):
         if self._remedy:
             set_role(self.mend.native, "main")
             said = settings_text(self._remedy)
-            self.mend.text = f"Restart with {said}"
+            self.mend.text = f"Run again with {said}"
             self.mend.tooltip = (
                 "Change these settings and lay the map out anew from its start. Other "
                 "settings stay as they are."
@@ -390,7 +427,7 @@ def _status_text(snapshot: Snapshot, is_moving: bool) -> str:
 def _squeezed_text(snapshot: Snapshot) -> str:
     if not snapshot.has_pressure:
         return NO_PRESSURE
-    return f"{snapshot.pressured_share:.0%} of points squeezed (crowded)"
+    return f"{snapshot.pressured_share:.0%} of points crowded"
 
 
 def _stage_text(progress: Progress, state: State) -> str:

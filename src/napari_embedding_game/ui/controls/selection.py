@@ -6,7 +6,6 @@ from magicgui.widgets import PushButton
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import LoadResult, Source
@@ -18,11 +17,6 @@ from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     show_text,
     text_label,
-)
-
-HINT = (
-    "Click a cluster, draw around points with Shift held, or paint over them (B). Drag "
-    "a cluster by its name to move it; Ctrl pins it there."
 )
 
 
@@ -75,11 +69,9 @@ class SelectionControls(ControlsSection):
     """Whether true neighbours are to be shown beside the selection."""
     hand_requested = Signal(str)
     """What is to be done to the selected points: a :data:`HandAction`."""
-    trouble = Signal(str)
-    """A sentence about what failed."""
 
     def __init__(self, session: Session, maps: MapTree, linked: LinkedLayers) -> None:
-        super().__init__("Selection")
+        super().__init__()
         self._session = session
         self._linked = linked
         self._connections = Connections()
@@ -96,10 +88,6 @@ class SelectionControls(ControlsSection):
         )
         self.brush.native.setCheckable(True)
         self.brush_size = BrushSize()
-        self.make = PushButton(
-            text="Make cluster",
-            tooltip="Make the selected points a cluster of their own.",
-        )
         self.embed = PushButton(
             text="Map of its own",
             tooltip="Lay out the selected points anew, without the others.",
@@ -108,9 +96,18 @@ class SelectionControls(ControlsSection):
             text="Show in image",
             tooltip="Move to the selected objects in the image.",
         )
+        self.tools = QWidget()
+        """What selects points on the map."""
+        tools = QVBoxLayout(self.tools)
+        tools.setContentsMargins(0, 0, 0, 0)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self.lasso.native, 1)
+        row.addWidget(self.brush.native, 1)
+        tools.addLayout(row)
+        tools.addWidget(self.brush_size)
+        self.column.setContentsMargins(0, 0, 0, 0)
         self.column.addWidget(self.text)
-        self._add_row(self.lasso, self.brush, self.make)
-        self.column.addWidget(self.brush_size)
         self._add_row(self.embed, self.show_objects)
         self.space = ChildSpace(session, maps)
         self.column.addWidget(self.space)
@@ -129,8 +126,8 @@ class SelectionControls(ControlsSection):
         has_map = self._session.snapshot is not None
         is_some = has_map and not selection.is_empty
         self.setVisible(has_map)
-        show_text(self.text, self._told() if is_some else HINT)
-        self.make.enabled = is_some and selection.is_of_points
+        n_hidden = self._session.hiding.n_selected
+        show_text(self.text, f"{n_hidden:,} of them hidden" if n_hidden else "")
         self.embed.enabled = is_some
         self.show_objects.native.setVisible(self._linked.current is not None)
         self.show_objects.enabled = is_some
@@ -183,7 +180,6 @@ class SelectionControls(ControlsSection):
         self.lasso.native.toggled.connect(self._on_lasso)
         self.brush.native.toggled.connect(self.brush_toggled)
         self.brush_size.slider.valueChanged.connect(self.brush_resized)
-        self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
         self.show_objects.changed.connect(lambda: self.show_objects_requested.emit())
 
@@ -198,25 +194,7 @@ class SelectionControls(ControlsSection):
         if is_on:
             self.brush.native.setChecked(False)
 
-    def _told(self) -> str:
-        selection = self._session.selection
-        n_points, n_clusters = len(selection.rows), len(selection.shares())
-        points = f"{n_points:,} {'point' if n_points == 1 else 'points'}"
-        where = "1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"
-        n_hidden = self._session.hiding.n_selected
-        told = f"{points} selected, in {where}"
-        return f"{told}; {n_hidden:,} of them hidden" if n_hidden else told
-
     def _embed(self) -> None:
         goes_on, options = self.space.ask()
         if goes_on:
             self.embed_requested.emit(self.space.source, options)
-
-    def _make_cluster(self) -> None:
-        clusters, selection = self._session.clusters, self._session.selection
-        try:
-            cluster = clusters.make_cluster(selection.points)
-        except DataError as error:
-            self.trouble.emit(str(error))
-        else:
-            selection.select(cluster)

@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.hiding import CLUSTERS
 from napari_embedding_game.session.reclustering import (
     Reclustered,
     reclustering,
@@ -65,6 +66,8 @@ class ClusterEdits(QWidget):
         self._table = table
         self._palette = palette
         self._tell = tell
+        self.edit_name = table.edit_name
+        """Lets a person type the name of a cluster."""
         self._book = session.clusters
         self._worker: Worker | None = None
         self._make()
@@ -91,6 +94,8 @@ class ClusterEdits(QWidget):
         self.merge.setEnabled(len(chosen) > 1)
         self.release.setEnabled(len(chosen) == 1 and chosen[0].is_by_hand)
         self.make.setEnabled(self._session.selection.is_of_points)
+        for action in (self.merge, self.split, self.make):
+            action.setVisible(action.isEnabled())
         is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and self._worker is None)
         history = self._book.history
@@ -166,7 +171,7 @@ class ClusterEdits(QWidget):
         row.setSpacing(3)
         # Six buttons beside each other say how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
-        for action in (self.rename, self.merge, self.split):
+        for action in (self.merge, self.split, self.make):
             row.addWidget(_button(action))
         more = QToolButton()
         more.setText("More ▾")
@@ -175,7 +180,7 @@ class ClusterEdits(QWidget):
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more = QMenu(more)
         self.more.setToolTipsVisible(True)
-        self.more.addActions([self.recolor, self.note, self.make])
+        self.more.addActions([self.recolor, self.note])
         self.more.addActions([self.recluster, self.release])
         more.setMenu(self.more)
         row.addWidget(more)
@@ -190,8 +195,21 @@ class ClusterEdits(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
-        menu.addActions([self.recolor, self.note, self.make])
+        menu.addActions([self.recolor, self.note])
         menu.addActions([self.recluster, self.release])
+        menu.addSeparator()
+        hiding, chosen = self._session.hiding, self._chosen()
+        level = str(chosen[0].id) if len(chosen) == 1 else ""
+        is_hidden = hiding.is_hidden(CLUSTERS, level)
+        hide = hiding.show if is_hidden else hiding.hide
+        for text, act, can in (
+            ("Show" if is_hidden else "Hide", lambda: hide(CLUSTERS, level), level),
+            ("Show only this", lambda: hiding.isolate(CLUSTERS, level), level),
+            ("Show all", hiding.show_all, hiding.n_points),
+        ):
+            entry = menu.addAction(text)
+            entry.setVisible(bool(can))
+            entry.triggered.connect(lambda _=False, act=act: act())
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting
@@ -210,7 +228,7 @@ class ClusterEdits(QWidget):
             return None
 
     def _rename(self) -> None:
-        self._table.edit_name(self._chosen()[0].id)
+        self.edit_name(self._chosen()[0].id)
 
     def _merge(self) -> None:
         merged = self._do(self._book.merge, [c.id for c in self._chosen()])
@@ -242,7 +260,7 @@ class ClusterEdits(QWidget):
         made = self._do(self._book.make_cluster, points)
         if made is not None:
             self._session.selection.select(made)
-            self._table.edit_name(made)
+            self.edit_name(made)
 
     def _recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""

@@ -1,23 +1,20 @@
-"""The left half of the inspector: search, slider, table and edits of the clusters."""
+"""The clusters of the map: search, list, number and edits."""
 
 from __future__ import annotations
 
-import operator
-
-import pandas as pd
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.hiding import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
-from napari_embedding_game.ui.inspector.cluster_statistics import (
+from napari_embedding_game.ui.inspector.cluster_table import (
     NO_CLUSTERS,
-    ClusterStatistics,
-    ClusterSums,
+    ClusterRows,
+    ClusterTable,
+    misplaced_shares,
 )
-from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.inspector.search_results import (
     are_many_names,
@@ -27,6 +24,11 @@ from napari_embedding_game.ui.inspector.search_results import (
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.workspace import Workspace
+
+REFRESH_MS = 500
+"""Between two updates while the game runs."""
+SOON_MS = 30
+"""Edits that follow each other faster than this are shown together."""
 
 
 class ClusterPane(QWidget):
@@ -41,9 +43,6 @@ class ClusterPane(QWidget):
         super().__init__()
         self._session = session = workspace.session
         self._palette = workspace.palette
-        self._levels: tuple[object, str, pd.Series | None] | None = None
-        self._known: tuple[tuple[object, ...], ClusterSums] | None = None
-        """What the points of each cluster sum up to, and of what these are."""
         self.search = SearchBox(
             lambda: names_in(session),
             lambda hit: show_search_result(workspace, hit),
@@ -55,63 +54,65 @@ class ClusterPane(QWidget):
         )
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.refresh)
         self._connections = Connections()
         self._connections.add(self.edits, self.slider, self.table)
+        self._connections.call(self._timer.stop)
+        self._connections.call(self.search.close_worker)
+        for signal, slot in (
+            (session.clusters.changed, self._on_clusters),
+            (session.dataset_changed, self._on_dataset),
+            (session.columns_changed, self.search.forget),
+            (session.state_changed, self._on_clusters),
+            (session.look.events.color_by, self._on_clusters),
+            (session.hiding.changed, self._on_clusters),
+        ):
+            self._connections.connect(signal, slot)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for part in (self.search, self.slider, self.table, self.message, self.edits):
-            column.addWidget(part, int(part is self.table))
+        for part in (self.table, self.message, self.edits, self.slider):
+            column.addWidget(part)
         self.tell("")
+        self.refresh()
 
     def close(self) -> None:
         """Close the views of the session."""
-        self.search.close_worker()
         self._connections.close()
 
     def tell(self, message: str) -> None:
         """Show a sentence below the table; "" takes it away."""
         show_text(self.message, message)
 
-    def refresh(self, column: str) -> None:
-        """Bring the table up to date; purity is told by this metadata column."""
+    def refresh(self) -> None:
+        """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
+        if session.state != "running":
+            self._timer.stop()
         if snapshot is None:
             self.table.set_rows(NO_CLUSTERS)
             return
         clusters = session.clusters.clusters
-        rows = ClusterStatistics.of(
-            clusters,
-            self._palette.of(clusters),
-            self._sums(snapshot, self._levels_of(column)),
+        rows = ClusterRows(
+            clusters=clusters,
+            colors=self._palette.of(clusters),
+            misplaced=misplaced_shares(
+                clusters, session.clusters.labels, snapshot.stretch
+            ),
             is_colored=session.look.color_by == CLUSTER,
+            hidden=session.hiding.hidden_of(CLUSTERS),
         )
         self.table.set_rows(rows)
 
-    def _sums(self, snapshot: Snapshot, levels: pd.Series | None) -> ClusterSums:
-        """Return what the points of each cluster sum up to.
+    def _on_clusters(self, event: object = None) -> None:
+        """Follow soon: changes come in flocks, and with each frame of a game."""
+        self.search.forget()
+        if not self._timer.isActive():
+            is_running = self._session.state == "running"
+            self._timer.start(REFRESH_MS if is_running else SOON_MS)
 
-        That is the same after each click, and after most edits.
-        """
-        labels, known = self._session.clusters.labels, self._known
-        given = snapshot.pressure, snapshot.stretch, levels
-        is_same = known is not None and all(map(operator.is_, known[0], given))
-        if known is None or not is_same or not known[1].are_of(labels):
-            known = given, ClusterSums.of(labels, *given)
-        self._known = known
-        return known[1]
-
-    def _levels_of(self, column: str) -> pd.Series | None:
-        """Return each point's value of a column; None for one of measurements.
-
-        These are seldom equal: no cluster is pure.
-        """
-        dataset = self._session.dataset
-        if dataset is None or column not in dataset.obs:
-            return None
-        obs, known = dataset.obs, self._levels
-        if known is None or known[0] is not obs or known[1] != column:
-            values = obs[column]
-            levels = None if is_continuous(values) else as_levels(values).rename(column)
-            self._levels = known = obs, column, levels
-        return known[2]
+    def _on_dataset(self, dataset: object) -> None:
+        self.search.begin_anew()
+        self.tell("")
+        self.refresh()

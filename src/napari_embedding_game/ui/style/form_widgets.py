@@ -11,8 +11,6 @@ from qtpy.QtWidgets import (
     QApplication,
     QComboBox,
     QFormLayout,
-    QFrame,
-    QHBoxLayout,
     QLabel,
     QScrollArea,
     QScrollBar,
@@ -25,17 +23,13 @@ from napari_embedding_game.ui.style.button_text import WrappedText
 
 
 class ControlsSection(QWidget):
-    """A heading with a fine rule, and whatever is added below it."""
+    """Controls below each other."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 6)
         self.column.setSpacing(5)
-        self.heading = QHBoxLayout()
-        self.heading.addWidget(text_label(title, "heading", wraps=False))
-        self.heading.addWidget(rule(), 1)
-        self.column.addLayout(self.heading)
 
 
 def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
@@ -200,11 +194,3 @@ class _WheelGuard(QObject):
             event.ignore()
             return True
         return False
-
-
-def rule() -> QFrame:
-    """Return a fine line across."""
-    line = QFrame()
-    line.setProperty("role", "rule")
-    line.setFixedHeight(1)
-    return line

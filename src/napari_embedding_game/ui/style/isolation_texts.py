@@ -5,7 +5,7 @@ from __future__ import annotations
 from napari_embedding_game.core.snapshot import UNLIKE, Snapshot
 from napari_embedding_game.ui.style.stretch_texts import share_text
 
-ISOLATION_CHOICE = "Unlike others (isolation)"
+ISOLATION_CHOICE = "Outliers (isolation)"
 ISOLATION_MEANS = (
     "isolation: how much a point differs, in the data, from the points most like it, "
     f"where 1 is usual around it. Above {UNLIKE:g} it is unlike all others, as debris, "
@@ -24,6 +24,4 @@ def unlike_text(snapshot: Snapshot) -> str:
     if not count:
         return ""
     share = share_text(count / len(snapshot.embedding))
-    if count == 1:
-        return f"1 point ({share}) is unlike all others"
-    return f"{count:,} points ({share}) are unlike all others"
+    return f"{count:,} {'outlier' if count == 1 else 'outliers'} ({share})"

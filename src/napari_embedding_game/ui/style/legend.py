@@ -65,6 +65,7 @@ class LegendView(QWidget):
         self._layout.setContentsMargins(0, 2, 0, 0)
         self._shown: Legend | None = None
         self._body: QWidget | None = None
+        self._has_body = True
         self.note = text_label()
         self.note.setToolTip(HIDDEN_MEANS)
         self.show_all = QPushButton("Show all")
@@ -101,6 +102,12 @@ class LegendView(QWidget):
                 body.hiding_requested.connect(self.hiding_requested)
             self._replace(body)
 
+    def show_body(self, shown: bool) -> None:
+        """Show what the colours mean, or leave that to another list."""
+        self._has_body = shown
+        if self._body is not None:
+            self._body.setVisible(shown)
+
     def _replace(self, body: QWidget) -> None:
         if self._body is not None:
             self._layout.removeWidget(self._body)
@@ -108,6 +115,7 @@ class LegendView(QWidget):
             self._body.deleteLater()
         self._body = body
         self._layout.insertWidget(0, body)
+        body.setVisible(self._has_body)
 
     def _tell_hidden(self, note: str) -> None:
         self.note.setText(note)

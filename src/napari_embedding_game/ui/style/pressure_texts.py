@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PRESSURE_CHOICE = "Squeezed (pressure)"
+PRESSURE_CHOICE = "Crowded (pressure)"
 PRESSURE_MEANS = (
     "pressure: how far the crowd around a point would push it out of the map, were "
     "there room. High pressure tells that the map is crowded there, not that a point "

@@ -6,7 +6,7 @@ import math
 
 from napari_embedding_game.core.snapshot import FAR, Snapshot
 
-STRETCH_CHOICE = "Stretched (far from similar)"
+STRETCH_CHOICE = "Misplaced (stretch)"
 STRETCH_MEANS = (
     "stretch: how far apart this map draws a point and the points most like it in the "
     f"data, where 1 is usual. From {FAR:.0f} on it lies far from similar points: do "
@@ -22,7 +22,7 @@ def far_text(share: float) -> str:
     """Return what is told of a share of points that lie far; "" where it is unknown."""
     if math.isnan(share):
         return ""
-    return f"{share_text(share)} of points lie far from similar points"
+    return f"{share_text(share)} misplaced"
 
 
 def share_text(share: float) -> str:

@@ -34,6 +34,7 @@ class ThemeColors:
             text=self.text.name(),
             dim=self.dim.name(),
             accent=self.accent.name(),
+            link=self.line.name(),
             hover=self.accent.lighter(115).name(),
             warning=self.warning.name(),
             error=self.error.name(),
@@ -45,7 +46,7 @@ class ThemeColors:
 
 _SHEET = """
 QLabel[role="heading"] {{ font-weight: bold; color: {dim}; padding-top: 2px; }}
-QLabel[role="title"] {{ font-weight: bold; color: {text}; }}
+QLabel[role="title"] {{ font-weight: bold; font-size: 14pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
@@ -66,11 +67,21 @@ QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
+QToolButton[role="link"] {{
+  background: transparent; color: {link}; border: none; padding: 3px 0px;
+}}
+QToolButton[role="link"]:hover {{ text-decoration: underline; }}
+QLineEdit[role="title"] {{
+  background: transparent; border: none; color: {text}; font-weight: bold;
+  font-size: 14pt; padding: 0px;
+}}
+QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
+QLineEdit[role="title"]:focus {{ background: {foreground}; }}
 QToolButton[role="edit"]:hover {{ background: {raised}; }}
 QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
-QTabBar::tab {{ padding: 3px 4px; }}
+QTabBar::tab {{ padding: 4px 10px; }}
 QGroupBox {{ border: none; margin: 0px; }}
 QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
 QPushButton[role="main"] {{

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 TITLE = "Figure of several panels"
 NO_GROUPS = "None"
-NO_DOTS = "Open the tab Dot plot of the Inspector first: what it shows becomes a panel."
+NO_DOTS = "Open the dot plot under Plots first: what it shows becomes a panel."
 NO_VOLCANO = (
-    "Select points and open the tab Markers of the Inspector first: its comparison "
+    "Select points and open Markers under Selection first: its comparison "
     "becomes a panel."
 )
 NOTHING = "Tick at least one panel."
@@ -93,7 +93,7 @@ class FigureDialog(QDialog):
             is_there = plots.on_show(kind) is not None
             box.setEnabled(is_there)
             box.setChecked(is_there)
-            box.setToolTip("As it is in the Inspector." if is_there else why)
+            box.setToolTip("As it is in its tab." if is_there else why)
         for words, millimetres in WIDTHS.items():
             self.width_of_page.addItem(words, millimetres)
         self.width_of_page.setCurrentIndex(len(WIDTHS) - 1)

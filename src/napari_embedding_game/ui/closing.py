@@ -1,0 +1,108 @@
+"""Learn that a docked widget is closed, whatever closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from weakref import ref
+
+from qtpy.QtCore import QEvent, QObject, QTimer
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.ui.compat import main_window_of
+
+
+class Closing(QObject):
+    """Calls back once when a docked widget is closed, whatever closed it.
+
+    napari takes a closed dock's widget out of its parent without telling it,
+    closing the window tells the window only, and a program that ends closes its
+    windows when no further event is handed out.  Then the widget is deleted: what
+    Qt holds for it, such as slots, Python cannot see and would never free.
+    """
+
+    def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._seen_window: ref[QWidget] | None = None
+        """Weak: who held a closed window would keep all of its viewer alive."""
+        self._is_asked = False
+        """Whether the window was asked to close, and has not refused."""
+        self._on_close: Callable[[], None] | None = on_close
+        self.is_with_window = False
+        """Whether the whole window is closed, not this widget alone."""
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Watch, and let every event through."""
+        if watched is self._widget:
+            self._on_widget(event.type())
+        elif self._on_close is not None and watched is self._window:
+            self._on_window(event.type())
+        return False
+
+    def close(self) -> None:
+        """Call back, the first time."""
+        if self._on_close is not None:
+            on_close, self._on_close = self._on_close, None
+            if (window := self._window) is not None:
+                window.removeEventFilter(self)
+            self._seen_window = None
+            self._widget.removeEventFilter(self)
+            on_close()
+            self._widget.deleteLater()
+
+    @property
+    def _window(self) -> QWidget | None:
+        """The window that the widget was seen in last."""
+        return None if self._seen_window is None else self._seen_window()
+
+    def _on_widget(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.ParentChange:
+            self._on_parent()
+        elif kind == QEvent.Type.Show:
+            self._watch_window()  # its box may have come into the window later
+        elif kind == QEvent.Type.Close:
+            self.close()
+
+    def _on_window(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.Close:
+            # Whether the window agrees to close is known after this event.
+            self._is_asked = True
+            QTimer.singleShot(0, self._close_with_window)
+        elif kind == QEvent.Type.Hide and self._is_asked:
+            self._close_as_the_window_does()
+        elif kind == QEvent.Type.DeferredDelete:
+            # Whoever lets go of it last deletes it: not in one of its own events.
+            QTimer.singleShot(0, partial(_hold, self._window))
+            self._close_as_the_window_does()
+
+    def _on_parent(self) -> None:
+        if self._widget.parentWidget() is not None:
+            self._watch_window()
+        elif self._window is not None:
+            self.close()
+
+    def _watch_window(self) -> None:
+        window = main_window_of(self._widget)
+        if self._on_close is None:
+            return
+        former = self._window
+        if window is not former and window is not self._widget:
+            if former is not None:
+                former.removeEventFilter(self)
+            self._seen_window = ref(window)
+            window.installEventFilter(self)
+
+    def _close_with_window(self) -> None:
+        self._is_asked = False
+        if self._window is None or not self._window.isVisible():
+            self._close_as_the_window_does()
+
+    def _close_as_the_window_does(self) -> None:
+        self.is_with_window = True
+        self.close()
+
+
+def _hold(window: QWidget | None) -> None:
+    """Do nothing but have held a window until now."""
