@@ -174,16 +174,15 @@ def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot)
     assert bars.n_rows == 0
 
 
-def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
+def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
     game = docks.game
     docks.viewer.window.resize(1400, 620)
     QApplication.processEvents()
     for fold in (game.method_fold, game.look_fold):
         fold.expand(animate=False)
-    QApplication.processEvents()
     area = game.scroll
     bar = area.verticalScrollBar()
-    assert bar.maximum() > 0
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
     for over in (
         bar,
         area.viewport(),

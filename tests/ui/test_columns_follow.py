@@ -58,8 +58,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     points = dock.controller.layers.points
     even = points.data.copy()
     learn(qtbot, teach, session, range(12), range(20, 32))
-    halves = points.data[:, 1]
-    assert halves[:20].max() < halves[20:].min()
+    qtbot.waitUntil(lambda: points.data[:20, 1].max() < points.data[20:, 1].min())
     assert not np.array_equal(even, points.data)
 
 

@@ -21,7 +21,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
     dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
-    session.look.show_far = True
+    dock.look.far.value = True
     yield viewer, dock
     dock.controller.session_store.close()
 
