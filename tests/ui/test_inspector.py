@@ -23,9 +23,10 @@ from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
 
 
 @pytest.fixture
-def played(play, inspector):
-    """The inspector beside a finished map."""
+def played(qtbot, play, inspector):
+    """The views of a finished map."""
     play()
+    qtbot.waitUntil(lambda: inspector.clusters.table.model().rowCount() == 4)
     return inspector
 
 

@@ -108,9 +108,10 @@ class ClusterPane(QWidget):
     def _on_clusters(self, event: object = None) -> None:
         """Follow soon: changes come in flocks, and with each frame of a game."""
         self.search.forget()
-        if not self._timer.isActive():
-            is_running = self._session.state == "running"
-            self._timer.start(REFRESH_MS if is_running else SOON_MS)
+        if self._session.state != "running":
+            self._timer.start(SOON_MS)
+        elif not self._timer.isActive():
+            self._timer.start(REFRESH_MS)
 
     def _on_dataset(self, dataset: object) -> None:
         self.search.begin_anew()
