@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from weakref import ref
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt, QTimer
@@ -18,6 +19,8 @@ from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
+from napari_embedding_game.ui.images.object_highlight import COLOR
+from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks import confirm_replace
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.worker import running_workers
@@ -247,3 +250,16 @@ def person(make_napari_viewer, qtbot, person_at_the_window):
 def from_menu(person_at_the_window):
     """Trigger an entry of a menu by the texts that lead to it, as a person does."""
     return person_at_the_window.trigger
+
+
+@pytest.fixture
+def lit():
+    """Which labels of a layer are shown in the colour of what is selected."""
+
+    def lit(layer):
+        finest = layer.data[0] if layer.multiscale else layer.data
+        labels = np.unique(np.asarray(finest))
+        colors = layer.colormap.map(labels)
+        return labels[np.isclose(colors, from_hex((COLOR,))[0]).all(axis=1)].tolist()
+
+    return lit

@@ -132,7 +132,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
     dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
-    qtbot.waitUntil(lambda: dock.names.overlay is not None)
+    qtbot.waitUntil(lambda: dock.overlay.widget is not None)
     qtbot.wait(50)
     yield viewer, dock
     dock.controller.session_store.close()
@@ -141,7 +141,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
 def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
     _, dock = shown
     canvas = canvas_widget(dock)
-    overlay, names = dock.names.overlay, dock.names.names
+    overlay, names = dock.overlay.widget, dock.names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
     pixels = dock.controller.layers.projection().to_pixels(names.places)
@@ -160,7 +160,7 @@ def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
 
 def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     viewer, dock = shown
-    overlay = dock.names.overlay
+    overlay = dock.overlay.widget
     assert overlay.isVisible()
     dock.controller.layers.points.visible = False
     assert not overlay.isVisible()
@@ -168,4 +168,4 @@ def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     assert overlay.isVisible()
     viewer.window.remove_dock_widget(dock)
     assert canvas_widget(dock) is None
-    assert dock.names.overlay is None
+    assert dock.overlay.widget is None

@@ -20,18 +20,6 @@ def test_nothing_is_heard_after_closing_and_closing_again_does_nothing():
     assert heard == [1]
 
 
-def test_what_was_made_last_is_closed_first():
-    class Part:
-        def __init__(self, name):
-            self.close = lambda: closed.append(name)
-
-    closed, connections = [], Connections()
-    connections.add(Part("first"), Part("second"))
-    connections.call(lambda: closed.append("timer"))
-    connections.close()
-    assert closed == ["timer", "second", "first"]
-
-
 def test_one_that_cannot_be_undone_keeps_no_other_from_it():
     def broken():
         raise OSError("the stick is gone")

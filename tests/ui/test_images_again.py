@@ -208,7 +208,7 @@ def other_images(folder):
 
 
 def test_the_images_of_a_plate_are_found_again(
-    qtbot, monkeypatch, viewer, dock, session, desk, plate
+    qtbot, monkeypatch, viewer, dock, session, desk, plate, lit
 ):
     desk.answer = plate
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
@@ -242,8 +242,7 @@ def test_the_images_of_a_plate_are_found_again(
     assert not shown(dock.data.relink)
     np.testing.assert_array_equal(session.snapshot.embedding, map_before.embedding)
     session.selection.select_points(np.array([30]))
-    lit = dock.controller.object_highlight.layer
-    assert np.asarray(lit.data[1, 0]).sum() == (cells() == 6).sum()
+    assert lit(desk.linked.labels) == [6]
     desk.save()
     labels = cells()
     tifffile.imwrite(moved / "field2_labels.tif", np.where(labels == 3, 0, labels))

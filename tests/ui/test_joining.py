@@ -53,7 +53,7 @@ def loading(qtbot, dock):
 
 
 def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
-    viewer, nuclei, dock, session, loading, play, table
+    viewer, nuclei, dock, session, loading, play, table, lit
 ):
     path, ids = table
     dataset = loading(lambda: dock.controller.reading.load(FileSource(path)))
@@ -68,8 +68,7 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     play()
     shown = session.snapshot
     session.selection.select_points(np.array([3]))
-    lit = dock.controller.object_highlight.layer.data
-    assert np.unique(nuclei.data[lit > 0]).tolist() == [ids[3]]
+    assert lit(nuclei) == [ids[3]]
     loading(lambda: panel.layer.native.setCurrentText(NO_LAYER))
     assert panel.layer.current_choice == NO_LAYER
     assert linked.current is None

@@ -240,7 +240,7 @@ def table():
 
 
 def test_rows_of_a_table_go_to_the_objects_of_their_label(
-    qtbot, viewer, dock, loading, table
+    qtbot, viewer, dock, loading, table, lit
 ):
     _, labels = field(0)
     table.loc[2, "Label"] = 999
@@ -258,8 +258,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
     session.selection.select_points(np.array([2, 5]))
     dock.controller.show_objects()
-    lit = dock.controller.object_highlight.layer
-    np.testing.assert_array_equal(lit.data == 1, labels == table["Label"][5])
+    assert lit(layer) == [table["Label"][5]]
     for _ in range(2):
         dock.controller.writing.write_features()
         found = layer.features

@@ -133,7 +133,7 @@ def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
 def mapped(scene, qtbot):
     """The same, with a map."""
     play(scene, qtbot)
-    qtbot.waitUntil(lambda: scene.dock.names.overlay is not None)
+    qtbot.waitUntil(lambda: scene.dock.overlay.widget is not None)
     qtbot.wait(50)
     return scene
 
@@ -228,7 +228,7 @@ def follows_in_the_grid(mapped, spacing):
     mapped.show_all()
     cells = viewer.canvas.grid.actual_shape(viewer.layers)
     assert follows(mapped), spacing
-    assert mapped.dock.names.overlay.isVisible()
+    assert mapped.dock.overlay.widget.isVisible()
 
     def no_layer_comes():
         assert viewer.canvas.grid.actual_shape(viewer.layers) == cells
@@ -625,11 +625,11 @@ def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
     session = spatial.session
     session.selection.select_points(np.arange(8))
     qtbot.waitUntil(lambda: len(spatial.dock.far.pairs) > 0)
-    assert spatial.dock.far.overlay.isVisible()
+    assert spatial.dock.overlay.widget.isVisible()
     spatial.dock.controller.steer_by_hand("hold")
     qtbot.waitUntil(lambda: session.state == "finished")
-    assert spatial.dock.marks.overlay.isVisible()
-    image = spatial.dock.marks.overlay.grab().toImage()
+    assert spatial.dock.overlay.widget.isVisible()
+    image = spatial.dock.overlay.widget.grab().toImage()
     held = spatial.layers.projection().to_pixels(
         spatial.layers.to_world(session.snapshot.embedding[:1])
     )[0]

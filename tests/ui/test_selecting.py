@@ -9,16 +9,14 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel, QWidget
 
-from napari_embedding_game.data.label_objects import Objects, find_objects
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas.mouse import CanvasClick
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import COLOR, inside
 from napari_embedding_game.ui.images.linked_layers import Linked
-from napari_embedding_game.ui.images.object_highlight import COLOR as LIT
-from napari_embedding_game.ui.images.object_highlight import FADING, FEW, draw_highlight
+from napari_embedding_game.ui.images.object_highlight import FADING, lit_labels
 from napari_embedding_game.ui.inspector.bar_charts import ROW
-from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -38,40 +36,6 @@ def test_what_is_inside_a_line():
     assert inside(square, points).tolist() == [True, True, False, False, False]
     moon = np.array([[0, 0], [0, 4], [4, 4], [1, 2], [4, 0]], float)
     assert inside(moon, np.array([[3.5, 2.0], [0.5, 2.0]])).tolist() == [False, True]
-
-
-@pytest.mark.parametrize("n_lit", [3, FEW + 500])
-def test_exactly_the_selected_objects_are_lit(n_lit):
-    labels = grid(60)
-    labels[labels == 7] = 9_000_000  # no object of the map
-    objects = find_objects(np.where(labels > 4000, 0, labels))
-    lit = np.zeros(len(objects), bool)
-    lit[np.random.default_rng(0).permutation(len(objects))[:n_lit]] = True
-    mask = np.full(labels.shape, 5, np.uint8)
-    draw_highlight(mask, labels, objects, lit)
-    expected = np.isin(labels, objects.label_ids[lit])
-    np.testing.assert_array_equal(mask, expected.astype(np.uint8))
-
-
-def test_of_a_time_series_only_the_selected_time_is_lit():
-    labels = np.ones((2, 4, 4), np.int32)
-    boxes = np.array([[0, 0, 0, 1, 4, 4], [1, 0, 0, 2, 4, 4]])
-    mask = np.zeros(labels.shape, np.uint8)
-    draw_highlight(
-        mask, labels, Objects(np.array([1, 1]), boxes), np.array([False, True])
-    )
-    assert mask[0].sum() == 0
-    assert mask[1].all()
-
-
-def test_of_a_hundred_thousand_objects_every_other_is_lit():
-    labels = grid(320)
-    objects = find_objects(labels)
-    assert len(objects) > 100_000
-    lit = np.arange(len(objects)) % 2 == 0
-    mask = np.zeros(labels.shape, np.uint8)
-    draw_highlight(mask, labels, objects, lit)
-    np.testing.assert_array_equal(mask == 1, (labels > 0) & (labels % 2 == 1))
 
 
 @pytest.fixture
@@ -97,71 +61,45 @@ def clicker(dock):
     return click
 
 
-def lit_labels(dock, layer):
-    return sorted(
-        set(layer.data[dock.controller.object_highlight.layer.data == 1].tolist())
-    )
-
-
-def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
-    assert dock.controller.object_highlight.layer is None
+def test_a_cluster_is_lit_in_the_image_and_the_colours_come_back(
+    viewer, dock, session, nuclei, lit
+):
+    before, n_layers = nuclei.colormap, len(viewer.layers)
     cluster = session.clusters.clusters[0]
     session.selection.select(cluster.id)
-    lit = dock.controller.object_highlight.layer
-    assert lit in viewer.layers
-    assert viewer.layers.selection.active is dock.controller.layers.points
     expected = session.dataset.objects.label_ids[session.selection.points]
-    assert lit_labels(dock, nuclei) == sorted(expected.tolist())
+    assert lit(nuclei) == sorted(expected.tolist())
+    assert len(viewer.layers) == n_layers
+    others = nuclei.colormap.map(np.setdiff1d(nuclei.data, [0, *expected]))
+    assert others[:, 3].max() <= FADING
     session.selection.clear()
-    assert not lit.data.any()
-    assert sum(layer.name == lit.name for layer in viewer.layers) == 1
-    assert lit not in dock.data.measure.labels.choices
-
-
-def test_the_other_objects_step_back_while_some_are_lit(dock, session, nuclei):
-    nuclei.opacity = 0.6
-    session.selection.select(session.clusters.clusters[0].id)
-    assert nuclei.opacity == pytest.approx(0.6 * FADING)
-    session.selection.select(session.clusters.clusters[1].id)
-    assert nuclei.opacity == pytest.approx(0.6 * FADING)
-    session.selection.clear()
-    assert nuclei.opacity == 0.6
-
-
-def test_an_opacity_that_is_set_meanwhile_stays(dock, session, nuclei):
-    session.selection.select(session.clusters.clusters[0].id)
-    nuclei.opacity = 0.9
-    session.selection.clear()
-    assert nuclei.opacity == 0.9
-
-
-def test_closing_the_dock_brings_the_other_objects_back(dock, session, nuclei):
-    session.selection.select(session.clusters.clusters[0].id)
+    assert nuclei.colormap is before
+    session.selection.select_points(np.array([5]))
+    assert lit(nuclei) == [6]
     dock.close()
-    assert nuclei.opacity == 0.7
+    assert nuclei.colormap is before
 
 
-def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei):
+def test_of_a_time_series_the_slice_on_show_is_lit():
+    boxes = np.array([[0, 0, 0, 1, 4, 4], [1, 0, 0, 2, 4, 4]])
+    objects = Objects(np.array([1, 1]), boxes)
+    for place, is_lit in ((0.0, 0), (1.0, 1)):
+        table = lit_labels(objects, np.array([False, True]), {0: place})
+        assert table.tolist() == [0, is_lit, 0]
+    many = Objects(np.array([1 << 17]), boxes[:1])
+    assert lit_labels(many, np.array([True]), {}) is None
+
+
+def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei, lit):
     cluster = session.clusters.clusters[0].id
     session.selection.select(cluster)
-    before = lit_labels(dock, nuclei)
+    before = lit(nuclei)
     moved = session.clusters.labels.copy()
     moved[session.clusters.labels != cluster] = cluster
     session.clusters.receive(moved, session.clusters.n_landmarks)
     everything = session.dataset.objects.label_ids.tolist()
     assert len(before) < len(everything)
-    qtbot.waitUntil(lambda: lit_labels(dock, nuclei) == everything)
-
-
-def test_a_deleted_light_comes_back_with_the_next_selection(
-    viewer, dock, session, nuclei
-):
-    session.selection.select_points(np.array([3]))
-    viewer.layers.remove(dock.controller.object_highlight.layer)
-    assert nuclei.opacity == 0.7
-    session.selection.select_points(np.array([3, 5]))
-    assert dock.controller.object_highlight.layer in viewer.layers
-    assert lit_labels(dock, nuclei) == [4, 6]
+    qtbot.waitUntil(lambda: lit(nuclei) == everything)
 
 
 def test_deleted_labels_are_unlinked_until_they_are_open_again(
@@ -172,7 +110,6 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
     told = dock.data.relink.text.text()
     assert "The labels 'nuclei' of these objects are not open" in told
-    assert dock.controller.object_highlight.layer is None
     click = clicker(dock)
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
@@ -183,36 +120,6 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
     assert dock.controller.workspace.linked.current.labels is again
-
-
-def colored(layer):
-    """Return the labels that are shown in the colour of what is selected."""
-    labels = np.unique(layer.data)
-    is_lit = np.isclose(layer.colormap.map(labels), from_hex((LIT,))[0]).all(axis=1)
-    return labels[is_lit].tolist()
-
-
-def test_in_the_grid_the_objects_own_layer_shows_what_is_selected(
-    viewer, dock, session, nuclei
-):
-    before, n_layers = nuclei.colormap, len(viewer.layers)
-    viewer.canvas.grid.enabled = True
-    session.selection.select_points(np.array([3, 7]))
-    assert len(viewer.layers) == n_layers  # another one would have a part of its own
-    assert colored(nuclei) == [4, 8]
-    session.selection.select_points(np.array([5]))
-    assert colored(nuclei) == [6]
-    viewer.canvas.grid.enabled = False
-    assert nuclei.colormap is before
-    assert lit_labels(dock, nuclei) == [6]
-    viewer.canvas.grid.enabled = True
-    assert dock.controller.object_highlight.layer is None
-    assert colored(nuclei) == [6]
-    session.selection.clear()
-    assert nuclei.colormap is before
-    session.selection.select_points(np.array([5]))
-    dock.close()
-    assert nuclei.colormap is before
 
 
 @pytest.fixture
@@ -229,40 +136,32 @@ def pyramid(qtbot, viewer, dock, session, play):
 
 
 def test_objects_of_a_multiscale_image_are_measured_and_lit(
-    viewer, dock, session, pyramid
+    viewer, dock, session, pyramid, lit
 ):
     objects = session.dataset.objects
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
     for rows in ([3, 7], [1]):
         session.selection.select_points(np.array(rows))
-        lit = dock.controller.object_highlight.layer
-        assert lit.multiscale
-        for level in range(3):
-            pixels = np.asarray(lit.data[level][...]) == 1
-            found = np.unique(np.asarray(pyramid.data[level])[pixels])
-            assert found.tolist() == sorted(objects.label_ids[rows].tolist())
-        row, column = objects.centers[rows[0]]
-        value = lit.get_value((row, column), world=True)
-        assert value[1] == 1
+        assert lit(pyramid) == sorted(objects.label_ids[rows].tolist())
     clicker(dock)(objects.centers[12], False)
     assert session.selection.rows.tolist() == [12]
     session.selection.clear()
-    assert not np.asarray(lit.data[2][...]).any()
+    assert lit(pyramid) == []
 
 
-def test_a_clicked_object_selects_its_point(dock, session, nuclei):
+def test_a_clicked_object_selects_its_point(dock, session, nuclei, lit):
     click = clicker(dock)
     click([1.0, 9.0], False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
     click([9.0, 1.0], True)
-    assert lit_labels(dock, nuclei) == [2, 6]
+    assert lit(nuclei) == [2, 6]
     click([1.0, 9.0], True)
-    assert lit_labels(dock, nuclei) == [6]
+    assert lit(nuclei) == [6]
     click([6.0, 6.0], False)  # between the objects
-    assert lit_labels(dock, nuclei) == [6]
+    assert lit(nuclei) == [6]
     nuclei.visible = False
     click([1.0, 9.0], False)
-    assert lit_labels(dock, nuclei) == [6]
+    assert lit(nuclei) == [6]
 
 
 def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
@@ -271,14 +170,13 @@ def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
 
 
-def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei):
+def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei, lit):
     session.selection.select_points(np.array([3]))
-    lit = dock.controller.object_highlight.layer
     image = np.random.default_rng(1).random((40, 40))
     source = MeasuredSource(image, grid(5, 8), "others")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.controller.reading.load(source)
-    assert lit not in viewer.layers
+    assert lit(nuclei) == []
     assert dock.select.show_objects.native.isHidden()
 
 
@@ -517,7 +415,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
     assert is_dragged, session.hand.forces.springs
     (spring,) = session.hand.forces.springs
     assert np.array_equal(spring.rows, rows)
-    assert dock.marks.overlay.isVisible()
+    assert dock.overlay.widget.isVisible()
     if way == "Escape":
         QTest.keyClick(native, Qt.Key.Key_Escape)
     held = Qt.KeyboardModifier.ControlModifier if way == "pinned" else none

@@ -5,10 +5,11 @@ import threading
 import time
 
 import pytest
-from qtpy.QtCore import QThread, QTimer
+from qtpy.QtCore import QObject, QThread, QTimer
 
+from napari_embedding_game.ui.connections import release
 from napari_embedding_game.ui.tasks.worker import (
-    FrameWorker,
+    Latest,
     Worker,
     rest_after,
     running_workers,
@@ -58,7 +59,7 @@ def test_an_abandoned_worker_is_silent(qtbot):
 
 
 def test_frames_are_skipped_but_never_the_last(qtbot):
-    worker = FrameWorker(lambda: iter(range(1, 1001)))
+    worker = Worker(lambda: (i for i in range(1, 1001)))
     seen = []
     worker.frame.connect(seen.append)
     with qtbot.waitSignal(worker.returned):
@@ -75,7 +76,7 @@ def test_a_slow_window_gets_fewer_frames(qtbot, is_drawn_later):
             time.sleep(0.01)
             yield i
 
-    worker = FrameWorker(frames)
+    worker = Worker(frames)
     shown = []
 
     def show_slowly(frame):
@@ -99,7 +100,7 @@ def test_the_frame_before_an_exception_arrives_first(qtbot):
         yield "layout"
         raise RuntimeError("broke")
 
-    worker = FrameWorker(frames)
+    worker = Worker(frames)
     heard = []
     worker.frame.connect(heard.append)
     worker.failed.connect(heard.append)
@@ -121,3 +122,50 @@ def test_the_frame_before_an_exception_arrives_first(qtbot):
 )
 def test_a_long_game_is_left_more_of_the_cores(busy, is_long, rest):
     assert rest_after(busy, is_long=is_long) == pytest.approx(rest)
+
+
+@pytest.mark.parametrize("finishes", [False, True])
+def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
+    gate, taken, owner = threading.Event(), [], QObject()
+    jobs = Latest(owner, taken.append, taken.append, finishes=finishes)
+
+    def first():
+        gate.wait()
+        return "first"
+
+    jobs.ask(first)
+    jobs.ask(lambda: "second")  # waits: there is one thread at most
+    jobs.ask(lambda: "third")
+    assert running_workers() == 1
+    assert jobs.is_busy
+    gate.set()
+    qtbot.waitUntil(lambda: taken[-1:] == ["third"] and not jobs.is_busy)
+    assert taken == (["first", "third"] if finishes else ["third"])
+
+
+def test_stages_are_told_and_a_failure_is_no_end(qtbot):
+    told, taken, failed, owner = [], [], [], QObject()
+    jobs = Latest(owner, taken.append, failed.append, told.append)
+
+    def stages():
+        yield "half"
+        raise RuntimeError("broke")
+
+    jobs.ask(stages)
+    qtbot.waitUntil(lambda: bool(failed))
+    assert told == ["half"]
+    jobs.ask(lambda: 3)
+    qtbot.waitUntil(lambda: taken == [3])
+
+
+def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
+    gate, taken, dock = threading.Event(), [], QObject()
+    jobs = Latest(QObject(dock), taken.append, taken.append)
+    jobs.ask(gate.wait)
+    jobs.stop()
+    jobs.ask(gate.wait)
+    release(dock)
+    assert not jobs.is_busy
+    gate.set()
+    qtbot.waitUntil(lambda: running_workers() == 0)
+    assert taken == []

@@ -1,29 +1,30 @@
-"""What is undone together when a view is closed."""
+"""What is undone when a dock is closed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any
+
+from qtpy.QtCore import QObject, QTimer
 
 
-class Closable(Protocol):
-    """Something that releases what it holds when it is closed."""
-
-    def close(self) -> Any:
-        """Release it."""
-        ...
-
-
-class Connections:
-    """What a view is connected to beyond its own widgets, and what it has to close.
+class Connections(QObject):
+    """What a view is connected to beyond its own widgets.
 
     A session, a viewer and the objects that docks share outlive a dock: each
     connection to one of them goes through here, so that a closed dock hears of
     nothing any more and is freed.
+
+    Parameters
+    ----------
+    owner : QObject, optional
+        Whoever listens: with the dock that it is in they are undone by
+        :func:`release`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owner: QObject | None = None) -> None:
+        super().__init__(owner)
         self._stack = ExitStack()
 
     def connect(self, signal: Any, slot: Callable[..., Any]) -> None:
@@ -36,13 +37,8 @@ class Connections:
         for signal in signals:
             self.connect(signal, slot)
 
-    def add(self, *parts: Closable) -> None:
-        """Close these parts, too."""
-        for part in parts:
-            self._stack.callback(part.close)
-
     def call(self, undo: Callable[[], Any]) -> None:
-        """Call a function on closing, such as the ``stop`` of a timer."""
+        """Call a function when the rest is undone."""
         self._stack.callback(undo)
 
     def close(self) -> None:
@@ -51,3 +47,12 @@ class Connections:
         Where one thing cannot be undone, the others are, before that is raised.
         """
         self._stack.close()
+
+
+def release(dock: QObject) -> None:
+    """Undo the connections of all that a dock holds, and stop its timers."""
+    with ExitStack() as all_parts:  # each is undone, whatever another raises
+        for part in dock.findChildren(Connections):
+            all_parts.callback(part.close)
+        for timer in dock.findChildren(QTimer):
+            all_parts.callback(timer.stop)

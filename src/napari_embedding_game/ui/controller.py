@@ -44,7 +44,7 @@ from napari_embedding_game.ui.tasks.confirm_replace import Replacing
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
-from napari_embedding_game.ui.tasks.worker import FrameWorker, Worker
+from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Controller(QObject):
         self.pointing.paint_with(self.brush)
         self.brush_keys = BrushKeys(viewer, self.brush)
         self.session_store.map_frame = self._map_frame
-        self._worker: FrameWorker | None = None
+        self._worker: Worker | None = None
         self._gc_guard = GcGuard()
         self._is_open = True
         self._connections = Connections()
@@ -176,7 +176,7 @@ class Controller(QObject):
             return
         if run is None:
             return
-        self._worker = worker = FrameWorker(run.frames)
+        self._worker = worker = Worker(run.frames)
         worker.frame.connect(lambda progress: self.receive(run, progress))
         worker.returned.connect(lambda _: self.session.ended(run))
         worker.failed.connect(lambda error: self.session.failed(run, error))

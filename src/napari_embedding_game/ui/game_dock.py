@@ -20,11 +20,12 @@ from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
-from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
-from napari_embedding_game.ui.canvas.overlays.panel_captions import PanelCaptions
+from napari_embedding_game.ui.canvas.overlays.hand_marks import add_hand_marks
+from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
+from napari_embedding_game.ui.canvas.overlays.panel_captions import add_captions
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
@@ -118,9 +119,10 @@ class GameDock(QWidget):
         )
         self.controller.pointing.drag_edited_by(landmarks.handle_of_tool)
         self._build()
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connect()
-        self._connections.add(self.controller, views, landmarks, *self._views())
+        for part in (self.controller, landmarks, views):
+            self._connections.call(part.close)
         self._on_theme()
         self._show_state()
         self._closing = Closing(self, self._release)
@@ -171,18 +173,13 @@ class GameDock(QWidget):
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace)
-        self.names = ClusterLabels(viewer, workspace, layers, self)
-        self.marks = HandMarks(viewer, workspace, layers, self)
-        self.captions = PanelCaptions(viewer, workspace, layers, self)
-        self.far = FarLines(viewer, workspace, layers, self)
+        self.overlay = overlay = MapOverlay(viewer, workspace, layers, self)
+        self.far = FarLines(workspace, layers, overlay, self)
+        add_hand_marks(overlay, session, layers)
+        self.names = ClusterLabels(viewer, workspace, layers, overlay, self)
+        add_captions(overlay, session, layers)
         self.hover = Hover(viewer, workspace, layers, self)
         self.larger = LargerMap(self)
-
-    def _views(self) -> tuple[QWidget, ...]:
-        """Return what listens to the session, and is to be closed."""
-        on_canvas = self.hover, self.names, self.marks, self.far, self.captions
-        of_map = self.look, self.clusters, self.run, self.quality, self.game, self.data
-        return *on_canvas, *of_map, self.select, self.inspector, self.plots
 
     def _build(self) -> None:
         self.method_fold = Fold("Method", self.game)
@@ -268,8 +265,7 @@ class GameDock(QWidget):
         edits.edit_name = self._edit_name
         undoing = [edits.undo, edits.redo]
         self.addActions([edits.rename, *undoing])
-        keys = InspectorShortcuts(self, self._viewer, [edits.rename], undoing)
-        self._connections.add(keys)
+        InspectorShortcuts(self, self._viewer, [edits.rename], undoing)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._search)
 
@@ -372,7 +368,7 @@ class GameDock(QWidget):
         self.controller.play_on()
 
     def _release(self) -> None:
-        self._connections.close()
+        release(self)
         self.larger.release()
         self.controller.replacing.parent_widget = None
         self.setEnabled(False)

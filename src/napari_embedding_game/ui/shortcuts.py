@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from napari.layers import Labels
@@ -51,19 +50,11 @@ class InspectorShortcuts(QObject):
         self._renaming = renaming
         self._undoing = undoing
         self._numbers = numbers
-        self._app = QApplication.instance()
-        self._app.focusChanged.connect(self._on_focus)
-        self._active = viewer.layers.selection.events.active
-        self._active.connect(self._on_active)
-        self._mode = Connections()
+        connections = Connections(self)
+        connections.connect(QApplication.instance().focusChanged, self._on_focus)
+        connections.connect(viewer.layers.selection.events.active, self._on_active)
+        self._mode = Connections(self)
         self._on_active()
-
-    def close(self) -> None:
-        """Let go of the program and the viewer."""
-        with suppress(TypeError, RuntimeError):  # Qt has, if it deleted the dock
-            self._app.focusChanged.disconnect(self._on_focus)
-        self._active.disconnect(self._on_active)
-        self._mode.close()
 
     def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
         self._follow()

@@ -75,26 +75,25 @@ class Hover(QObject):
         self._workspace = workspace
         self._linked = workspace.linked
         self._layers = layers
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._session = workspace.session
         self._palette = workspace.palette
         self._dock = dock
         self.card: HoverCard | None = None
-        self._pictures = PictureModel()
+        self._pictures = PictureModel(self)
         self._pictures.dataChanged.connect(self._show_picture)
         self._pictures.failed.connect(self.trouble)
-        self._looks = AppearanceWatch(self._on_linked)
+        self._looks = AppearanceWatch(self, self._on_linked)
         self.hovering = HoverWatch(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
         self._on_linked()
         self._connections.connect_all(self._signals(), self.hovering.leave)
         changes = (self._session.dataset_changed, self._linked.changed)
         self._connections.connect_all(changes, self._on_linked)
-        self._connections.add(self._pictures, self.hovering, self._looks)
+        self._connections.call(self.hovering.close)
+        self._connections.call(self._drop_card)
 
-    def close(self) -> None:
-        """Undo the connections to mouse and session; the card goes."""
-        self._connections.close()
+    def _drop_card(self) -> None:
         if self.card is not None:
             self.card.deleteLater()
             self.card = None

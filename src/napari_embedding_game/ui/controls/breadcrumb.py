@@ -42,13 +42,9 @@ class Breadcrumb(QWidget):
         self.buttons: list[QPushButton] = []
         self.parts: QPushButton | None = None
         """Opens a menu of the maps of parts of this one, where there are any."""
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(self._maps.changed, self.refresh)
         self.refresh()
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def refresh(self) -> None:
         """Show the present way."""

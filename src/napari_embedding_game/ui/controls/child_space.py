@@ -19,7 +19,7 @@ from napari_embedding_game.session.sources import FileSource, LoadResult, Source
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.columns_panel import MOST, ColumnsPanel
 from napari_embedding_game.ui.style.form_widgets import add_row, form
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 AS_HERE, CHOSEN = "As here", "Chosen columns …"
 
@@ -37,7 +37,7 @@ class ChildSpace(QWidget):
         super().__init__()
         self._session = session
         self._maps = maps
-        self._worker: StageWorker | None = None
+        self._looking = Latest(self, self._on_looked, self._on_nothing)
         self.source: Source | None = None
         """What is read where another space is chosen."""
         self._spaces: Sequence[str] = ()
@@ -50,17 +50,10 @@ class ChildSpace(QWidget):
         rows = form()
         add_row(rows, "Its space", self.choice)
         self.setLayout(rows)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._connections.connect(session.restored, self._on_restored)
         self._offer()
-
-    def close(self) -> None:
-        """Undo the connections to the session, and read nothing any more."""
-        self._connections.close()
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
 
     def note_asked(self, source: Source | None) -> None:
         """Follow what is going to be read; None: a session file was taken up."""
@@ -104,17 +97,14 @@ class ChildSpace(QWidget):
         if self.source is not None or path is None or not path.exists():
             return
 
-        def look() -> Stages[tuple[list[str], list[str]]]:
+        def look() -> Stages[tuple[Path, list[str], list[str]]]:
             spaces = yield from read_apart(path, readers.spaces)
-            return spaces, (yield from read_apart(path, readers.columns))
+            return path, spaces, (yield from read_apart(path, readers.columns))
 
-        self._worker = StageWorker(look)
-        self._worker.returned.connect(lambda found: self._on_looked(path, *found))
-        self._worker.failed.connect(self._on_nothing)
-        self._worker.begin()
+        self._looking.ask(look)
 
-    def _on_looked(self, path: Path, spaces: list[str], columns: list[str]) -> None:
-        self._worker = None
+    def _on_looked(self, found: tuple[Path, list[str], list[str]]) -> None:
+        path, spaces, columns = found
         dataset = self._session.dataset
         if self.source is None and dataset is not None and dataset.source == path:
             self.source = FileSource(path)
@@ -122,7 +112,7 @@ class ChildSpace(QWidget):
             self._offer()
 
     def _on_nothing(self, error: object) -> None:
-        self._worker = None  # the map can still be taken apart as it is
+        """The map can still be taken apart as it is."""
 
     def _offer(self) -> None:
         present = self._present()

@@ -18,7 +18,7 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER, MOVEMENT
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 STEPS = 100
 """Places of the slider."""
@@ -52,7 +52,7 @@ class ComparisonBar(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._worker: Worker | None = None
+        self._comparing = Latest(self, self._take, self._on_failed)
         self._former_color = CLUSTER
         self.here, self.there = text_label("This map", wraps=False), text_label()
         self.other = text_label("The other", wraps=False)
@@ -71,18 +71,12 @@ class ComparisonBar(QWidget):
         self.by_movement.clicked.connect(self._on_color)
         self.side_by_side.clicked.connect(session.comparing.lay_side_by_side)
         self.close_button.clicked.connect(self._on_end)
-        self._connections = Connections()
+        self._connections = Connections(self)
+        self._connections.call(session.comparing.end)
         self._connections.connect(session.comparing.changed, self._on_comparison)
         self._connections.connect(session.comparing.laid_out, self._on_laid_out)
         self._connections.connect(session.look.events.color_by, self._on_look)
         self._on_comparison()
-
-    def close(self) -> bool:
-        """End the comparison, and undo the connections to the session."""
-        self._drop_worker()
-        self._session.comparing.end()
-        self._connections.close()
-        return super().close()
 
     def begin(self, number: int) -> None:
         """Compare the map on show with the mark of this number."""
@@ -91,14 +85,10 @@ class ComparisonBar(QWidget):
         except DataError as error:
             self._session.say(str(error))
             return
-        self._drop_worker()
-        self._worker = worker = Worker(job)
-        worker.returned.connect(self._take)
-        worker.failed.connect(self._on_failed)
+        self._comparing.ask(job)
         self._set_known(False)
         show_text(self.words, COMPARING)
         self.setVisible(True)
-        worker.begin()
 
     # Inside
 
@@ -127,23 +117,16 @@ class ComparisonBar(QWidget):
         for widget in (self.here, self.slider, self.other):
             widget.setVisible(is_way)
 
-    def _drop_worker(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
-
     def _take(self, compared: Compared) -> None:
-        self._worker = None
         self._session.comparing.take(compared)
         self._on_comparison()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self._session.say(sentence(error))
         self._on_comparison()
 
     def _on_comparison(self) -> None:
-        if self._worker is not None:
+        if self._comparing.is_busy:
             return
         compared = self._session.comparing.current
         self.setVisible(compared is not None)
@@ -186,6 +169,6 @@ class ComparisonBar(QWidget):
         self.by_movement.setChecked(self._session.look.color_by == MOVEMENT)
 
     def _on_end(self) -> None:
-        self._drop_worker()
+        self._comparing.stop()
         self._session.comparing.end()
         self._on_comparison()

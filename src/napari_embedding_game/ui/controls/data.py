@@ -180,7 +180,7 @@ class DataControls(ControlsSection):
         self._linked: Linked | None = None
         self._table: Table | None = None
         self._busy = ""
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._make()
         self._build()
         self._connect()
@@ -249,10 +249,6 @@ class DataControls(ControlsSection):
         else:
             self._load(AnnDataSource(table, layer.name))
         return True
-
-    def close(self) -> None:
-        """Undo the connections to viewer and session."""
-        self._connections.close()
 
     # What is told
 
@@ -495,14 +491,6 @@ class DataControls(ControlsSection):
         self.recovery_banner.recovery_requested.connect(self.recovery_requested)
         self._connections.connect(self._session.dataset_changed, self._show)
         self._connections.connect(self._loading.changed, self.go_back)
-        self._connections.add(
-            self.join,
-            self.mask,
-            self.measure,
-            self.stale,
-            self.way,
-            self.recovery_banner,
-        )
 
     # Asking
 

@@ -140,8 +140,7 @@ class DisplayControls(ControlsSection):
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
         self.far.changed.connect(self._set_far)
-        self._connections = Connections()
-        self._connections.add(self.gene_sets, self.reference)
+        self._connections = Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
             (self._session.state_changed, self._on_state),
@@ -153,10 +152,6 @@ class DisplayControls(ControlsSection):
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self.level_picked)
         self.legend.hiding_requested.connect(self.hiding_requested)
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def set_legend(self, legend: Legend) -> None:
         """Show how to read the colours."""

@@ -27,7 +27,7 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 GENES_TIP = (
     "Genes of the set, separated by commas or spaces. The score of a cell is their "
@@ -49,7 +49,7 @@ class GeneSetsPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._worker: Worker | None = None
+        self._scoring = Latest(self, self._on_scored, self._on_failed)
         self._sets: list[GeneSet] = []
         self.genes = QLineEdit()
         self.name = QLineEdit()
@@ -69,15 +69,10 @@ class GeneSetsPanel(QWidget):
         self.file.clicked.connect(self._open)
         self.filter.textChanged.connect(self._on_filter)
         self.list.currentRowChanged.connect(self._on_row)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._show_sets([])
         self._on_dataset(session.dataset)
-
-    def close(self) -> None:
-        """Undo the connections to the session, and score nothing any more."""
-        self._abandon()
-        self._connections.close()
 
     # Inside
 
@@ -111,19 +106,14 @@ class GeneSetsPanel(QWidget):
         return inside
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._abandon()
+        self._scoring.stop()
         show_text(self.state, "")
         self.setVisible(dataset is not None and dataset.has_expression)
         self._enable()
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))
-        self.score.setEnabled(has_genes and self._worker is None)
-
-    def _abandon(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
+        self.score.setEnabled(has_genes and not self._scoring.is_busy)
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)
@@ -168,19 +158,15 @@ class GeneSetsPanel(QWidget):
 
     def _score(self) -> None:
         dataset, genes = self._session.dataset, split_names(self.genes.text())
-        if dataset is None or not genes or self._worker is not None:
+        if dataset is None or not genes or self._scoring.is_busy:
             return
         name = self.name.text().strip() or f"{genes[0]} set"
         wanted = GeneSet(name, tuple(genes))
         show_text(self.state, "Scoring …", "note")
-        self._worker = worker = Worker(lambda: score_genes(dataset, wanted))
-        worker.returned.connect(self._on_scored)
-        worker.failed.connect(self._on_failed)
-        worker.begin()
+        self._scoring.ask(lambda: score_genes(dataset, wanted))
         self._enable()
 
     def _on_scored(self, scores: GeneScores) -> None:
-        self._worker = None
         self._enable()
         dataset = self._session.dataset
         assert dataset is not None
@@ -190,6 +176,5 @@ class GeneSetsPanel(QWidget):
         show_text(self.state, f"{name}: {scores.told}", role)
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self._enable()
         show_text(self.state, sentence(error), "warning")

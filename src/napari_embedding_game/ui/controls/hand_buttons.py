@@ -71,7 +71,7 @@ class HandButtons(QWidget):
         column.addLayout(row)
         column.addWidget(self.neighbors.native)
         column.addWidget(self.told)
-        self._connections = Connections()
+        self._connections = Connections(self)
         changes = (
             session.hand.changed,
             session.selection.changed,
@@ -80,11 +80,6 @@ class HandButtons(QWidget):
         )
         self._connections.connect_all(changes, self.refresh)
         self.refresh()
-
-    def close(self) -> bool:
-        """Undo the connections to the session."""
-        self._connections.close()
-        return bool(super().close())
 
     def refresh(self, event: object = None) -> None:
         """Follow the selection and the hand."""

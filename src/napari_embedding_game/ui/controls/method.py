@@ -101,7 +101,7 @@ class MethodControls(ControlsSection):
         super().__init__()
         self._session = session
         self._settings = session.settings
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._make()
         self._build()
         self._connect()
@@ -174,7 +174,6 @@ class MethodControls(ControlsSection):
 
     def _connect(self) -> None:
         self.presets.applied.connect(self.show_settings)
-        self._connections.add(self.presets)
         self.repulsion_slider.changed.connect(self._on_slider)
         self.repulsion.changed.connect(self._on_repulsion)
         for widget in self.controls:
@@ -191,10 +190,6 @@ class MethodControls(ControlsSection):
             (self._session.looked_back, self.show_settings),
         ):
             self._connections.connect(signal, slot)
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""

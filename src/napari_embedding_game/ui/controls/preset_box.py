@@ -41,14 +41,9 @@ class PresetBox(QComboBox):
             self.setItemData(self.count() - 1, described(preset), tip)
         self.activated.connect(self._choose)
         self._soon = throttled(SOON_MS, self.show_current, self)
-        self._connections = Connections()
-        self._connections.call(self._soon.cancel)
+        self._connections = Connections(self)
         self._connections.connect(settings.changed, self._later)
         self.show_current()
-
-    def close(self) -> None:
-        """Undo the connections to the settings."""
-        self._connections.close()
 
     def show_current(self) -> None:
         """Show the preset that the settings are those of, or that there is none."""

@@ -31,7 +31,7 @@ from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.sparkline import Sparkline
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 AGAIN_MS = 2_000
 """Between two measurements while the points move."""
@@ -186,12 +186,7 @@ class QualityPanel(Fold):
         self.toggleButton().hide()  # it opens with the fold that it is in
         self.setToolTip("How well the map shows the data as a whole.")
         self._session = session
-        self._worker: Worker | None = None
-        self._asked: tuple[Dataset | None, str | None] = None, None
-        """What is being measured: the data, and the column of known groups."""
-        self._measured: Snapshot | None = None
-        """And the map."""
-        self._is_outdated = False
+        self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
         self.note = text_label(WAITING)
         self.columns_note = text_label()
         self.grid_note = text_label()
@@ -220,8 +215,7 @@ class QualityPanel(Fold):
         self.toggled.connect(self._on_toggled)
         self.mix.changed.connect(self._ask_to_mix)
         self.link.changed.connect(self._ask_to_link)
-        self._connections = Connections()
-        self._connections.call(self._turn.stop)
+        self._connections = Connections(self)
         for signal in (
             session.progressed,
             session.state_changed,
@@ -235,14 +229,6 @@ class QualityPanel(Fold):
         self._connections.connect(session.state_changed, self._on_state)
         self._connections.connect(session.dataset_changed, self._begin_courses)
         self._connections.connect(session.looked_back, self._forget_samples)
-
-    def close(self) -> None:
-        """Undo the connections to the session; measure nothing any more."""
-        self._connections.close()
-        self.stability.close()
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
 
     def set_mixable(self, columns: tuple[str, ...]) -> None:
         """Note the columns whose batches can be mixed, now."""
@@ -416,9 +402,6 @@ class QualityPanel(Fold):
             self._measure_now()
 
     def _measure_now(self) -> None:
-        if self._worker is not None:
-            self._is_outdated = True
-            return
         session = self._session
         job = quality_job(session)
         if job is None:
@@ -428,33 +411,22 @@ class QualityPanel(Fold):
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        self._asked = session.dataset, label_column(session)
-        self._measured = session.snapshot
-        self._worker = worker = Worker(job)
-        worker.returned.connect(self._take)
-        worker.failed.connect(self._on_failed)
-        worker.begin()
+        asked = session.dataset, label_column(session), session.snapshot
+        self._measuring.ask(lambda: (job(), *asked))
 
-    def _take(self, found: MapQuality | None) -> None:
-        self._worker = None
-        dataset, column = self._asked
+    def _take(
+        self, found_of: tuple[MapQuality | None, Dataset, str | None, Snapshot]
+    ) -> None:
+        found, dataset, column, measured = found_of
         if dataset is self._session.dataset:
-            if found is not None and self._measured is not None:
-                self._session.timeline.tell_quality(self._measured, found)
+            if found is not None:
+                self._session.timeline.tell_quality(measured, found)
             self.show_quality(found, column)
             if found is None:
                 show_text(self.note, TOO_FEW)
             else:
                 self._note_course(found)
-        self._go_on()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self.show_quality(None, None)
         show_text(self.note, sentence(error))
-        self._go_on()
-
-    def _go_on(self) -> None:
-        if self._is_outdated:
-            self._is_outdated = False
-            self._on_change()

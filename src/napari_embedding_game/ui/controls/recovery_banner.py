@@ -44,13 +44,9 @@ class RecoveryBanner(QWidget):
         column.addLayout(buttons)
         self.back.changed.connect(self._bring_back)
         self.forget.changed.connect(self._forget)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self.offer([])
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def offer(self, recovery_files: list[RecoveryFile]) -> None:
         """Offer the first of these files, hidden where there is none."""

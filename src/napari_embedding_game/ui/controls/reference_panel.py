@@ -37,7 +37,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 FILES = "Saved maps (*.h5ad)"
 HINT = (
@@ -70,7 +70,7 @@ class ReferencePanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._worker: StageWorker | None = None
+        self._jobs = Latest(self, self._on_returned, self._on_failed, self._on_stage)
         self._reference: ReferenceMap | None = None
         self._path = Path()
         self.file = QPushButton("Open a reference…")
@@ -88,14 +88,9 @@ class ReferencePanel(QWidget):
         self.cancel.clicked.connect(self._cancel)
         self.predict.clicked.connect(self._predict)
         self.place.clicked.connect(self._place)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._on_dataset(session.dataset)
-
-    def close(self) -> None:
-        """Undo the connections to the session, and predict nothing any more."""
-        self._abandon()
-        self._connections.close()
 
     # Inside
 
@@ -138,13 +133,13 @@ class ReferencePanel(QWidget):
         return inside
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._abandon()
+        self._jobs.stop()
         self.setVisible(dataset is not None and dataset.has_expression)
         self._tell_reference()
         self._show()
 
     def _show(self) -> None:
-        is_busy, has_labels = self._worker is not None, self.label.count() > 0
+        is_busy, has_labels = self._jobs.is_busy, self.label.count() > 0
         self.file.setEnabled(not is_busy)
         self.cancel.setVisible(is_busy)
         for widget in (self.label, self.predict, self.place, self.correct):
@@ -161,19 +156,14 @@ class ReferencePanel(QWidget):
                 told = f"{reference.name} has no column of groups to predict."
         show_text(self.state, told, "note")
 
-    def _abandon(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
-
     def _cancel(self) -> None:
-        self._abandon()
+        self._jobs.stop()
         self._tell_reference()
         self._show()
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
-        if name and self._worker is None:
+        if name and not self._jobs.is_busy:
             path = Path(name)
             self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
 
@@ -188,7 +178,7 @@ class ReferencePanel(QWidget):
 
     def _predict(self) -> None:
         dataset, reference = self._session.dataset, self._reference
-        if dataset is None or reference is None or self._worker is not None:
+        if dataset is None or reference is None or self._jobs.is_busy:
             return
         path, label, correct = self._path, self.label.currentText(), self.correct
         is_corrected = correct.isChecked()
@@ -201,7 +191,7 @@ class ReferencePanel(QWidget):
 
     def _place(self) -> None:
         dataset, reference = self._session.dataset, self._reference
-        if dataset is None or reference is None or self._worker is not None:
+        if dataset is None or reference is None or self._jobs.is_busy:
             return
         path, label = self._path, self.label.currentText()
         is_corrected = self.correct.isChecked()
@@ -244,11 +234,7 @@ class ReferencePanel(QWidget):
         self, stages: Callable[[], Stages[Any]], then: Callable[[Any], None]
     ) -> None:
         self._then = then
-        self._worker = StageWorker(stages)
-        self._worker.frame.connect(self._on_stage)
-        self._worker.returned.connect(self._on_returned)
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
+        self._jobs.ask(stages)
         self._show()
 
     def _on_stage(self, stage: Stage) -> None:
@@ -256,11 +242,9 @@ class ReferencePanel(QWidget):
         show_text(self.state, f"{stage.text}{share} …", "note")
 
     def _on_returned(self, made: Any) -> None:
-        self._worker = None
         self._then(made)
         self._show()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self._show()
         show_text(self.state, sentence(error), "warning")

@@ -125,17 +125,11 @@ class RunControls(ControlsSection):
         self._progress: Progress | None = None
         """The last frame of the run."""
         self._words_turn = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
-        self._connections = Connections()
-        self._connections.call(self._words_turn.cancel)
-        self._connections.add(self.timeline)
+        self._connections = Connections(self)
         self._build()
         self._connect()
         self._on_state(self._session.state)
         self._on_message(self._session.message)
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def tell_saved(self, name: str) -> None:
         """Tell what was written."""

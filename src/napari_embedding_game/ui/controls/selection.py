@@ -74,7 +74,7 @@ class SelectionControls(ControlsSection):
         super().__init__()
         self._session = session
         self._linked = linked
-        self._connections = Connections()
+        self._connections = Connections(self)
         self.text = text_label()
         self.lasso = PushButton(
             text="Lasso",
@@ -115,10 +115,6 @@ class SelectionControls(ControlsSection):
         self.column.addWidget(self.hand)
         self._connect()
         self.refresh()
-
-    def close(self) -> None:
-        """Undo the connections to the session."""
-        self._connections.close()
 
     def refresh(self) -> None:
         """Follow the selection."""
@@ -173,7 +169,6 @@ class SelectionControls(ControlsSection):
             self._linked.changed,
         )
         self._connections.connect_all(changes, self.refresh)
-        self._connections.add(self.space, self.hand)
         self.hand.requested.connect(self.hand_requested)
         self.hand.correction_toggled.connect(self.correction_toggled)
         self.lasso.native.toggled.connect(self.lasso_toggled)

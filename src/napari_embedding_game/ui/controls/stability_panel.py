@@ -24,7 +24,7 @@ from napari_embedding_game.session.stability import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 N_SEEDS, MOST_SEEDS = 5, 50
 MEASURE, STOP = "Measure stability", "Stop"
@@ -55,7 +55,7 @@ class StabilityPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._worker: StageWorker | None = None
+        self._jobs = Latest(self, self._on_found, self._on_failed, self._on_progress)
         self.button = QPushButton(MEASURE)
         self.button.setToolTip(MEANS)
         self.seeds = QSpinBox()
@@ -88,16 +88,10 @@ class StabilityPanel(QWidget):
         show_text(self.note, "")
         self.button.clicked.connect(self._on_button)
         self.keep.clicked.connect(self._keep)
-        self._connections = Connections()
+        self._connections = Connections(self)
         for signal in (session.state_changed, session.dataset_changed):
             self._connections.connect(signal, self._on_session)
         self._on_session()
-
-    def close(self) -> bool:
-        """Undo the connections to the session; play nothing any more."""
-        self._connections.close()
-        self._end()
-        return super().close()
 
     def _on_session(self, *event: object) -> None:
         """Measure a map at rest only; a new one takes the former sentence away."""
@@ -110,7 +104,7 @@ class StabilityPanel(QWidget):
         self.button.setEnabled(not is_moving and session.snapshot is not None)
 
     def _on_button(self) -> None:
-        if self._worker is not None:
+        if self._jobs.is_busy:
             self._end()
             show_text(self.note, "Stopped: the map on show is as it was.")
             return
@@ -120,12 +114,8 @@ class StabilityPanel(QWidget):
             show_text(self.note, sentence(error), "warning")
             return
         self._offer(None)
-        self._worker = worker = StageWorker(stages)
-        worker.frame.connect(self._on_progress)
-        worker.returned.connect(self._on_found)
-        worker.failed.connect(self._on_failed)
         self._show_busy(True)
-        worker.begin()
+        self._jobs.ask(stages)
 
     def _on_progress(self, progress: SeedProgress) -> None:
         move_bar(self.bar, round(STEPS * progress.n_seeds * progress.done),
@@ -167,9 +157,7 @@ class StabilityPanel(QWidget):
         show_text(self.note, sentence(error), "warning")
 
     def _end(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.abandon()
+        self._jobs.stop()
         self._show_busy(False)
 
     def _show_busy(self, is_busy: bool) -> None:

@@ -365,15 +365,9 @@ class TimelineStrip(QWidget):
             button.native.setShortcut(QKeySequence(keys))
             button.native.setFixedWidth(34)
         self._build()
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connect()
         self.refresh()
-
-    def close(self) -> bool:
-        """Undo the connections to the session."""
-        self._connections.close()
-        self.comparison.close()
-        return super().close()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""

@@ -89,15 +89,10 @@ class JoinPanel(QWidget):
         self.layer.changed.connect(self._on_layer)
         self.column.changed.connect(self._ask)
         self.picture.changed.connect(self._ask)
-        self._connections = Connections()
+        self._connections = Connections(self)
         for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
             self._connections.connect(event, lambda event=None: self._soon.start(0))
         self.refresh()
-
-    def close(self) -> None:
-        """Undo the connections to the viewer."""
-        self._soon.stop()
-        self._connections.close()
 
     def show_join(self, join: Join | None, *, is_file: bool) -> None:
         """Show how the rows of a file were joined; of another source, nothing.

@@ -17,7 +17,7 @@ from napari_embedding_game.data.images.masks import (
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import FILE, finest, record_of
-from napari_embedding_game.ui.images.measure_panel import OWN, is_labels, is_of_fields
+from napari_embedding_game.ui.images.measure_panel import is_labels, is_of_fields
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 
@@ -70,16 +70,11 @@ class MaskOffer(QWidget):
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
-        self._connections = Connections()
+        self._connections = Connections(self)
         for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
             self._connections.connect(event, lambda event=None: self._soon.start(0))
         self._connections.connect(session.dataset_changed, self.refresh)
         self.refresh()
-
-    def close(self) -> None:
-        """Undo the connections to the viewer."""
-        self._soon.stop()
-        self._connections.close()
 
     @property
     def has_mask(self) -> bool:
@@ -89,7 +84,7 @@ class MaskOffer(QWidget):
     def refresh(self, event: object = None) -> None:
         """Look for a mask among the images, and say how objects are measured."""
         layers = self._viewer.layers
-        images = [x for x in layers if isinstance(x, Image) and x.metadata != OWN]
+        images = [x for x in layers if isinstance(x, Image)]
         images = [x for x in images if not is_of_fields(x)]
         self._mask = next((x for x in images[::-1] if _is_mask(x)), None)
         is_asked = self._session.dataset is None and not any(map(is_labels, layers))

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import napari
 
 BY_NAME, NOT_LINKED = "The known names", "None: do not link"
-OWN = {"napari-embedding-game": "own"}
-"""Metadata of layers that only mark something, and hold no objects."""
 CHOOSE = (
     "{} images have the pixels of '{}': tick those that show these objects. Several "
     "are measured as channels of one picture, so leave out other fields of view."
@@ -61,8 +59,8 @@ class MeasurePanel(QWidget):
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._connections = Connections()
-        self._of_layers = Connections()
+        self._connections = Connections(self)
+        self._of_layers = Connections(self)
         """To the layers that are on offer."""
         self._looked_at: tuple[object, tuple[object, ...]] = (self, ())
         """The table whose columns are on offer, and their names."""
@@ -95,12 +93,6 @@ class MeasurePanel(QWidget):
         self._build()
         self._connect()
         self.refresh()
-
-    def close(self) -> None:
-        """Undo the connections to the viewer."""
-        self._soon.stop()
-        self._connections.close()
-        self._of_layers.close()
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
@@ -198,11 +190,7 @@ class MeasurePanel(QWidget):
     def _on_labels(self) -> None:
         labels = self.labels.value
         layers = self._viewer.layers
-        images = [
-            x
-            for x in layers
-            if isinstance(x, Image) and x.metadata != OWN and not is_of_fields(x)
-        ]
+        images = [x for x in layers if isinstance(x, Image) and not is_of_fields(x)]
         self.images.offer(labels, images, self._selected())
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest(labels).ndim
@@ -254,8 +242,8 @@ class MeasurePanel(QWidget):
 
 
 def is_labels(layer: object) -> bool:
-    """Return whether a layer holds segmented objects that are not our own marks."""
-    return isinstance(layer, Labels) and layer.metadata != OWN
+    """Return whether a layer holds segmented objects."""
+    return isinstance(layer, Labels)
 
 
 def is_of_fields(layer: Layer) -> bool:

@@ -12,6 +12,7 @@ from qtpy.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
+    QObject,
     QRect,
     QSize,
     QStringListModel,
@@ -28,7 +29,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.status_label import StatusLabel
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 62, 4
 BATCH = 48
@@ -61,14 +62,14 @@ class PictureModel(QStringListModel):
     failed = Signal(str)
     """A sentence, once, when pictures cannot be made; their cells stay empty."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, owner: QObject) -> None:
+        super().__init__(owner)
         self.rows: NDArray[np.intp] = np.empty(0, np.intp)
         self.row_name: Callable[[int], str] = str
         self._pictures: Pictures | None = None
         self._made: OrderedDict[int, QImage] = OrderedDict()
         self._wanted: list[int] = []
-        self._worker: Worker | None = None
+        self._making = Latest(self, self._on_made, self._on_failed)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._make)
@@ -85,7 +86,9 @@ class PictureModel(QStringListModel):
 
     def set_pictures(self, pictures: Pictures | None) -> None:
         """Take up other pictures and forget all that were made."""
-        self.close()
+        self._soon.stop()
+        self._wanted.clear()
+        self._making.stop()
         self._pictures = pictures
         self._made.clear()
         self.set_rows(np.empty(0, np.intp))
@@ -101,14 +104,6 @@ class PictureModel(QStringListModel):
     def places(self, rows: NDArray[np.integer]) -> list[int]:
         """Return where those of these rows stand that are shown, in growing order."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
-
-    def close(self) -> None:
-        """Make nothing any more, unless other rows are asked for."""
-        self._soon.stop()
-        self._wanted.clear()
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
 
     def data(
         self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole
@@ -126,7 +121,7 @@ class PictureModel(QStringListModel):
             self._keep(row, self._pictures[row])
             return self._made[row]
         self._wanted.append(row)
-        if self._worker is None:
+        if not self._making.is_busy:
             self._soon.start(0)
         return None
 
@@ -137,13 +132,10 @@ class PictureModel(QStringListModel):
         self._wanted.clear()
         if not batch or pictures is None:
             return
-        self._worker = Worker(lambda: [(row, pictures[row]) for row in batch])
-        self._worker.returned.connect(lambda made: self._on_made(made, asked))
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
+        self._making.ask(lambda: ([(row, pictures[row]) for row in batch], asked))
 
-    def _on_made(self, made: list[tuple[int, NDArray[Any]]], asked: list[int]) -> None:
-        self._worker = None
+    def _on_made(self, found: tuple[list[tuple[int, NDArray[Any]]], list[int]]) -> None:
+        made, asked = found
         for row, picture in made:
             self._keep(row, picture)
         places = self.places(np.array(asked))
@@ -154,7 +146,6 @@ class PictureModel(QStringListModel):
             self._soon.start(0)
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self._pictures = None
         text = " ".join(str(error).split())[:200]
         self.failed.emit(FAILED.format(f"{type(error).__name__}: {text}"))
@@ -208,7 +199,7 @@ class PictureGrid(QListView):
         self._following = False
         self.size_label = StatusLabel("", self)
         self.size_label.hide()
-        self.pictures = PictureModel()
+        self.pictures = PictureModel(self)
         self.setModel(self.pictures)
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setItemDelegate(PictureDelegate(self))

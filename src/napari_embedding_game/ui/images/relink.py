@@ -32,9 +32,9 @@ from napari_embedding_game.ui.images.linked_layers import (
     show_pictures,
 )
 from napari_embedding_game.ui.images.mask_offer import use_as_labels
-from napari_embedding_game.ui.images.measure_panel import OWN, is_labels, is_of_fields
+from napari_embedding_game.ui.images.measure_panel import is_labels, is_of_fields
 from napari_embedding_game.ui.tasks.late_errors import log_error
-from napari_embedding_game.ui.tasks.worker import StageWorker, Worker
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
@@ -146,7 +146,7 @@ class Relinker(QObject):
             if dataset is self._session.dataset:
                 self._tell_of_folder(sentence(error))
 
-        self._begin(StageWorker(experiment.look), show, refuse)
+        self._begin(Worker(experiment.look), show, refuse)
         self._tell_of_folder(f"Opening the images of {folder} again …")
 
     def take_image(self) -> None:
@@ -285,7 +285,6 @@ class Relinker(QObject):
             for x in self._viewer.layers
             if isinstance(x, Image)
             and x not in linked.images
-            and x.metadata != OWN
             and not is_of_fields(x)
             and not fit_of(x, linked.labels).reason
         ]
@@ -342,7 +341,7 @@ class Relinker(QObject):
                 show_pictures(self._viewer, loaded)
                 self._viewer.layers.selection.active = active
 
-        self._begin(StageWorker(read), show)
+        self._begin(Worker(read), show)
 
     def _begin(
         self,

@@ -110,12 +110,13 @@ class AppearanceWatch(QObject):
 
     Parameters
     ----------
+    owner : QObject
     on_change : callable
     """
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        super().__init__()
-        self._of_images = Connections()
+    def __init__(self, owner: QObject, on_change: Callable[[], None]) -> None:
+        super().__init__(owner)
+        self._of_images = Connections(self)
         self._rest = debounced(REST_MS, on_change, self)
 
     def watch(self, linked: Linked | None) -> None:
@@ -125,10 +126,6 @@ class AppearanceWatch(QObject):
         images = linked.images if linked is not None else ()
         events = [getattr(image.events, look) for image in images for look in LOOKS]
         self._of_images.connect_all(events, self._on_looks)
-
-    def close(self) -> None:
-        """Watch nothing any more."""
-        self.watch(None)
 
     def _on_looks(self, event: object = None) -> None:
         self._rest.throttle()

@@ -57,11 +57,11 @@ class StaleLabels(QWidget):
         column.addWidget(self.text)
         column.addWidget(self.again.native)
         self.again.changed.connect(lambda: self.wanted.emit())
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(linked.changed, self._on_linked)
         app = QGuiApplication.instance()  # files may be edited in other programs
         self._connections.connect(app.applicationStateChanged, self._on_drawn)
-        self._of_layer = Connections()
+        self._of_layer = Connections(self)
         """To the layer that is watched."""
         self.hide()
         self._on_linked()
@@ -104,11 +104,6 @@ class StaleLabels(QWidget):
         self.again.text = "Measure the others"
         show_text(self.text, REST.format(f"{n_measured:,}", f"{n_images:,}"), "note")
         self.show()
-
-    def close(self) -> None:
-        """Undo the connections to the layers."""
-        self._connections.close()
-        self._watch(None)
 
     # Inside
 

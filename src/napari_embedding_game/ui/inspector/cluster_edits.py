@@ -30,7 +30,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
 ARROW = 26
@@ -69,22 +69,15 @@ class ClusterEdits(QWidget):
         self.edit_name = table.edit_name
         """Lets a person type the name of a cluster."""
         self._book = session.clusters
-        self._worker: Worker | None = None
+        self._finding = Latest(self, self._on_reclustered, self._on_trouble)
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
-        self._connections = Connections()
+        self._connections = Connections(self)
         book, selection = self._book, session.selection
         changes = (selection.changed, book.changed, book.history.changed)
         self._connections.connect_all(changes, self.follow)
         self.follow()
-
-    def close(self) -> None:
-        """Undo the connections to the session; nothing more is clustered."""
-        self._connections.close()
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
 
     def follow(self) -> None:
         """Enable what can be done now."""
@@ -97,7 +90,7 @@ class ClusterEdits(QWidget):
         for action in (self.merge, self.split, self.make):
             action.setVisible(action.isEnabled())
         is_some = not self._session.selection.is_empty
-        self.recluster.setEnabled(is_some and self._worker is None)
+        self.recluster.setEnabled(is_some and not self._finding.is_busy)
         history = self._book.history
         for action, label in (
             (self.undo, history.undo_label),
@@ -275,21 +268,16 @@ class ClusterEdits(QWidget):
         if find is None:
             return
         self._tell(f"Clustering {n_points:,} points …")
-        self._worker = worker = Worker(find)
-        worker.returned.connect(self._on_reclustered)
-        worker.failed.connect(self._on_trouble)
+        self._finding.ask(find)
         self.follow()
-        worker.begin()
 
     def _on_reclustered(self, found: Reclustered) -> None:
-        self._worker = None
         parts = self._do(take_parts, self._session, found)
         if parts is not None:
             self._session.selection.replace(parts)
         self.follow()
 
     def _on_trouble(self, error: BaseException) -> None:
-        self._worker = None
         self._tell(sentence(error))
         self.follow()
 

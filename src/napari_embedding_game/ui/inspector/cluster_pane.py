@@ -56,10 +56,7 @@ class ClusterPane(QWidget):
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
-        self._connections = Connections()
-        self._connections.add(self.edits, self.slider, self.table)
-        self._connections.call(self._timer.stop)
-        self._connections.call(self.search.close_worker)
+        self._connections = Connections(self)
         for signal, slot in (
             (session.clusters.changed, self._on_clusters),
             (session.dataset_changed, self._on_dataset),
@@ -76,10 +73,6 @@ class ClusterPane(QWidget):
             column.addWidget(part)
         self.tell("")
         self.refresh()
-
-    def close(self) -> None:
-        """Close the views of the session."""
-        self._connections.close()
 
     def tell(self, message: str) -> None:
         """Show a sentence below the table; "" takes it away."""

@@ -38,14 +38,9 @@ class ClusterSlider(QWidget):
         self._rest.timeout.connect(self._apply)
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(book.changed, self.follow)
-        self._connections.call(self._rest.stop)
         self.follow()
-
-    def close(self) -> None:
-        """Undo the connections to the book."""
-        self._connections.close()
 
     def follow(self) -> None:
         """Show what the book says."""

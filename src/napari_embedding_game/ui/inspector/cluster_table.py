@@ -292,12 +292,8 @@ class ClusterTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._dress()
         self.selectionModel().selectionChanged.connect(self._on_rows)
-        self._connections = Connections()
+        self._connections = Connections(self)
         self._connections.connect(selection.changed, self._on_selection)
-
-    def close(self) -> None:
-        """Undo the connection to the selection."""
-        self._connections.close()
 
     def set_rows(self, rows: ClusterRows) -> None:
         """Show these clusters; a name that is being typed is not disturbed."""

@@ -12,7 +12,6 @@ from qtpy.QtWidgets import QLineEdit, QTabWidget, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import ClusterReport, has_contrasts
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
@@ -78,16 +77,9 @@ class DetailsPane(QWidget):
         self.thumbnails = PictureGrid(on_pick)
         self.texts = TextList(on_pick)
         self.tabs = QTabWidget()
-        self._looks = AppearanceWatch(self._on_looks)
-        self._connections = Connections()
-        self._connections.add(self.thumbnails.pictures, self._looks)
-        self._connections.add(self.differences, self.markers)
+        self._looks = AppearanceWatch(self, self._on_looks)
         self._build()
         self.title.editingFinished.connect(self._on_name)
-
-    def close(self) -> None:
-        """Undo the connections to the layers, and find nothing any more."""
-        self._connections.close()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""

@@ -39,6 +39,7 @@ from napari_embedding_game.session.expression_rows import (
 )
 from napari_embedding_game.session.looked_at import ShownFigure
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.expression_key import ExpressionKey
 from napari_embedding_game.ui.inspector.expression_table import (
     ExpressionTable,
@@ -56,7 +57,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Worker
 
 KINDS: dict[PlotKind, str] = {
     "dots": "Dot plot",
@@ -110,7 +111,7 @@ class DotPlotPane(QWidget):
         super().__init__()
         self._session = session
         self._palette = palette
-        self._worker: StageWorker | None = None
+        self._worker: Worker | None = None
         self._asked: tuple[Any, ...] = ()
         self._trouble = ""
         self._rows: ExpressionRows | None = None
@@ -126,6 +127,7 @@ class DotPlotPane(QWidget):
         self.table = ExpressionTable()
         self.key = ExpressionKey()
         self._head = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        Connections(self).call(self._cancel)
         self._build()
         self.kind.activated.connect(self._draw)
         self.rows.activated.connect(self.refresh)
@@ -135,10 +137,6 @@ class DotPlotPane(QWidget):
         self.saved.clicked.connect(self._save)
         self.table.cluster_picked.connect(self._choose)
         self.table.gene_picked.connect(on_name)
-
-    def close(self) -> None:
-        """End the search."""
-        self._cancel()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -199,7 +197,7 @@ class DotPlotPane(QWidget):
             )
 
         show_text(self.state, "Comparing …", "note")
-        self._worker = StageWorker(find)
+        self._worker = Worker(find)
         self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(lambda found: self._on_found(found, rows))
         self._worker.failed.connect(self._on_failed)

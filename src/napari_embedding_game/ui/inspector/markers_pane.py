@@ -60,7 +60,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_figure, proposed
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 HEADINGS = ("Column", "log2 fold", "p adj.", "In", "Out")
 TIPS = (
@@ -117,7 +117,7 @@ class MarkersPane(QWidget):
         super().__init__()
         self._session = session
         self._on_name = on_name
-        self._worker: StageWorker | None = None
+        self._search = Latest(self, self._show, self._on_failed, self._on_share)
         self._is_due = False
         self._compared: _Compared | None = None
         """What is shown, also while another comparison goes on."""
@@ -153,10 +153,6 @@ class MarkersPane(QWidget):
         self.by_ranks.triggered.connect(self.refresh)
         self.by_means.triggered.connect(self.refresh)
         self.table.itemSelectionChanged.connect(self._on_row)
-
-    def close(self) -> None:
-        """End the search."""
-        self._cancel()
 
     @property
     def result(self) -> MarkerTable | None:
@@ -194,7 +190,7 @@ class MarkersPane(QWidget):
 
     def refresh(self) -> None:
         """Compare what is selected, now or when it is next seen."""
-        self._cancel()
+        self._search.stop()
         self._is_due = not self.isVisible()
         self._offer()
         self._head()
@@ -209,18 +205,25 @@ class MarkersPane(QWidget):
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
         samples, title = self._sample_column(), self._told_groups(against)
 
-        def find() -> Generator[float, None, MarkerTable]:
+        def find() -> Generator[float, None, _Compared]:
             expression = dataset.expression
             rows = groups.inside, groups.outside
             log1p, names = expression.is_log1p, dataset.profile_names
             if samples:
                 of_rows = dataset.obs[samples].to_numpy()
-                return iter_pseudobulk(
+                found = iter_pseudobulk(
                     expression.values, *rows, names, of_rows, n_top=None, log1p=log1p
                 )
-            return iter_markers(
-                expression.values, *rows, names, method=method, n_top=None, log1p=log1p
-            )
+            else:
+                found = iter_markers(
+                    expression.values,
+                    *rows,
+                    names,
+                    method=method,
+                    n_top=None,
+                    log1p=log1p,
+                )
+            return _Compared((yield from found), title, shown)
 
         shown = ShownComparison(
             title=title,
@@ -230,13 +233,7 @@ class MarkersPane(QWidget):
             samples=samples,
         )
         self._say("Comparing …")
-        self._worker = StageWorker(find)
-        self._worker.frame.connect(self._on_share)
-        self._worker.returned.connect(
-            lambda markers: self._show(_Compared(markers, title, shown))
-        )
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
+        self._search.ask(find)
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
@@ -442,16 +439,10 @@ class MarkersPane(QWidget):
         self.volcano.choose(name)
         self._on_name(name)
 
-    def _cancel(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
-
     def _on_share(self, share: float) -> None:
         self._say(f"Comparing … {share:.0%}")
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker = None
         self._show_none(sentence(error))
 
     def _show_none(self, why: str) -> None:
@@ -468,7 +459,7 @@ class MarkersPane(QWidget):
         self.state.setToolTip("")
 
     def _show(self, compared: _Compared) -> None:
-        self._worker, self._compared = None, compared
+        self._compared = compared
         markers, samples = compared.markers, compared.groups.samples
         dataset = self._session.dataset
         what = "samples" if samples else "points"

@@ -47,8 +47,8 @@ class PlotsTab(QWidget):
         layout.setContentsMargins(8, 4, 8, 4)
         layout.addWidget(self.tabs)
         workspace.plots.offer(ExpressionPlot, self.dot_plot.plot)
-        self._connections = Connections()
-        self._connections.add(self.dot_plot)
+        self._connections = Connections(self)
+        self._connections.call(self._withdraw)
         for signal, slot in (
             (session.clusters.changed, self.refresh),
             (session.state_changed, self.refresh),
@@ -60,11 +60,8 @@ class PlotsTab(QWidget):
             self._connections.connect(signal, slot)
         self._on_dataset(session.dataset)
 
-    def close(self) -> bool:
-        """Undo the connections to the session."""
-        self._connections.close()
+    def _withdraw(self) -> None:
         self._workspace.plots.withdraw(ExpressionPlot, self.dot_plot.plot)
-        return True
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QCompleter, QLineEdit
 
 from napari_embedding_game.session.search import Hit, Search
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +43,7 @@ class SearchBox(QLineEdit):
         self._lists = lists
         self._on_found = on_found
         self._are_many = are_many
-        self._worker: Worker | None = None
-        """Prepares many names."""
+        self._preparing = Latest(self, self._on_prepared, self._on_failed)
         self._asked = ""
         """What was typed last."""
         self._is_entered = False
@@ -91,12 +90,6 @@ class SearchBox(QLineEdit):
         self._asked, self._is_entered, self.hits = "", False, []
         self._offer.popup().hide()
 
-    def close_worker(self) -> None:
-        """End the preparation of names: the box goes."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
-
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Prepare many names before the first letter comes."""
         super().focusInEvent(event)
@@ -122,7 +115,7 @@ class SearchBox(QLineEdit):
 
     def _on_text(self, text: str) -> None:
         self._asked, self._is_entered = text, False
-        if self._worker is not None:
+        if self._preparing.is_busy:
             return
         if self._search is None or not self._is_current:
             if self._are_many():
@@ -139,31 +132,28 @@ class SearchBox(QLineEdit):
 
     def _prepare(self) -> None:
         """Have another thread prepare the names; then find what was typed."""
-        if self._worker is not None:
+        if self._preparing.is_busy:
             return
         self._is_current = True  # unless some change until then
         former, lists = self._search, self._lists
-        self._worker = worker = Worker(lambda: Search(lists(), former))
-        worker.returned.connect(self._on_prepared)
-        worker.failed.connect(self._on_failed)
-        worker.begin()
+        self._preparing.ask(lambda: Search(lists(), former))
 
     def _on_prepared(self, search: Search) -> None:
-        self._worker, self._search = None, search
+        self._search = search
         is_entered = self._is_entered
         if self._asked:
             self._on_text(self._asked)
-        if self._worker is not None:  # some names have changed meanwhile
+        if self._preparing.is_busy:  # some names have changed meanwhile
             self._is_entered = is_entered
         elif is_entered:
             self._take(0)
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker, self._is_current = None, False
+        self._is_current = False
         logger.error("Names could not be prepared for the search", exc_info=error)
 
     def _take(self, place: int) -> None:
-        self._is_entered = self._worker is not None
+        self._is_entered = self._preparing.is_busy
         if place < len(self.hits):
             hit, self.hits = self.hits[place], []
             self._offer.popup().hide()

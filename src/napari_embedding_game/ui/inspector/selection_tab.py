@@ -11,12 +11,15 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.session.cluster_report import ClusterReport, as_levels
+from napari_embedding_game.session.cluster_report import (
+    ClusterReport,
+    Reporter,
+    as_levels,
+)
 from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.details_pane import DetailsPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
-from napari_embedding_game.ui.inspector.report_worker import ReportWorker
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
     composition_columns,
@@ -24,6 +27,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
@@ -58,7 +62,8 @@ class SelectionTab(QWidget):
         """Whether a person has said which column clusters are described by."""
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
-        self._report_worker = ReportWorker(session, self)
+        self._reporter: Reporter | None = None
+        self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
         self.details = DetailsPane(MarkersPane(session, self._on_gene), self._on_pick)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
@@ -66,15 +71,10 @@ class SelectionTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.details)
-        self._connections = Connections()
+        self._connections = Connections(self)
+        self._connections.call(self._withdraw)
         self._connect()
         self._on_dataset(session.dataset)
-
-    def close(self) -> bool:
-        """Undo the connections to the session."""
-        self._connections.close()
-        self.workspace.plots.withdraw(VolcanoPlot, self.details.markers.plot)
-        return True
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -95,7 +95,7 @@ class SelectionTab(QWidget):
             self.details.say(HINT_LOOKING)
         else:
             self._show_names(clusters)
-        self._report_worker.ask(clusters, column, self._draw_number)
+        self._ask_for_report(clusters, column)
 
     def _connect(self) -> None:
         session, details = self._session, self.details
@@ -109,15 +109,10 @@ class SelectionTab(QWidget):
             (self._linked.changed, self._on_linked),
         ):
             self._connections.connect(signal, slot)
-        self._report_worker.answered.connect(self._on_report)
-        self._report_worker.outdated.connect(self.refresh)
-        self._report_worker.failed.connect(lambda error: details.say(sentence(error)))
         details.column.changed.connect(self._on_column)
         details.composition.picked.connect(self._on_levels)
         details.another.changed.connect(self._draw_again)
         details.named.connect(self._rename)
-        self._connections.add(self._report_worker, details)
-        self._connections.call(self._timer.stop)
 
     # What happens
 
@@ -132,7 +127,8 @@ class SelectionTab(QWidget):
             self._session.clusters.rename(clusters[0], name)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._report_worker.set_dataset(dataset)
+        self._reporting.stop()
+        self._reporter = Reporter(dataset) if dataset else None
         self.details.offer_columns(composition_columns(dataset) if dataset else [])
         self._is_column_chosen = False
         self._begin_with_column()
@@ -240,7 +236,39 @@ class SelectionTab(QWidget):
         present = self._session.clusters.clustering.by_id
         return tuple(c for c in self._context if c in present)
 
-    def _on_report(self, report: ClusterReport, clusters: tuple[int, ...]) -> None:
+    def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
+        """Ask for a report on these clusters; on the selected points if none."""
+        session, reporter, seed = self._session, self._reporter, self._draw_number
+        snapshot, labels = session.snapshot, session.clusters.labels
+        assert snapshot is not None
+        assert reporter is not None
+        wanted = clusters
+        if not clusters:
+            wanted, labels = (1,), session.selection.points.astype(np.int8)
+
+        def describe() -> tuple[ClusterReport, tuple[int, ...]]:
+            report = reporter.describe(
+                wanted,
+                labels,
+                snapshot.pressure,
+                stretch=snapshot.stretch,
+                isolation=snapshot.isolation,
+                column=column,
+                n_draw=len(labels),
+                seed=seed,
+            )
+            return report, clusters
+
+        self._reporting.ask(describe)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.details.say(sentence(error))
+
+    def _withdraw(self) -> None:
+        self.workspace.plots.withdraw(VolcanoPlot, self.details.markers.plot)
+
+    def _on_report(self, found: tuple[ClusterReport, tuple[int, ...]]) -> None:
+        report, clusters = found
         selection = self._session.selection
         if clusters != self._described() or selection.is_empty:
             return

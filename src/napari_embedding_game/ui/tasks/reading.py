@@ -23,7 +23,7 @@ from napari_embedding_game.ui.images.join_panel import joined_layers, with_label
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
 from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.tasks.session_store import SessionStore, load_session
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
@@ -80,7 +80,7 @@ class ReadingTask(QObject):
         self._keeper = session_store
         self._relink = relink
         self._may_replace = may_replace
-        self._worker: StageWorker | None = None
+        self._worker: Worker | None = None
         self._source: Source | None = None
         self.text = ""
         """What is being read, "" when nothing is."""
@@ -205,7 +205,7 @@ class ReadingTask(QObject):
         """
         if self._worker is not None:
             self._worker.abandon()
-        self._worker = worker = StageWorker(read)
+        self._worker = worker = Worker(read)
 
         def tell(stage: Stage) -> None:
             if worker is self._worker:

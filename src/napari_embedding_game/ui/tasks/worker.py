@@ -1,8 +1,7 @@
-"""Worker threads that return results and exceptions to the window.
+"""Work beside the window: threads whose results and exceptions come back to it.
 
-superqt's generator worker swallows a RuntimeError (the class that torch
-raises for nearly everything): neither an error nor an end arrives, and the
-worker never ends.  Here every exception arrives as a signal.
+superqt's generator worker swallows a RuntimeError (the class that torch raises for
+nearly everything): neither an error nor an end arrives.  Here every exception arrives.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ import atexit
 import math
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import Any
 
-from qtpy.QtCore import QThread, QTimer, Signal
+from qtpy.QtCore import QObject, QThread, QTimer, Signal
+
+from napari_embedding_game.ui.connections import Connections
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
@@ -49,15 +50,21 @@ def rest_after(busy: float, *, is_long: bool) -> float:
 
 
 class Worker(QThread):
-    """One job in a thread of its own.
+    """One job in a thread of its own; of a generator, all that it yields.
 
-    Either ``returned`` brings the result or ``failed`` the exception, in the
-    thread that made the worker (the window's); neither after ``abandon``.
+    ``frame`` brings the newest that was yielded, never more than can be shown, then
+    either ``returned`` the result or ``failed`` the exception, in the thread that made
+    the worker (the window's).  After ``abandon`` nothing comes, and a generator ends
+    at its next yield and is closed.
     """
 
+    frame = Signal(object)
     returned = Signal(object)
     failed = Signal(object)
+    ended = Signal()
+    """The thread has come to its end, abandoned or not."""
     _outcome = Signal(object, object)
+    _arrived = Signal()
 
     def __init__(self, job: Callable[[], Any]) -> None:
         super().__init__()
@@ -65,6 +72,15 @@ class Worker(QThread):
         self._abandoned = False
         self.error: BaseException | None = None
         """Why the job broke off, also after ``abandon``."""
+        self._lock = threading.Lock()
+        self._newest: Any = None
+        self._next_show = 0.0
+        self._first_shown = math.inf
+        self._showing = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._show)
+        self._arrived.connect(self._schedule)
         self._outcome.connect(self._deliver)
         self.finished.connect(self._forget)
 
@@ -72,6 +88,8 @@ class Worker(QThread):
         """Do the job; called by Qt in the new thread."""
         try:
             result = self._job()
+            if isinstance(result, Generator):
+                result = self._iterate(result)
         except BaseException as error:  # the window must hear of every one
             self.error = error
             self._outcome.emit(None, error)
@@ -92,45 +110,17 @@ class Worker(QThread):
         """Deliver nothing any more, and wait for the end, but not for long."""
         self.abandon(CLOSE_SECONDS)
 
-    def _deliver(self, result: object, error: BaseException | None) -> None:
-        if self._abandoned:
-            return
-        if error is None:
-            self.returned.emit(result)
-        else:
-            self.failed.emit(error)
+    # Inside
 
-    def _forget(self) -> None:
-        self.wait()
-        _alive.discard(self)
-
-
-class FrameWorker(Worker):
-    """Iterates frames; ``frame`` brings the newest, never more than can be shown.
-
-    Frames that the window is too slow for are skipped.  The last one before
-    the end always arrives, and before ``returned`` or ``failed``.
-    """
-
-    frame = Signal(object)
-    _arrived = Signal()
-
-    def __init__(self, frames: Callable[[], Iterable[Any]]) -> None:
-        super().__init__(self._iterate)
-        self._frames = frames
-        self._lock = threading.Lock()
-        self._newest: Any = None
-        self._next_show = 0.0
-        self._first_shown = math.inf
-        self._showing = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._show)
-        self._arrived.connect(self._schedule)
-
-    def _iterate(self) -> None:
-        for frame in self._frames():
-            self._hand_over(frame)
+    def _iterate(self, frames: Generator[Any, None, Any]) -> Any:
+        try:
+            while not self._abandoned:
+                self._hand_over(next(frames))
+        except StopIteration as end:
+            return end.value
+        finally:
+            frames.close()
+        return None
 
     def _hand_over(self, frame: Any) -> None:
         with self._lock:
@@ -169,28 +159,93 @@ class FrameWorker(Worker):
 
     def _deliver(self, result: object, error: BaseException | None) -> None:
         self._show()
-        super()._deliver(result, error)
+        if self._abandoned:
+            return
+        if error is None:
+            self.returned.emit(result)
+        else:
+            self.failed.emit(error)
+
+    def _forget(self) -> None:
+        self.wait()
+        _alive.discard(self)
+        self.ended.emit()
 
 
-class StageWorker(FrameWorker):
-    """Does work in stages; ``frame`` brings the newest, ``returned`` what was made.
+class Latest(QObject):
+    """Has jobs of one kind done beside the window: the newest takes a former's place.
 
-    After ``abandon`` it ends at the next stage and closes the work, which closes
-    its files.
+    There is one thread at most: where a job cannot be broken off, the next one waits.
+
+    Parameters
+    ----------
+    owner : QObject
+        Nothing more is done once its dock is released.
+    take : callable
+        Receives what a job has returned.
+    fail : callable
+        Receives the exception that a job broke off with.
+    tell : callable, optional
+        Receives what a job has yielded, which is how far it is.
+    finishes : bool
+        Whether a job that is under way is taken even so, once another is asked for.
     """
 
-    _frames: Callable[[], Generator[Any, None, Any]]
+    def __init__(
+        self,
+        owner: QObject,
+        take: Callable[[Any], None],
+        fail: Callable[[BaseException], None],
+        tell: Callable[[Any], None] | None = None,
+        *,
+        finishes: bool = False,
+    ) -> None:
+        super().__init__(owner)
+        self._take, self._fail, self._tell = take, fail, tell
+        self._finishes = finishes
+        self._worker: Worker | None = None
+        self._next: Callable[[], Any] | None = None
+        self.is_busy = False
+        """Whether something was asked for, and has not come."""
+        Connections(self).call(self.stop)
 
-    def _iterate(self) -> Any:
-        stages = self._frames()
-        try:
-            while not self._abandoned:
-                self._hand_over(next(stages))
-        except StopIteration as end:
-            return end.value
-        finally:
-            stages.close()
-        return None
+    def ask(self, job: Callable[[], Any]) -> None:
+        """Have a job done, or a generator function run; its result is taken."""
+        self.is_busy = True
+        if self._worker is None:
+            self._begin(job)
+            return
+        self._next = job
+        if not self._finishes:
+            self._worker.abandon()
+
+    def stop(self) -> None:
+        """Take nothing that was asked for."""
+        self.is_busy, self._next = False, None
+        if self._worker is not None:
+            self._worker.abandon()
+
+    def _begin(self, job: Callable[[], Any]) -> None:
+        self._worker = worker = Worker(job)
+        if self._tell is not None:
+            worker.frame.connect(self._tell)
+        worker.returned.connect(self._on_returned)
+        worker.failed.connect(self._on_failed)
+        worker.ended.connect(self._on_ended)
+        worker.begin()
+
+    def _on_returned(self, result: Any) -> None:
+        self.is_busy = self._next is not None
+        self._take(result)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.is_busy = self._next is not None
+        self._fail(error)
+
+    def _on_ended(self) -> None:
+        self._worker, job, self._next = None, self._next, None
+        if job is not None:
+            self._begin(job)
 
 
 def running_workers() -> int:

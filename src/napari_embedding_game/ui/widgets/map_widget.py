@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import unwrap
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.theme import ThemeColors, theme_colors
 from napari_embedding_game.ui.workspace import leave_workspace, workspace_of
 
@@ -29,7 +29,7 @@ class MapWidget(QWidget):
         self.viewer = unwrap(viewer)
         self.workspace = workspace_of(self.viewer)
         self.workspace.docks.add(self)
-        self.connections = Connections()
+        self.connections = Connections(self)
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(8, 4, 8, 4)
         self._closing = Closing(self, self._release)
@@ -54,7 +54,7 @@ class MapWidget(QWidget):
         self.set_theme(colors)
 
     def _release(self) -> None:
-        self.connections.close()
+        release(self)
         self.setEnabled(False)
         is_with_window = self._closing.is_with_window
         leave_workspace(self.viewer, self.workspace, self, with_window=is_with_window)

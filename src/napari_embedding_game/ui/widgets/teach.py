@@ -33,12 +33,11 @@ class TeachWidget(MapWidget):
         self.hint = text_label()
         self.column.addWidget(self.hint)
         self.column.addWidget(self.pane, 1)
-        self._looks = AppearanceWatch(self._on_data)
+        self._looks = AppearanceWatch(self, self._on_data)
         undoing = [self.pane.undo, self.pane.redo]
         self.addActions([*undoing, *self.pane.keys])
         self.pane.shown_changed.connect(self._on_shown)
-        keys = InspectorShortcuts(self, self.viewer, [], undoing, self.pane.keys)
-        self.connections.add(self.pane, self._looks, keys)
+        InspectorShortcuts(self, self.viewer, [], undoing, self.pane.keys)
         for signal, slot in (
             (session.selection.changed, self.pane.follow),
             (session.dataset_changed, self._on_data),

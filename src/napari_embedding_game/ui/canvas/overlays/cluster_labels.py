@@ -179,8 +179,8 @@ class ClusterLabels(QObject):
     viewer : napari.Viewer
     workspace : Workspace
     layers : MapLayers
+    overlay : MapOverlay
     dock : QWidget
-        Any widget in napari's window.
     """
 
     dragged = Signal(int, object, bool)
@@ -192,37 +192,23 @@ class ClusterLabels(QObject):
         viewer: napari.Viewer,
         workspace: Workspace,
         layers: MapLayers,
+        overlay: MapOverlay,
         dock: QWidget,
     ) -> None:
         super().__init__(dock)
         self._viewer = viewer
+        self._overlay = overlay
         self._session = workspace.session
         self._linked = workspace.linked
         self._layers = layers
         self.names = NO_LABELS
         self._drag: _Drag | None = None
-        self._overlay = MapOverlay(
-            viewer, layers, dock, self._paint, lambda: bool(self.names.clusters)
-        )
         self._soon = throttled(SOON_MS, self.update, self)
-        self._connections = Connections()
-        self._connections.connect_all(self._signals(), self._later)
-        self._connections.connect(
-            workspace.session.selection.changed, self._overlay.repaint
-        )
-        self._connections.connect(workspace.session.progressed, self._on_frame)
+        connections = Connections(self)
+        connections.connect_all(self._signals(), self._later)
+        connections.connect(workspace.session.progressed, self._on_frame)
+        overlay.add(self._paint, lambda: bool(self.names.clusters))
         self._later()
-
-    def close(self) -> None:
-        """Undo the connections to the viewer; the names go too."""
-        self._soon.cancel()
-        self._connections.close()
-        self._overlay.close()
-
-    @property
-    def overlay(self) -> QWidget | None:
-        """What the names are written on, once there are names."""
-        return self._overlay.widget
 
     def update(self) -> None:
         """Find the names that are to be seen, and where."""

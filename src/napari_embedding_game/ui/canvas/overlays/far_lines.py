@@ -22,11 +22,9 @@ from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.throttle import throttled
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
-    import napari
-
     from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -51,39 +49,28 @@ class FarLines(QObject):
 
     Parameters
     ----------
-    viewer : napari.Viewer
     workspace : Workspace
     layers : MapLayers
+    overlay : MapOverlay
     dock : QWidget
-        Any widget in napari's window.
     """
 
     def __init__(
         self,
-        viewer: napari.Viewer,
         workspace: Workspace,
         layers: MapLayers,
+        overlay: MapOverlay,
         dock: QWidget,
     ) -> None:
         super().__init__(dock)
-        self._viewer = viewer
         self._session = session = workspace.session
         self._layers = layers
-        self.pairs: NDArray[np.intp] = np.empty((0, 2), np.intp)
+        self._overlay = overlay
+        self.pairs = NONE
         """(m, 2) the points between which lines are drawn."""
-        self._usual: tuple[NDArray[np.floating], float] | None = None
-        """A map, and how far apart neighbours usually are on it."""
-        self._worker: Worker | None = None
-        """Finds the lines of many points."""
-        self._n_asked = 0
-        self._is_due = False
-        """Whether other lines are to be found as soon as it has come back."""
-        self._overlay = MapOverlay(
-            viewer, layers, dock, self._paint, lambda: bool(len(self.pairs))
-        )
+        self._finding = Latest(self, self._show, self._on_failed)
         self._soon = throttled(SOON_MS, self.update, self)
-        self._connections = Connections()
-        self._connections.connect_all(
+        Connections(self).connect_all(
             (
                 session.selection.changed,
                 session.state_changed,
@@ -95,66 +82,32 @@ class FarLines(QObject):
                 session.splitting.moved,
                 session.hiding.changed,
                 session.look.events.show_far,
-                workspace.linked.changed,  # the map may make room
-                viewer.dims.events.order,  # also then
-                viewer.dims.events.ndim,
             ),
             self._later,
         )
+        overlay.add(self._paint, lambda: bool(len(self.pairs)))
         self._later()
-
-    def close(self) -> None:
-        """Undo the connections to viewer and session; the lines go too."""
-        self._soon.cancel()
-        self._connections.close()
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
-        self._overlay.close()
-
-    @property
-    def overlay(self) -> QWidget | None:
-        """What the lines are drawn on, once there are lines."""
-        return self._overlay.widget
 
     def update(self) -> None:
         """Find the lines that are to be seen; those of many points in a thread."""
         rows = self._rows()
-        if len(rows) <= MOST_AT_ONCE:
-            self._n_asked += 1
-            self._show(self._finder(rows)() if len(rows) else NONE)
-        elif self._worker is not None:
-            self._is_due = True  # begins again when it has come back
-        else:
-            self._n_asked += 1
+        if len(rows) > MOST_AT_ONCE:
             self._show(NONE)
-            self._worker = worker = Worker(self._finder(rows))
-            number = self._n_asked
-            worker.returned.connect(lambda pairs: self._on_found(number, pairs))
-            worker.failed.connect(self._on_failed)
-            worker.begin()
-
-    # Inside
+            self._finding.ask(self._finder(rows))
+        else:
+            self._finding.stop()
+            self._show(self._finder(rows)() if len(rows) else NONE)
 
     def _show(self, pairs: NDArray[np.intp]) -> None:
         self.pairs = pairs
         self._overlay.update()
 
-    def _on_found(self, number: int, pairs: NDArray[np.intp]) -> None:
-        self._worker, is_due, self._is_due = None, self._is_due, False
-        if is_due:
-            self.update()
-        elif number == self._n_asked:  # nothing else was asked for meanwhile
-            self._show(pairs)
-
     def _on_failed(self, error: BaseException) -> None:
-        self._worker, self._is_due = None, False
         logger.error("Far neighbours could not be found", exc_info=error)
 
     def _later(self, event: object = None) -> None:
         if len(self.pairs) and self._session.state not in RESTING:
-            self.pairs = self.pairs[:0]
-            self._overlay.repaint()
+            self._show(NONE)
         self._soon.throttle()
 
     def _rows(self) -> NDArray[np.intp]:
@@ -170,16 +123,13 @@ class FarLines(QObject):
     def _finder(self, rows: NDArray[np.intp]) -> Callable[[], NDArray[np.intp]]:
         """Return what finds the lines of some points, in any thread."""
         snapshot, hidden = self._session.drawn, self._session.hiding.mask
-        if snapshot is None or snapshot.neighbors is None:
-            return lambda: NONE
+        assert snapshot is not None
+        assert snapshot.neighbors is not None
         neighbors, embedding = snapshot.neighbors, snapshot.embedding
 
         def find() -> NDArray[np.intp]:
-            known = self._usual
-            if known is None or known[0] is not embedding:
-                known = embedding, usual_squared_length(neighbors, embedding)
-                self._usual = known
-            pairs = far_neighbors(neighbors, embedding, rows, known[1])
+            usual = usual_squared_length(neighbors, embedding)
+            pairs = far_neighbors(neighbors, embedding, rows, usual)
             if hidden is not None:
                 pairs = pairs[~hidden[pairs].any(axis=1)]
             return pairs[:MOST_LINES]
@@ -188,12 +138,11 @@ class FarLines(QObject):
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         snapshot = self._session.drawn
-        if snapshot is None or not len(self.pairs):
+        if snapshot is None or self.pairs.max() >= len(snapshot.embedding):
             return
         ends = np.asarray(self._layers.to_world(snapshot.embedding[self.pairs.ravel()]))
         pixels = drawn.to_pixels(ends).reshape(-1, 4)
-        color = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
-        painter.setPen(QPen(color, WIDTH))
+        painter.setPen(QPen(ON_LIGHT if self._overlay.is_on_light else ON_DARK, WIDTH))
         painter.setOpacity(STRONG if len(self.pairs) <= FEW else FAINT)
         seen = pixels[np.isfinite(pixels).all(axis=1)]
         painter.drawLines([QLineF(*line) for line in seen.tolist()])

@@ -1,4 +1,4 @@
-"""Paint over the map: an overlay that follows camera, grid and layers."""
+"""What is painted over the map: one widget, and a painter for each kind of thing."""
 
 from __future__ import annotations
 
@@ -23,58 +23,84 @@ from napari_embedding_game.ui.connections import Connections
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.ui.workspace import Workspace
+
 Paint = Callable[[QPainter, Projection], None]
+"""Paints over a map that is drawn so; nothing where there is nothing to be told."""
 
 
 class MapOverlay(QObject):
-    """What is painted over the map, for as long as there is something to paint.
+    """Paints over the map, for as long as there is something to paint.
 
     Parameters
     ----------
     viewer : napari.Viewer
+    workspace : Workspace
     layers : MapLayers
     dock : QWidget
         Any widget in napari's window.
-    paint : callable
-        Receives a painter, and how the map is drawn.
-    is_wanted : callable
-        Return whether there is something to paint.
     """
 
     def __init__(
         self,
         viewer: napari.Viewer,
+        workspace: Workspace,
         layers: MapLayers,
         dock: QWidget,
-        paint: Paint,
-        is_wanted: Callable[[], bool],
     ) -> None:
         super().__init__(dock)
+        self._viewer = viewer
         self._layers = layers
         self._dock = dock
-        self._paint_map = paint
-        self._is_wanted = is_wanted
+        self._painters: list[tuple[Paint, Callable[[], bool]]] = []
         self._watched: Points | None = None
         self.widget: PaintedOverlay | None = None
         """Made when it is first wanted."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
-        self._connections = Connections()
+        session, dims = workspace.session, viewer.dims.events
+        self._connections = Connections(self)
+        self._connections.call(self._drop)
         self._connections.connect_all(view_changes(viewer), self.repaint)
-        self._of_points = Connections()
+        self._connections.connect_all(
+            (
+                session.selection.changed,
+                session.hand.changed,
+                session.progressed,
+                session.state_changed,
+                session.dataset_changed,
+                session.restored,
+                session.looked_back,
+                session.comparing.changed,
+                session.comparing.moved,
+                session.comparing.laid_out,
+                session.splitting.moved,
+                session.hiding.changed,
+                workspace.linked.changed,  # the map may make room
+                dims.order,  # also then
+                dims.ndim,
+            ),
+            self.update,
+        )
+        self._of_points = Connections(self)
 
-    def close(self) -> None:
-        """Undo the connections to the viewer; what was painted goes too."""
-        self._connections.close()
-        self._of_points.close()
-        self._watched = None
-        if self.widget is not None:
-            self.widget.close()
-            self.widget = None
+    @property
+    def is_on_light(self) -> bool:
+        """Whether the canvas is light."""
+        return bool(self._viewer.theme == "light")
 
-    def update(self) -> None:
+    def add(self, paint: Paint, is_wanted: Callable[[], bool]) -> None:
+        """Have this painted above all others while it is wanted."""
+        self._painters.append((paint, is_wanted))
+        self.update()
+
+    def update(self, event: object = None) -> None:
         """Paint what has changed."""
-        self._watch(self._layers.points)
+        points = self._layers.points
+        if points is not self._watched:
+            self._of_points.close()
+            self._of_points.connect_all(_of_layer(points), self.repaint)
+            self._watched = points
         if self.widget is None and self._is_wanted():
             canvas = canvas_widget(self._dock)
             if canvas is not None:
@@ -89,15 +115,8 @@ class MapOverlay(QObject):
                 self.widget.setVisible(is_seen)
                 self.widget.update()
 
-    # Inside
-
-    def _watch(self, points: Points | None) -> None:
-        """Hide what is painted with the points that it belongs to."""
-        if points is self._watched:
-            return
-        self._of_points.close()
-        self._of_points.connect_all(_of_layer(points), self.repaint)
-        self._watched = points
+    def _is_wanted(self) -> bool:
+        return any(is_wanted() for _, is_wanted in self._painters)
 
     def _is_outdated(self) -> bool:
         """Whether the map is drawn in another place than what is painted."""
@@ -107,11 +126,20 @@ class MapOverlay(QObject):
         self._painted = drawn = self._layers.projection()
         if drawn is not None:
             painter.setClipRect(QRectF(*drawn.cell))
-            self._paint_map(painter, drawn)
+            for paint, is_wanted in self._painters:
+                if is_wanted():
+                    painter.save()
+                    paint(painter, drawn)
+                    painter.restore()
+
+    def _drop(self) -> None:
+        if self.widget is not None:
+            self.widget.close()
+            self.widget = None
 
 
 class PaintedOverlay(CanvasOverlay):
-    """Overlay of the canvas with a painter of its own."""
+    """The widget: it is painted with the canvas whenever that has moved."""
 
     def __init__(
         self,

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from qtpy.QtCore import QObject, QPointF
+from qtpy.QtCore import QPointF
 from qtpy.QtGui import QColor, QPainter
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.panels import GAP, Panel
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.halo_text import half_size, write
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
 
 ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
 ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
@@ -76,81 +68,21 @@ def room_at(x: float, width: float, left: float, wide: float) -> float:
     return seen if width / 2 <= seen < width else width
 
 
-class PanelCaptions(QObject):
-    """Says which group, or which map, each panel shows, and something of it.
+def add_captions(overlay: MapOverlay, session: Session, layers: MapLayers) -> None:
+    """Say which group, or which map, each panel shows, and something of it."""
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace
-    layers : MapLayers
-    dock : QWidget
-        Any widget in napari's window.
-    """
-
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        workspace: Workspace,
-        layers: MapLayers,
-        dock: QWidget,
-    ) -> None:
-        super().__init__(dock)
-        self._viewer = viewer
-        self._session = session = workspace.session
-        self._layers = layers
-        self._overlay = MapOverlay(viewer, layers, dock, self._paint, self._is_wanted)
-        self._connections = Connections()
-        self._connections.connect_all(
-            (
-                session.splitting.moved,
-                session.hiding.changed,
-                session.comparing.moved,
-                session.comparing.laid_out,
-                session.comparing.changed,
-                session.state_changed,
-                session.looked_back,
-                session.restored,
-                session.dataset_changed,
-                workspace.linked.changed,  # the map may make room
-                viewer.dims.events.order,  # also then
-                viewer.dims.events.ndim,
-            ),
-            self._update,
-        )
-        self._update()
-
-    def close(self) -> None:
-        """Undo the connections to viewer and session; the captions go too."""
-        self._connections.close()
-        self._overlay.close()
-
-    @property
-    def overlay(self) -> QWidget | None:
-        """What the captions are written on, once there are some."""
-        return self._overlay.widget
-
-    # Inside
-
-    def _is_wanted(self) -> bool:
-        return self._session.panels is not None
-
-    def _update(self, event: object = None) -> None:
-        if self._is_wanted() or self._overlay.widget is not None:
-            self._overlay.update()
-
-    def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        found = self._session.panels
+    def paint(painter: QPainter, drawn: Projection) -> None:
+        found = session.panels
         if found is None:
             return
         panels = found.panels
         places = np.array([panel.caption for panel in panels])
-        pixels = drawn.to_pixels(np.asarray(self._layers.to_world(places)))
+        pixels = drawn.to_pixels(np.asarray(layers.to_world(places)))
         half = panels[0].width * (1 + GAP) / 2 * found.facing[0]
         sides = np.array([places[0] - half, places[0] + half])
-        ends = drawn.to_pixels(np.asarray(self._layers.to_world(sides)))
+        ends = drawn.to_pixels(np.asarray(layers.to_world(sides)))
         width = float(np.abs(ends[1] - ends[0]).max())
-        colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
+        colors = ON_LIGHT if overlay.is_on_light else ON_DARK
         for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
             if not np.isfinite(x + y):
                 continue
@@ -161,3 +93,5 @@ class PanelCaptions(QObject):
             line = 2 * half_size(name, is_given=True)[0]
             for number, text in enumerate(told, 1):
                 write(painter, QPointF(x, y + number * line), text, False, colors)
+
+    overlay.add(paint, lambda: session.panels is not None)

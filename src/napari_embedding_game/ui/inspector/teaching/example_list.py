@@ -12,6 +12,7 @@ from qtpy.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
+    QObject,
     QRect,
     QSize,
     Qt,
@@ -45,8 +46,8 @@ class Mark:
 class ExampleModel(PictureModel):
     """The pictures of some rows, or their texts where they have none."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, owner: QObject) -> None:
+        super().__init__(owner)
         self.text: Callable[[int], str] = str
         self._marks: Mapping[int, Mark] = {}
 
@@ -144,7 +145,7 @@ class ExampleList(QListView):
     def __init__(self, side: int) -> None:
         super().__init__()
         self._following = False
-        self.shown = ExampleModel()
+        self.shown = ExampleModel(self)
         self.setModel(self.shown)
         self.setItemDelegate(ExampleDelegate(self, side))
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
@@ -155,11 +156,6 @@ class ExampleList(QListView):
         self.setFrameShape(QListView.Shape.NoFrame)
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self._arrange()
-
-    def close(self) -> bool:
-        """Make no pictures any more."""
-        self.shown.close()
-        return super().close()
 
     def set_pictures(self, pictures: Pictures | None) -> None:
         """Show rows as pictures, or as texts where there are none."""

@@ -30,7 +30,7 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.dataset import Dataset, Examples
-from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.teaching import Teaching
 from napari_embedding_game.ui.connections import Connections
@@ -45,7 +45,7 @@ from napari_embedding_game.ui.style.colors import category_colors, to_hex
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.worker import StageWorker
+from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE = 50
 ENOUGH = 10
@@ -93,7 +93,7 @@ class TeachPane(QScrollArea):
         self._is_picking = False
         self._dataset: Dataset | None = None
         self._pictures: Pictures | None = None
-        self._worker: StageWorker | None = None
+        self._learning = Latest(self, self._on_learned, self._on_failed, self._on_stage)
         self._offered = ""
         """What is shown to be sorted; "" if it is the selection."""
         self._said = ""
@@ -111,7 +111,7 @@ class TeachPane(QScrollArea):
         self.state = text_label()
         self._make_actions()
         self._build()
-        self._connections = Connections()
+        self._connections = Connections(self)
         for signal, slot in (
             (teaching.changed, self.refresh),
             (session.dataset_changed, self._on_dataset),
@@ -119,14 +119,6 @@ class TeachPane(QScrollArea):
         ):
             self._connections.connect(signal, slot)
         self.refresh()
-
-    def close(self) -> bool:
-        """Undo the connections to the session, and learn nothing any more."""
-        self._abandon()
-        self._connections.close()
-        for view in (self.gallery, *(box.examples for box in self.boxes)):
-            view.close()
-        return super().close()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -247,17 +239,18 @@ class TeachPane(QScrollArea):
     # Learning
 
     def _learn(self) -> None:
-        if self._worker is not None:
+        if self._learning.is_busy:
             self._abandon()
             self._tell()
             return
         self._said = self._trouble = ""
         examples = self._teaching.examples()
-        self._worker = StageWorker(self._teaching.lesson())
-        self._worker.frame.connect(self._on_stage)
-        self._worker.returned.connect(lambda made: self._on_learned(made, examples))
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
+        lesson = self._teaching.lesson()
+
+        def learn() -> Stages[tuple[Learned, Examples]]:
+            return (yield from lesson()), examples
+
+        self._learning.ask(learn)
         self._progress = "Learning …"
         self._tell()
 
@@ -265,21 +258,20 @@ class TeachPane(QScrollArea):
         self._progress = f"{stage.text} ({stage.share or 0:.0%}) …"
         self._tell()
 
-    def _on_learned(self, learned: Learned, examples: Examples) -> None:
-        self._worker, self._progress = None, ""
-        self._teaching.take_up(learned, examples)
+    def _on_learned(self, found: tuple[Learned, Examples]) -> None:
+        self._progress = ""
+        self._teaching.take_up(*found)
         self._color_by(self._teaching.column)
         self.refresh()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._worker, self._progress = None, ""
+        self._progress = ""
         self._trouble = sentence(error)
         self._tell()
 
     def _abandon(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-        self._worker, self._progress = None, ""
+        self._learning.stop()
+        self._progress = ""
 
     def _color_by(self, column: str) -> None:
         dataset = self._session.dataset
@@ -290,7 +282,7 @@ class TeachPane(QScrollArea):
     # What happens
 
     def _on_dataset(self) -> None:
-        self._trouble = OTHER_DATA if self._worker is not None else ""
+        self._trouble = OTHER_DATA if self._learning.is_busy else ""
         self._abandon()
         self._said = self._offered = ""
         self.refresh()
@@ -324,7 +316,6 @@ class TeachPane(QScrollArea):
             return
         while len(self.boxes) > len(teaching.boxes):
             box = self.boxes.pop()
-            box.examples.close()
             box.setParent(None)
             box.deleteLater()
         while len(self.boxes) < len(teaching.boxes):
@@ -400,7 +391,7 @@ class TeachPane(QScrollArea):
     def _tell(self) -> None:
         teaching = self._teaching
         refusal = teaching.refusal()
-        is_busy = self._worker is not None
+        is_busy = self._learning.is_busy
         self.learn.setText("Stop" if is_busy else "Learn")
         self.learn.setEnabled(is_busy or not refusal)
         self.doubtful.setEnabled(not is_busy)
