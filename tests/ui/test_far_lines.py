@@ -87,9 +87,11 @@ def test_lines_of_many_points_are_found_in_a_thread(shown, session, qtbot, monke
     qtbot.waitUntil(lambda: asked == [[1, 3]])
     assert not len(dock.far.pairs)
     session.selection.select_points(np.array([3, 23]))  # it comes too late
-    qtbot.waitUntil(lambda: dock.far._is_due)
+    qtbot.wait(3 * far_lines.SOON_MS)
     gate.set()
-    qtbot.waitUntil(lambda: asked == [[1, 3], [3, 23]] and dock.far._worker is None)
+    qtbot.waitUntil(
+        lambda: asked == [[1, 3], [3, 23]] and not dock.far._finding.is_busy
+    )
     assert not len(dock.far.pairs)  # both ends are selected
     choose(dock, qtbot, [3, 5], ACROSS)
     session.selection.clear()

@@ -29,8 +29,7 @@ def view(qtbot):
     view = PictureGrid(lambda rows: None)
     qtbot.addWidget(view)
     view.resize(400, 150)
-    yield view
-    view.pictures.close()
+    return view
 
 
 def test_only_pictures_in_view_are_made_and_in_the_background(qtbot, view):

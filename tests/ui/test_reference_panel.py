@@ -175,4 +175,4 @@ def test_what_is_no_reference_is_told(qtbot, panel, tmp_path, monkeypatch):
     assert not panel.predict.isVisible()
     monkeypatch.setattr(ASKED, lambda *_: ("", ""))
     QTest.mouseClick(panel.file, LEFT)
-    assert panel._worker is None
+    assert not panel._jobs.is_busy

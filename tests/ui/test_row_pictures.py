@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from napari.layers import Image, Labels
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
@@ -107,7 +108,8 @@ def test_rows_without_layers_or_images_have_none(dataset, objects, linked):
 
 def test_a_change_of_contrast_is_told_once_it_rests(qtbot, linked):
     told = []
-    watch = AppearanceWatch(lambda: told.append(1))
+    owner = QObject()
+    watch = AppearanceWatch(owner, lambda: told.append(1))
     watch.watch(linked)
     for high in (10, 20, 30):
         linked.images[0].contrast_limits = (0, high)

@@ -72,7 +72,7 @@ def filled(pane, n=4):
 
 def learn(qtbot, pane):
     QTest.mouseClick(pane.learn, LEFT)
-    qtbot.waitUntil(lambda: pane._worker is None)
+    qtbot.waitUntil(lambda: not pane._learning.is_busy)
     return pane
 
 
