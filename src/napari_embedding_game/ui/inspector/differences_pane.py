@@ -7,20 +7,12 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-<<<<<<< HEAD
 from napari_embedding_game.session.cluster_report import Contrast, contrasts
-=======
-from napari_embedding_game.session.cluster_report import Contrast, Reporter
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-<<<<<<< HEAD
-from napari_embedding_game.ui.tasks.worker import Worker
-=======
 from napari_embedding_game.ui.tasks.worker import Latest
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
 
 COMPARING = "Comparing …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
@@ -35,11 +27,7 @@ class DifferencesPane(QWidget):
         self._clusters: tuple[int, ...] = ()
         self._rows: NDArray[np.intp] | None = None
         self._is_due = False
-<<<<<<< HEAD
-        self._worker: Worker | None = None
-=======
-        self._search = Latest(self, self._on_found, self._on_failed, self._on_share)
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
+        self._search = Latest(self, self._on_found, self._on_failed)
         self.state = text_label()
         self.bars = ContrastBars()
         layout = QVBoxLayout(self)
@@ -57,13 +45,8 @@ class DifferencesPane(QWidget):
         """Compare these rows from now on."""
         if dataset is self._dataset:
             return
-<<<<<<< HEAD
-        self._abandon()
-        self._dataset = dataset
-=======
         self._search.stop()
-        self._reporter = None if dataset is None else Reporter(dataset)
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
+        self._dataset = dataset
         self._rows, self._is_due = None, False
         self._show(())
 
@@ -88,44 +71,20 @@ class DifferencesPane(QWidget):
         self._catch_up()
 
     def _catch_up(self) -> None:
-<<<<<<< HEAD
         dataset, rows = self._dataset, self._rows
-        is_idle = self._worker is None and self._is_due and self.isVisible()
-        if not is_idle or dataset is None or rows is None:
-=======
-        reporter, rows = self._reporter, self._rows
         is_wanted = self._is_due and self.isVisible()
-        if not is_wanted or reporter is None or rows is None:
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
+        if not is_wanted or dataset is None or rows is None:
             return
         self._is_due = False
         points = np.zeros(len(dataset.obs), bool)
         points[rows] = True
         if not self.bars.n_rows:
             show_text(self.state, COMPARING)
-<<<<<<< HEAD
-        self._worker = Worker(lambda: contrasts(dataset, points))
-        self._worker.returned.connect(self._on_found)
-        self._worker.failed.connect(self._on_failed)
-        self._worker.begin()
+        self._search.ask(lambda: contrasts(dataset, points))
 
     def _on_found(self, found: tuple[Contrast, ...]) -> None:
-        self._worker = None
-        if not self._is_due:  # else they are of other rows
-            self._show(found)
-            show_text(self.state, "" if found else NO_DIFFERENCE)
-        self._catch_up()
-=======
-        self._search.ask(lambda: reporter.iter_contrasts(points))
-
-    def _on_share(self, share: float) -> None:
-        if share and not self.bars.n_rows:
-            show_text(self.state, f"{COMPARING} {share:.0%}")
-
-    def _on_found(self, contrasts: tuple[Contrast, ...]) -> None:
-        self._show(contrasts)
-        show_text(self.state, "" if contrasts else NO_DIFFERENCE)
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)
+        self._show(found)
+        show_text(self.state, "" if found else NO_DIFFERENCE)
 
     def _on_failed(self, error: BaseException) -> None:
         self._show(())
@@ -133,13 +92,4 @@ class DifferencesPane(QWidget):
 
     def _show(self, found: tuple[Contrast, ...]) -> None:
         show_text(self.state, "")
-<<<<<<< HEAD
         self.bars.set_contrasts(found)
-
-    def _abandon(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
-=======
-        self.bars.set_contrasts(contrasts)
->>>>>>> 47a5a262 (One job runner, one overlay, one release of a dock; selected objects are lit in their own layer's colours)

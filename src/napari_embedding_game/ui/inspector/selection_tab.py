@@ -13,8 +13,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
-    Reporter,
     as_levels,
+    cluster_report,
 )
 from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.connections import Connections
@@ -62,7 +62,6 @@ class SelectionTab(QWidget):
         """Whether a person has said which column clusters are described by."""
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
-        self._reporter: Reporter | None = None
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
         self.details = DetailsPane(MarkersPane(session, self._on_gene), self._on_pick)
         self._timer = QTimer(self)
@@ -128,7 +127,6 @@ class SelectionTab(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._reporting.stop()
-        self._reporter = Reporter(dataset) if dataset else None
         self.details.offer_columns(composition_columns(dataset) if dataset else [])
         self._is_column_chosen = False
         self._begin_with_column()
@@ -238,16 +236,18 @@ class SelectionTab(QWidget):
 
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
         """Ask for a report on these clusters; on the selected points if none."""
-        session, reporter, seed = self._session, self._reporter, self._draw_number
+        session, seed = self._session, self._draw_number
+        dataset = session.dataset
         snapshot, labels = session.snapshot, session.clusters.labels
         assert snapshot is not None
-        assert reporter is not None
+        assert dataset is not None
         wanted = clusters
         if not clusters:
             wanted, labels = (1,), session.selection.points.astype(np.int8)
 
         def describe() -> tuple[ClusterReport, tuple[int, ...]]:
-            report = reporter.describe(
+            report = cluster_report(
+                dataset,
                 wanted,
                 labels,
                 snapshot.pressure,
