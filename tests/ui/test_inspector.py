@@ -14,7 +14,11 @@ from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.cluster_report import Contrast
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
-from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
+from napari_embedding_game.ui.inspector import (
+    dot_plot_pane,
+    markers_pane,
+    selection_tab,
+)
 from napari_embedding_game.ui.inspector.bar_charts import ROW, ContrastBars
 from napari_embedding_game.ui.inspector.cluster_table import ID_ROLE
 from napari_embedding_game.ui.inspector.volcano import told_p
@@ -140,9 +144,7 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no memory map")
 
-    monkeypatch.setattr(
-        played.dock.inspector._report_worker._reporter, "describe", broken
-    )
+    monkeypatch.setattr(selection_tab, "cluster_report", broken)
     session.selection.select(0)
     qtbot.waitUntil(lambda: "no memory map" in played.details.hint.text())
 
