@@ -411,7 +411,7 @@ class Person:
         """Open the markers and read their names."""
         self.open_tab("Markers")
         pane = self.inspector.details.markers
-        self.wait(lambda: pane._worker is None and pane.result, "the markers")
+        self.wait(lambda: not pane.is_busy and pane.result, "the markers")
         table = pane.table
         return [table.item(row, 0).text() for row in range(table.rowCount())]
 

@@ -108,7 +108,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.prepare_counts()
     print(person.dock.data.notes.text())
     person.run()
-    person.unfold(person.dock.quality)
+    person.unfold(person.dock.trust_fold)
     person.wait(person.dock.quality.mix.native.isVisible, "the quality")
     person.show(person.dock.quality.note)
     person.split_by("stim")

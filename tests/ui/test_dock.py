@@ -655,7 +655,7 @@ def test_stop_during_the_search_is_told_and_another_run_can_begin(
     qtbot.waitUntil(lambda: dock.run.stage.text() == "Finding neighbours …")
     dock.run.stop.native.click()
     assert dock.run.stage.text() == "Stopped before there was a map."
-    assert (dock.run.run.text, dock.run.run.enabled) == ("Run again", True)
+    assert (dock.run.run.text, dock.run.run.enabled) == ("Run", True)
     assert (dock.run.bar.native.value(), dock.run.bar.native.maximum()) == (0, 100)
     assert not dock.run.stop.enabled
     dock.run.run.native.click()

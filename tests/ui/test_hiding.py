@@ -139,9 +139,9 @@ def test_a_session_file_brings_them_back(
 
 def test_figures_leave_them_out(layers, choose, workspace):
     choose("B", "Hide")
-    colors = colors_of(workspace).drawn()
-    assert len(colors.rgba) == 20
-    assert set(colors.levels.codes.tolist()) == {1}
+    colors = colors_of(workspace)
+    assert colors.shown.sum() == 20
+    assert set(colors.levels.codes[colors.shown].tolist()) == {1}
 
 
 def test_names_of_hidden_clusters_are_not_written(layers, dock, session, qtbot):

@@ -107,6 +107,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, s
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")
+    dock.data_fold.expand(animate=False)
     panel.numbers["n_comps"].value = 6
     read(dock, qtbot, panel.apply.native.click)
     assert session.dataset.X.shape == (25, 6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QRadioButton, QScrollArea, QWidget
+from qtpy.QtWidgets import QRadioButton, QWidget
 
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import UNPACED, Pace
@@ -131,7 +131,8 @@ def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
 
 @pytest.fixture
 def mapped(scene, qtbot):
-    """The same, with a map."""
+    """The same, with a map, and its landmarks at rest."""
+    scene.dock.look.landmarks.value = True
     play(scene, qtbot)
     qtbot.waitUntil(lambda: scene.dock.overlay.widget is not None)
     qtbot.wait(50)
@@ -141,6 +142,7 @@ def mapped(scene, qtbot):
 def play(scene, qtbot):
     scene.dock.run.run.native.click()
     qtbot.waitUntil(lambda: scene.session.state == "finished")
+    scene.dock.method_fold.expand(animate=False)
 
 
 def follows(scene):
@@ -372,7 +374,8 @@ def dimension_button(scene, n):
 def click_dimensions(scene, n):
     """Click on one of the buttons of Dimensions."""
     button = dimension_button(scene, n)
-    scene.dock.findChild(QScrollArea).ensureWidgetVisible(button)
+    scene.dock.tabs.setCurrentIndex(0)
+    scene.dock.scroll.ensureWidgetVisible(button)
     QTest.mouseClick(button, LEFT, pos=QPoint(5, button.height() // 2))
 
 

@@ -175,7 +175,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.prepare_counts()
     assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()
-    person.unfold(person.dock.quality)
+    person.unfold(person.dock.trust_fold)
     person.wait(person.dock.quality.mix.native.isVisible, "the quality")
     assert "follows stim" in person.dock.trust_fold.toggleButton().text()
     person.mix_samples()

@@ -159,6 +159,11 @@ class MarkersPane(QWidget):
         """All columns of what is shown, by falling score; None while nothing is."""
         return None if self._compared is None else self._compared.markers
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether groups are being compared."""
+        return self._search.is_busy
+
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self.volcano.set_theme(colors)
