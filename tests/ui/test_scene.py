@@ -464,6 +464,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
 def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
     here, n, bar = session.snapshot, 40, spatial.dock.run.timeline.comparison
+    spatial.dock.trust_fold.expand(animate=False)
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
     bar.begin(
         session.timeline.add(
@@ -626,6 +627,7 @@ def test_dimensions_that_cannot_be_taken_are_told_and_shown_as_they_are(mapped, 
 
 def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
     session = spatial.session
+    spatial.dock.look.far.value = True
     session.selection.select_points(np.arange(8))
     qtbot.waitUntil(lambda: len(spatial.dock.far.pairs) > 0)
     assert spatial.dock.overlay.widget.isVisible()

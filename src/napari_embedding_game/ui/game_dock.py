@@ -247,6 +247,7 @@ class GameDock(QWidget):
             (self._viewer.events.theme, self._on_theme),
         ):
             self._connections.connect(signal, slot)
+        self.names.dragged.connect(self.controller.move_cluster)
         data.troubled.connect(self._show_trouble)
         data.preparation_offered.connect(self.run.note_offer)
         data.mixable_changed.connect(quality.set_mixable)

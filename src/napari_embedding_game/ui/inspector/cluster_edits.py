@@ -87,8 +87,8 @@ class ClusterEdits(QWidget):
         self.merge.setEnabled(len(chosen) > 1)
         self.release.setEnabled(len(chosen) == 1 and chosen[0].is_by_hand)
         self.make.setEnabled(self._session.selection.is_of_points)
-        for action in (self.merge, self.split, self.make):
-            action.setVisible(action.isEnabled())
+        for button in self._buttons:
+            button.setVisible(button.defaultAction().isEnabled())
         is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and not self._finding.is_busy)
         history = self._book.history
@@ -164,8 +164,9 @@ class ClusterEdits(QWidget):
         row.setSpacing(3)
         # Six buttons beside each other say how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
-        for action in (self.merge, self.split, self.make):
-            row.addWidget(_button(action))
+        self._buttons = [_button(a) for a in (self.merge, self.split, self.make)]
+        for button in self._buttons:
+            row.addWidget(button)
         more = QToolButton()
         more.setText("More ▾")
         more.setProperty("role", "edit")
