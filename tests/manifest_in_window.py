@@ -34,7 +34,7 @@ def main(table: str) -> dict[str, object]:
     docks["program"] = take_away(window)
     for place in ("layers menu", "plugins menu"):
         menu = getattr(window, place.replace(" ", "_"))
-        for title in titles:
+        for title in titles if place == "plugins menu" else titles[:1]:
             trigger(menu, f"{title} ({PLUGIN})")
         docks[place] = shown(window) if place == "plugins menu" else take_away(window)
     dock = window.dock_widgets[f"Map ({PLUGIN})"]
@@ -76,7 +76,8 @@ def trigger(menu, text: str) -> None:
 
 def shown(window) -> list[str]:
     """Return the titles of the docks of this plugin."""
-    return sorted(title for title in window.dock_widgets if PLUGIN in title)
+    ours = (PLUGIN, NAME)
+    return sorted(t for t in window.dock_widgets if any(x in t for x in ours))
 
 
 def take_away(window) -> list[str]:

@@ -138,7 +138,7 @@ def test_napari_finds_the_plugin_and_it_works(installed, table):
 
     assert Path(found["package"]).is_relative_to(place)
     assert found["icon"]
-    assert found["widgets"] == ["Embedding Game", "Embedding Game Inspector"]
+    assert found["widgets"] == ["Map", "Teach", "Plate"]
     assert {"*.h5ad", "*.csv", "*.npz"} <= set(found["patterns"])
     assert found["samples"] == ["digits", "pbmc", "nuclei", "mnist"]
     assert found["layers of digits"] > 0
@@ -167,12 +167,11 @@ def test_every_entry_of_the_manifest_opens_in_a_window(wheel_environment, table)
     ).splitlines()
     found = json.loads(told)
     assert found["wrong"] == []
-    titles = ["Embedding Game", "Embedding Game Inspector"]
-    by_menu = [f"{title} (Embedding Game)" for title in titles]
+    titles = ["Map", "Plate", "Teach"]
     assert found["docks"] == {
         "program": [f"{title} (napari-embedding-game)" for title in titles],
-        "plugins menu": by_menu,
-        "layers menu": by_menu,
+        "plugins menu": [f"{title} (Embedding Game)" for title in titles],
+        "layers menu": ["Map (Embedding Game)"],
     }
     *samples, mnist, opened = found["data"]
     assert samples == ["digits", "pbmc", "nuclei"]
