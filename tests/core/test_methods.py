@@ -398,7 +398,7 @@ def test_umap_with_landmarks_is_refused_with_the_reason(name):
     [
         ("chess", None, "'chess'"),
         ("game", "guess", "'guess'"),
-        ("umap_exact", "sampled_edges", "choose exact"),
+        ("umap_exact", "sampled_edges", "choose the approximation exact"),
     ],
 )
 def test_what_is_not_there_is_named(method, approximation, words):

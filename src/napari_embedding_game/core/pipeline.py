@@ -34,7 +34,6 @@ from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.transform import FittedMap
 from napari_embedding_game.core.settings import (
     Settings,
-    check_affinity,
     check_goes_on,
     check_size,
     choose,
@@ -137,7 +136,7 @@ def begin(
     """
     if warm_start is not None:
         check_goes_on(settings)
-    check_affinity(settings.method, settings.affinity, settings.optimizer)
+    settings.validate()
     return play(
         edges,
         layout,

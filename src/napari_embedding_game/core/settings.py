@@ -256,7 +256,13 @@ class Settings:
         plain = {each.name: _plain(each, getattr(self, each.name)) for each in _FIELDS}
         spec, _ = choose(self.method, self.approximation, self.optimizer)
         if self.affinity != "auto":
-            check_affinity(self.method, self.affinity, self.optimizer)
+            offered = affinities(self.method)
+            if self.affinity not in offered:
+                raise InputError(
+                    f"{spec.title} cannot be played with the affinity "
+                    f"{self.affinity!r}: choose auto or {_or(offered)}."
+                )
+            _check_optimizer(spec, self.optimizer, self.affinity)
         if spec.moved_by and self.repulsion not in (None, spec.repulsion):
             raise InputError(
                 f"{spec.title} cannot be steered: leave the repulsion at its own, "
@@ -344,7 +350,7 @@ def choose(
         together.
     """
     spec = get_method(method)
-    check_optimizer(spec, optimizer)
+    _check_optimizer(spec, optimizer)
     offered = approximations(method, optimizer)
     if approximation is None:
         return spec, offered[0]
@@ -423,7 +429,7 @@ def maker(settings: Settings) -> Make | None:
         The method does not take the optimiser.
     """
     method = get_method(settings.method)
-    check_optimizer(method, settings.optimizer)
+    _check_optimizer(method, settings.optimizer)
     return method.moved_by or OPTIMIZERS[settings.optimizer].layouts
 
 
@@ -453,18 +459,7 @@ def affinities(method: str) -> tuple[str, ...]:
     return tuple(name for name in affinity_names() if name not in apart)
 
 
-def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
-    """Raise InputError for edges that method or optimiser do not take; not "auto"."""
-    spec, offered = get_method(method), affinities(method)
-    if affinity in affinity_names() and affinity not in offered:
-        raise InputError(
-            f"{spec.title} cannot be played with the affinity {affinity!r}: choose "
-            f"auto or {_or(offered)}."
-        )
-    check_optimizer(spec, optimizer, affinity)
-
-
-def check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
+def _check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
     """Raise InputError unless the optimiser can move the points; "": on any edges."""
     one_of("optimizer", optimizer, OPTIMIZERS)
     objection = OPTIMIZERS[optimizer].objection(spec, affinity)

@@ -11,7 +11,6 @@ from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import (
     Settings,
     affinities,
-    approximations,
     choose,
     optimizers,
     repulsion_of,
@@ -79,13 +78,9 @@ class ChosenSettings:
         return chosen if chosen in optimizers(method, affinity) else "game"
 
     def choose_optimizer(self, optimizer: str) -> None:
-        """Take an optimiser; a minimiser takes all pairs, or a grid that is chosen."""
-        approximation = self.value.approximation
-        offered = approximations(self.value.method, optimizer)
-        is_kept = approximation == "mesh" and "mesh" in offered
-        if optimizer != "game" and not is_kept:
-            approximation = None
-        self.update(optimizer=optimizer, approximation=approximation)
+        """Take an optimiser; a minimiser takes all pairs."""
+        kept = self.value.approximation if optimizer == "game" else None
+        self.update(optimizer=optimizer, approximation=kept)
 
 
 def repulsion_range(method: str) -> tuple[float, float]:
