@@ -379,7 +379,7 @@ def test_which_optimisers_a_method_takes():
     [
         ({"optimizer": "adam"}, "optimizer must be"),
         ({"approximation": "landmarks"}, "choose the approximation exact"),
-        ({"approximation": "mesh"}, "does not take mesh: choose the approximation ex"),
+        ({"approximation": "mesh"}, "does not take the approximation mesh: choose"),
         ({"method": "tsne", "optimizer": "homotopy"}, "ee and ssne"),
         ({"method": "game", "optimizer": "pressured_points"}, "ee and ssne"),
         ({"method": "umap"}, "not defined for all pairs.* Choose game"),
