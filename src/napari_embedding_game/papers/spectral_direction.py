@@ -6,6 +6,8 @@ hold W = 2 w+, so here it is 2 L.  It never changes: it is factored once, and a
 direction costs two triangular solves (Vladymyrov & Carreira-Perpinan, ICML
 2012).  For other attractions it is their Hessian where all points meet, from
 which they only flatten.
+
+The descent along it, and L-BFGS, are in :mod:`minimizers`.
 """
 
 from __future__ import annotations
