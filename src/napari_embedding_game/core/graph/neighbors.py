@@ -130,7 +130,7 @@ def knn_graph(
     metric : str
         Any that scikit-learn's brute search or pynndescent knows by name, for dense
         or for sparse rows as these are; or "precomputed", where ``X`` are distances,
-        see :func:`precomputed.given_neighbors`, and the graph may have one neighbour less.
+        see :func:`precomputed.given_neighbors`: the graph may have a neighbour less.
     random_state : int
         Seed of the searches that have one.
     n_jobs : int, optional

@@ -147,8 +147,8 @@ class FittedMap:
     def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean of the rows, and what their differences from it are multiplied by.
 
-        The points settle at Y = X_c X_c^T Y M for some M (:mod:`papers.pca`): the axes are
-        those combinations of the columns of X_c^T Y that come nearest to Y.
+        The points settle at Y = X_c X_c^T Y M for some M (:mod:`papers.pca`): the axes
+        are those combinations of the columns of X_c^T Y that come nearest to Y.
         """
         X, points = self.X, self.points.astype(np.float64)
         points -= points.mean(axis=0)
