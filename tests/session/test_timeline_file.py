@@ -88,7 +88,7 @@ def test_every_mark_comes_back(session, path):
             ours, theirs = (getattr(x.snapshot, name) for x in (one, other))
             np.testing.assert_array_equal(ours, theirs)
         assert one.record.as_json() == other.record.as_json()
-        parts = [x.merging(4, "game") for x in (one, other)]
+        parts = [x.merging(4) for x in (one, other)]
         np.testing.assert_array_equal(*parts)
     assert replace(found.state, marks=()) == replace(session.timeline.state, marks=())
 
