@@ -55,7 +55,7 @@ def paint(plots: Sequence[Plot], axes: Sequence[Any]) -> None:
     """Draw each plot into empty axes of one figure, and names where they have room."""
     for plot, one in zip(plots, axes, strict=True):
         plot.paint(one)
-    axes[0].get_figure(root=True).draw_without_rendering()  # they have their size
+    axes[0].figure.canvas.figure.draw_without_rendering()  # they have their size
     for plot, one in zip(plots, axes, strict=True):
         if isinstance(plot, MapPlot | VolcanoPlot):
             plot.write_names(one)
@@ -536,6 +536,8 @@ def _shades(plot: Any) -> Any:
 
 def explain_scale(axes: Any, plot: Any, place: str = "right", form: str = "") -> None:
     """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
+    from matplotlib.ticker import StrMethodFormatter
+
     axes.figure.colorbar(
         _shades(plot),
         ax=axes,
@@ -543,7 +545,7 @@ def explain_scale(axes: Any, plot: Any, place: str = "right", form: str = "") ->
         location=place,
         panchor=False,
         shrink=0.7,
-        format=form or None,
+        format=StrMethodFormatter(form) if form else None,
     )
 
 
@@ -636,7 +638,7 @@ def _write_names(
                 text.remove()
                 continue
             text.set(ha=ways[0][0], position=(0, 0))
-        box, page = text.get_window_extent(), axes.get_figure(root=True).bbox
+        box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
         beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
         if beyond:
             right, up = text.get_position()
