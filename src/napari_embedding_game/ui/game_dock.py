@@ -383,7 +383,7 @@ class GameDock(QWidget):
             self.data.recipe,
             self.run.curve,
             self.run.timeline,
-            self.clusters.search,
+            self.clusters,
             self.inspector,
             self.plots,
         ):

@@ -15,7 +15,8 @@ from qtpy.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QMenu,
-    QToolButton,
+    QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -118,9 +119,11 @@ class LastMaps(QWidget):
         if maps:
             self._column.addWidget(text_label("Recent maps"))
         for action in maps:
-            line = QToolButton()
-            line.setText(action.text())
+            line = QPushButton(action.text())
+            line.setToolTip(action.text())
             line.setProperty("role", "link")
+            # A long name must not widen the dock.
+            line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             line.clicked.connect(action.trigger)
             self._column.addWidget(line)
 

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.inspector.search_results import (
 )
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
 REFRESH_MS = 500
@@ -73,6 +74,12 @@ class ClusterPane(QWidget):
             column.addWidget(part)
         self.tell("")
         self.refresh()
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.search.set_theme(colors)
+        self.table.clusters.warning = colors.warning
+        self.table.viewport().update()
 
     def tell(self, message: str) -> None:
         """Show a sentence below the table; "" takes it away."""

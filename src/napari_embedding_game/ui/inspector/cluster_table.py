@@ -51,7 +51,6 @@ MOST_ROWS = 14
 """Rows that are seen without scrolling."""
 MANY_MISPLACED = 0.02
 """Share from which on it is written in the colour of a warning."""
-WARNING = QColor("#f0b93a")
 _TOP = QModelIndex()
 
 
@@ -118,6 +117,8 @@ class ClusterModel(QAbstractTableModel):
         self._rename = rename
         self._rows = NO_CLUSTERS
         self._swatches: list[QIcon] = []
+        self.warning = QColor("orange")
+        """Of many misplaced points, as the theme has it."""
         self._column, self._descends = SIZE, True
         self._order: list[int] = []
         """Place among the clusters of what each row shows."""
@@ -202,7 +203,7 @@ class ClusterModel(QAbstractTableModel):
             return f"{cluster.size:,}" if role == roles.DisplayRole else None
         share = float(self._rows.misplaced[number])
         if role == roles.ForegroundRole and share >= MANY_MISPLACED:
-            return WARNING
+            return self.warning
         is_known = role == roles.DisplayRole and not np.isnan(share)
         return share_text(share) if is_known else None
 

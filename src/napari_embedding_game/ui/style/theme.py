@@ -67,10 +67,11 @@ QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
-QToolButton[role="link"] {{
+QPushButton[role="link"] {{
   background: transparent; color: {link}; border: none; padding: 3px 0px;
+  text-align: left;
 }}
-QToolButton[role="link"]:hover {{ text-decoration: underline; }}
+QPushButton[role="link"]:hover {{ text-decoration: underline; }}
 QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
   font-size: 14pt; padding: 0px;
