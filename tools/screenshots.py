@@ -31,10 +31,8 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
-    QDockWidget,
     QHeaderView,
     QLabel,
-    QMainWindow,
     QPushButton,
     QRadioButton,
     QScrollArea,
@@ -97,7 +95,6 @@ class Album:
             for width in self.widths:
                 window.resize(width, HEIGHTS.get(width, 950))
                 person.rest(0.1)
-                self._as_opened(window)
                 person.rest(WAIT)
                 person.viewer.window._qt_viewer.viewerButtons.resetViewButton.click()
                 person.rest(0.2)
@@ -112,12 +109,6 @@ class Album:
         card, theme = self.person.dock.hover.card, self.person.viewer.theme
         card.grab().save(str(self.folder / f"card_{theme}.png"))
 
-    def _as_opened(self, window: QMainWindow) -> None:
-        """Give the inspector the height with which it opens in such a window."""
-        box = _dock_of(self.person.inspector)
-        height = self.person.inspector.sizeHint().height()
-        window.resizeDocks([box], [height], Qt.Orientation.Vertical)
-
     def _save_dock(self, name: str) -> None:
         """Save the long dock as a whole, where the window shows a part of it."""
         area = self.person.dock.findChild(QScrollArea)
@@ -127,9 +118,8 @@ class Album:
 
     def _measure(self, state: str, width: int) -> None:
         person = self.person
-        for dock in (person.dock, person.inspector):
-            for told in cut_texts(dock):
-                self.cut.setdefault(told, set()).add(f"{state} {width}")
+        for told in cut_texts(person.dock):
+            self.cut.setdefault(told, set()).add(f"{state} {width}")
         with_all = self._share()
         person.dock.larger.click()
         person.rest(0.2)
@@ -155,13 +145,6 @@ class Album:
         for told, states in sorted(self.cut.items()):
             shown = ", ".join(sorted(states)[:4])
             print(f"- {told} [{shown}{' …' if len(states) > 4 else ''}]")
-
-
-def _dock_of(widget: QWidget) -> QDockWidget:
-    """Return the dock that a widget is in."""
-    while not isinstance(widget, QDockWidget):
-        widget = widget.parentWidget()
-    return widget
 
 
 # What is cut off
@@ -439,23 +422,18 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
     shoot("volcano")
     person.dock.window().resize(min(HEIGHTS), HEIGHTS[min(HEIGHTS)])
     person.rest(WAIT)
-    for name in ("About", "Differences", "Dot plot", "Scatter", "Plate", "Teach"):
-        if not _has_tab(details, name):
-            continue  # in a wide window it stands beside the tabs
+    plots = person.dock.plots
+    for name in ("Dot plot", "Scatter"):
         person.open_tab(name)
         person.rest(1)
         if name == "Dot plot":
-            person.wait(lambda: details.dot_plot.result, "the dot plot")
+            person.wait(lambda: plots.dot_plot.result, "the dot plot")
         if name == "Scatter":
-            details.scatter.across.setText("CD3D")
-            details.scatter.up.setText("HLA-DRA")
-            details.scatter.up.editingFinished.emit()
+            plots.scatter.across.setText("CD3D")
+            plots.scatter.up.setText("HLA-DRA")
+            plots.scatter.up.editingFinished.emit()
             person.rest(0.5)
         shoot(name.lower().replace(" ", "_"))
-
-
-def _has_tab(details: Any, name: str) -> bool:
-    return name in [details.tabs.tabText(i) for i in range(details.tabs.count())]
 
 
 def _mixed(person: Person) -> int:

@@ -23,7 +23,7 @@ from PIL import Image
 from skimage.io import imsave
 
 from palette import in_few_colors, palette_of
-from person import Person
+from person import PLATE, TEACH, Person
 
 WINDOW = (1500, 950)
 N_EXAMPLES = 10
@@ -135,9 +135,8 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.split_by("stim")
     person.look_away()
     shoot("conditions_gene")
-    details = person.inspector.details
-    person.press(details.shortcuts[details.dot_plot])
-    person.wait(lambda: details.dot_plot.result, "the dot plot")
+    person.open_tab("Plots")
+    person.wait(lambda: person.dock.plots.dot_plot.result, "the dot plot")
     shoot("conditions_dots")
     with tempfile.TemporaryDirectory() as folder:
         person.save(Path(folder) / "ifnb.ipynb")
@@ -176,7 +175,7 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.name_box(1, "round")
     person.name_box(2, "long")
     person.learn()
-    teach = person.inspector.details.teach
+    teach = person.open_widget(TEACH).pane
     print(teach.state.text())
     person.press(teach.doubtful)
     person.press_escape()
@@ -206,8 +205,8 @@ def plate(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
         sized = [c.id for c in person.session.clusters.clusters if c.size >= 15]
         means = {cluster: dose[labels == cluster].mean() for cluster in sized}
         person.choose(max(means, key=means.__getitem__))
-        person.open_tab("Plate")
-        person.choose_in(person.inspector.details.plate.shown, "Share of clusters")
+        plate = person.open_widget(PLATE).pane
+        person.choose_in(plate.shown, "Share of clusters")
         person.look_away()
         shoot("plate_wells")
 
