@@ -109,6 +109,8 @@ def test_results_of_a_former_map_do_not_stay(cells):
 
 
 def test_scanpy_draws_it_and_a_file_holds_it(cells, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")  # another test may have taken the display away
     sc = pytest.importorskip("scanpy")
     tl.embedding_game(cells, n_clusters=3, **QUICK)
     with warnings.catch_warnings():
