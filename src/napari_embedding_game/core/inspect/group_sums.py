@@ -7,7 +7,7 @@ in :mod:`markers`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, TypeVar
@@ -54,12 +54,6 @@ class ColumnBlocks(Protocol):
 def is_read_by_column(X: Any) -> TypeGuard[ColumnBlocks]:
     """Return whether this is no matrix in memory, but reads blocks of columns."""
     return hasattr(X, "values_per_column")
-
-
-def iter_blocks(X: ColumnBlocks) -> Iterator[tuple[int, int, Any]]:
-    """Yield all blocks of columns: the first, the last (excluded), and the values."""
-    for first, last in _bounds(X):
-        yield first, last, X.block(first, last)
 
 
 def finished(steps: Generator[float, None, T]) -> T:

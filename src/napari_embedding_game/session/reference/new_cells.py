@@ -44,11 +44,6 @@ class NewCells:
     adata: AnnData
 
 
-def read_cells(path: Path) -> NewCells:
-    """Read new cells of an .h5ad file."""
-    return NewCells(path.name, read_whole(path))
-
-
 def expression_of(
     cells: NewCells, target_sum: float
 ) -> tuple[Any, list[str], dict[str, list[str]], str]:

@@ -176,7 +176,7 @@ class _Bar(QWidget):
         gradient = QLinearGradient(0, 0, self.width(), 0)
         places = np.linspace(0, 1, 9)
         for place, rgba in zip(places, value_colors(places, (0.0, 1.0)), strict=True):
-            gradient.setColorAt(place, _qcolor(rgba))
+            gradient.setColorAt(place, qcolor(rgba))
         painter = QPainter(self)
         painter.fillRect(self.rect(), gradient)
 
@@ -295,16 +295,17 @@ def swatch(rgba: np.ndarray, *, is_hollow: bool = False) -> QPixmap:
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if is_hollow:
-        painter.setPen(QPen(_qcolor(rgba), RING))
+        painter.setPen(QPen(qcolor(rgba), RING))
         edge = RING / 2
         painter.drawEllipse(QRectF(edge, edge, SWATCH - RING, SWATCH - RING))
     else:
         painter.setPen(QColor(0, 0, 0, 0))
-        painter.setBrush(_qcolor(rgba))
+        painter.setBrush(qcolor(rgba))
         painter.drawEllipse(QRectF(0, 0, SWATCH, SWATCH))
     painter.end()
     return pixmap
 
 
-def _qcolor(rgba: np.ndarray) -> QColor:
+def qcolor(rgba: np.ndarray) -> QColor:
+    """Return red, green, blue and opacity, 0 to 1, as Qt has a colour."""
     return QColor.fromRgbF(*(float(part) for part in rgba))

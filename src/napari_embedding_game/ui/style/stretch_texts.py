@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from napari_embedding_game.core.snapshot import FAR, Snapshot
+from napari_embedding_game.core.snapshot import FAR
 
 STRETCH_CHOICE = "Misplaced (stretch)"
 STRETCH_MEANS = (
@@ -28,8 +28,3 @@ def far_text(share: float) -> str:
 def share_text(share: float) -> str:
     """Return a share in percent: small ones with a decimal."""
     return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
-
-
-def has_stretch(snapshot: Snapshot | None) -> bool:
-    """Return whether the stretch of the points is known."""
-    return snapshot is not None and snapshot.stretch is not None

@@ -84,7 +84,6 @@ QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QTabBar::tab {{ padding: 4px 10px; }}
 QGroupBox {{ border: none; margin: 0px; }}
-QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
 }}
