@@ -196,6 +196,21 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
     assert "T cells" in names
 
 
+def test_a_name_that_is_taken_is_explained_below_the_tabs(qtbot, played, session):
+    session.clusters.rename(1, "T cells")
+    played.show()
+    session.selection.select(2)
+    report_of(qtbot, played, (2,))
+    title = played.details.title
+    qtbot.waitUntil(title.isVisible)
+    title.selectAll()
+    QTest.keyClicks(title, "T cells")
+    QTest.keyClick(title, Qt.Key.Key_Return)
+    assert "already a cluster called T cells" in played.clusters.message.text()
+    assert played.clusters.message.isVisible()
+    assert title.text() == "Cluster 2"
+
+
 def test_the_column_that_the_clusters_explain_best_is_told_first(
     qtbot, inspector, session, dataset, play
 ):

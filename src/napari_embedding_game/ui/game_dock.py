@@ -23,9 +23,7 @@ from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.canvas.overlays.hand_marks import add_hand_marks
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.overlays.panel_captions import add_captions
-from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
@@ -38,8 +36,9 @@ from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
 from napari_embedding_game.ui.label_loops import mend_label_loops
 from napari_embedding_game.ui.larger_map import LargerMap
+from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.napari_fixes import mend_napari
-from napari_embedding_game.ui.shortcuts import InspectorShortcuts
+from napari_embedding_game.ui.shortcuts import WindowShortcuts
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,
@@ -48,10 +47,9 @@ from napari_embedding_game.ui.style.form_widgets import (
     skip_what_is_folded,
     take_numbers_once_typed,
 )
-from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.vispy_fixes import mend_vispy
 from napari_embedding_game.ui.wiring import connect_views
-from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
     import napari
@@ -73,7 +71,7 @@ def _file_of(event: QDropEvent) -> Path | None:
     return Path(files[0]) if len(files) == 1 and files[0] else None
 
 
-class GameDock(QWidget):
+class GameDock(MapWidget):
     """The dock a person works with.
 
     Without data it offers to open some, with data to run; a map has tabs for itself,
@@ -91,13 +89,10 @@ class GameDock(QWidget):
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
     ) -> None:
-        super().__init__()
+        super().__init__(viewer, workspace)
         mend_vispy()
         mend_napari()
         mend_label_loops()
-        self._viewer = viewer
-        self.workspace = workspace
-        workspace.docks.add(self)
         self._session = session = workspace.session
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
@@ -119,20 +114,13 @@ class GameDock(QWidget):
         )
         self.controller.pointing.drag_edited_by(landmarks.handle_of_tool)
         self._build()
-        self._connections = Connections(self)
         self._connect()
         for part in (self.controller, landmarks, views):
             self._connections.call(part.close)
-        self._on_theme()
+        self.begin()
         self._show_state()
-        self._closing = Closing(self, self._release)
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, self.controller.warm_up)
-
-    def close(self) -> bool:
-        """End the run, undo the connections to the viewer, and go; the map stays."""
-        self._closing.close()
-        return True
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -223,11 +211,12 @@ class GameDock(QWidget):
         actions = self.inspector.details.actions
         actions.addWidget(self.clusters.edits)
         actions.addWidget(self.select)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self.tabs, 1)
-        layout.addWidget(self.run.bar_below)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(4)
+        self.column.addWidget(self.tabs, 1)
+        # Edits are made in more than one tab.
+        self.column.addWidget(self.clusters.message)
+        self.column.addWidget(self.run.bar_below)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
         ignore_idle_wheel(self)
@@ -244,7 +233,6 @@ class GameDock(QWidget):
             (session.look.events.color_by, self._show_list),
             (self.workspace.teach_shown, self._on_teach_shown),
             (session.settings.changed, self._name_folds),
-            (self._viewer.events.theme, self._on_theme),
         ):
             self._connections.connect(signal, slot)
         self.names.dragged.connect(self.controller.move_cluster)
@@ -264,9 +252,10 @@ class GameDock(QWidget):
         thumbnails.pictures.failed.connect(self.clusters.tell)
         edits = self.clusters.edits
         edits.edit_name = self._edit_name
+        self.inspector.renamed.connect(edits.name)
         undoing = [edits.undo, edits.redo]
         self.addActions([edits.rename, *undoing])
-        InspectorShortcuts(self, self._viewer, [edits.rename], undoing)
+        WindowShortcuts(self, self._viewer, [edits.rename], undoing)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._search)
 
@@ -328,7 +317,7 @@ class GameDock(QWidget):
         self.scroll.ensureWidgetVisible(self.data.trouble)
 
     def _on_reading(self, stage: object) -> None:
-        """Show how far reading is, and fold the data again once it is over."""
+        """Show how far reading is."""
         if stage is not None:
             self.data_fold.expand(animate=False)
 
@@ -369,16 +358,12 @@ class GameDock(QWidget):
         self.controller.play_on()
 
     def _release(self) -> None:
-        release(self)
         self.larger.release()
         self.controller.replacing.parent_widget = None
-        self.setEnabled(False)
-        is_with_window = self._closing.is_with_window
-        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
+        super()._release()
 
-    def _on_theme(self, event: object = None) -> None:
-        colors = theme_colors(self._viewer.theme)
-        self.setStyleSheet(colors.sheet)
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
         for view in (
             self.data.recipe,
             self.run.curve,

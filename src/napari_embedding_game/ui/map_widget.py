@@ -15,6 +15,8 @@ from napari_embedding_game.ui.workspace import leave_workspace, workspace_of
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.ui.workspace import Workspace
+
 
 class MapWidget(QWidget):
     """Shows the workspace of a viewer until it is closed.
@@ -22,21 +24,25 @@ class MapWidget(QWidget):
     Parameters
     ----------
     viewer : napari.Viewer
+    workspace : Workspace, optional
+        That of the viewer by default.
     """
 
-    def __init__(self, viewer: napari.Viewer) -> None:
+    def __init__(
+        self, viewer: napari.Viewer, workspace: Workspace | None = None
+    ) -> None:
         super().__init__()
-        self.viewer = unwrap(viewer)
-        self.workspace = workspace_of(self.viewer)
+        self._viewer = unwrap(viewer)
+        self.workspace = workspace or workspace_of(self._viewer)
         self.workspace.docks.add(self)
-        self.connections = Connections(self)
+        self._connections = Connections(self)
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(8, 4, 8, 4)
         self._closing = Closing(self, self._release)
 
     def begin(self) -> None:
         """Take on the colours of the theme, now and whenever it changes."""
-        self.connections.connect(self.viewer.events.theme, self._on_theme)
+        self._connections.connect(self._viewer.events.theme, self._on_theme)
         self._on_theme()
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -49,7 +55,7 @@ class MapWidget(QWidget):
         return True
 
     def _on_theme(self, event: object = None) -> None:
-        colors = theme_colors(self.viewer.theme)
+        colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet)
         self.set_theme(colors)
 
@@ -57,4 +63,4 @@ class MapWidget(QWidget):
         release(self)
         self.setEnabled(False)
         is_with_window = self._closing.is_with_window
-        leave_workspace(self.viewer, self.workspace, self, with_window=is_with_window)
+        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)

@@ -1,4 +1,4 @@
-"""Keyboard shortcuts of the inspector that work in the whole window."""
+"""Keyboard shortcuts of a dock that work in the whole window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import napari
 
 
-class InspectorShortcuts(QObject):
+class WindowShortcuts(QObject):
     """Lets the keys of some actions work in all of the window.
 
     Where a key means something else they work in the dock only: a list such as

@@ -20,6 +20,7 @@ from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.plots_on_show import PlotsOnShow
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
+from napari_embedding_game.ui.style.coloring import choice_of_value
 
 if TYPE_CHECKING:
     import napari
@@ -57,6 +58,12 @@ class Workspace:
         """The map that a closed dock leaves to the one that is opened next."""
         self.docks: WeakSet[object] = WeakSet()
         """Those that are open."""
+
+    def color_by_value(self, name: str) -> None:
+        """Colour the map by a gene, or another column of numbers."""
+        dataset = self.session.dataset
+        if dataset is not None:
+            self.session.look.color_by = choice_of_value(name, dataset)
 
     def close(self) -> None:
         """Stop the run and release the layers; the window has been closed."""

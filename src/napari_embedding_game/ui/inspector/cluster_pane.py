@@ -70,7 +70,7 @@ class ClusterPane(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for part in (self.table, self.message, self.edits, self.slider):
+        for part in (self.table, self.slider):
             column.addWidget(part)
         self.tell("")
         self.refresh()
@@ -82,7 +82,7 @@ class ClusterPane(QWidget):
         self.table.viewport().update()
 
     def tell(self, message: str) -> None:
-        """Show a sentence below the table; "" takes it away."""
+        """Show a sentence on an edit; "" takes it away."""
         show_text(self.message, message)
 
     def refresh(self) -> None:

@@ -32,7 +32,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
-from napari_embedding_game.ui.style.legend import SWATCH, swatch
+from napari_embedding_game.ui.style.legend import SWATCH, qcolor, swatch
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, share_text
 
 HEADINGS = ("Cluster", "Points", "Misplaced")
@@ -199,7 +199,7 @@ class ClusterModel(QAbstractTableModel):
         if column == SIZE:
             if role == BAR_ROLE:
                 largest = max(int(self._rows.sizes.max()), 1)
-                return cluster.size / largest, _color(self._rows.colors[number])
+                return cluster.size / largest, qcolor(self._rows.colors[number])
             return f"{cluster.size:,}" if role == roles.DisplayRole else None
         share = float(self._rows.misplaced[number])
         if role == roles.ForegroundRole and share >= MANY_MISPLACED:
@@ -381,7 +381,3 @@ def _icon(rgba: NDArray[np.floating]) -> QIcon:
     icon = QIcon(disc)
     icon.addPixmap(disc, QIcon.Mode.Selected)
     return icon
-
-
-def _color(rgba: NDArray[np.floating]) -> QColor:
-    return QColor.fromRgbF(*(float(part) for part in rgba))

@@ -12,7 +12,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.style.coloring import (
-    choice_of_value,
     composition_columns,
     worded,
 )
@@ -37,7 +36,9 @@ class PlotsTab(QWidget):
         super().__init__()
         self._workspace = workspace
         self._session = session = workspace.session
-        self.dot_plot = DotPlotPane(session, workspace.palette, self._on_gene)
+        self.dot_plot = DotPlotPane(
+            session, workspace.palette, workspace.color_by_value
+        )
         self.scatter = ScatterPane(session, workspace.palette)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -72,11 +73,6 @@ class PlotsTab(QWidget):
         """Show the present clusters, if somebody looks."""
         self.dot_plot.refresh()
         self.scatter.refresh()
-
-    def _on_gene(self, name: str) -> None:
-        dataset = self._session.dataset
-        if dataset is not None:
-            self._session.look.color_by = choice_of_value(name, dataset)
 
     def _on_selection(self) -> None:
         self.dot_plot.mark()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
@@ -21,7 +21,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.details_pane import DetailsPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.style.coloring import (
-    choice_of_value,
     composition_columns,
     name_of,
 )
@@ -51,6 +50,9 @@ class SelectionTab(QWidget):
     workspace : Workspace
     """
 
+    renamed = Signal(int, str)
+    """The id of a cluster, and the name that was typed for it."""
+
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self.workspace = workspace
@@ -63,7 +65,9 @@ class SelectionTab(QWidget):
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
-        self.details = DetailsPane(MarkersPane(session, self._on_gene), self._on_pick)
+        self.details = DetailsPane(
+            MarkersPane(session, workspace.color_by_value), self._on_pick
+        )
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
         workspace.plots.offer(VolcanoPlot, self.details.markers.plot)
@@ -115,15 +119,11 @@ class SelectionTab(QWidget):
 
     # What happens
 
-    def _on_gene(self, name: str) -> None:
-        dataset = self._session.dataset
-        if dataset is not None:
-            self._session.look.color_by = choice_of_value(name, dataset)
-
     def _rename(self, name: str) -> None:
         clusters = self._session.selection.clusters
         if len(clusters) == 1:
-            self._session.clusters.rename(clusters[0], name)
+            self.renamed.emit(clusters[0], name)
+            self._show_names(clusters)  # as it is, where that was refused
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._reporting.stop()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from napari_embedding_game.ui.inspector.plate_pane import PlatePane
+from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.widgets.map_widget import MapWidget
 
 if TYPE_CHECKING:
     import napari
@@ -34,7 +34,7 @@ class PlateWidget(MapWidget):
             (session.dataset_changed, self._on_data),
             (session.columns_changed, self._on_data),
         ):
-            self.connections.connect(signal, slot)
+            self._connections.connect(signal, slot)
         self._on_data()
         self.begin()
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
-from napari_embedding_game.ui.shortcuts import InspectorShortcuts
+from napari_embedding_game.ui.map_widget import MapWidget
+from napari_embedding_game.ui.shortcuts import WindowShortcuts
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.widgets.map_widget import MapWidget
 
 if TYPE_CHECKING:
     import napari
@@ -37,13 +37,13 @@ class TeachWidget(MapWidget):
         undoing = [self.pane.undo, self.pane.redo]
         self.addActions([*undoing, *self.pane.keys])
         self.pane.shown_changed.connect(self._on_shown)
-        InspectorShortcuts(self, self.viewer, [], undoing, self.pane.keys)
+        WindowShortcuts(self, self._viewer, [], undoing, self.pane.keys)
         for signal, slot in (
             (session.selection.changed, self.pane.follow),
             (session.dataset_changed, self._on_data),
             (workspace.linked.changed, self._on_data),
         ):
-            self.connections.connect(signal, slot)
+            self._connections.connect(signal, slot)
         self._on_data()
         self.begin()
 
