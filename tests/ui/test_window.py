@@ -7,7 +7,8 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget, QLabel, QMainWindow, QWidget
 
-from napari_embedding_game.ui.game_dock import Closing, GameDock
+from napari_embedding_game.ui.closing import Closing
+from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
 
