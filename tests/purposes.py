@@ -307,7 +307,7 @@ class Purposes:
         """Hide a level by the legend's menu, or show it alone, or all."""
         dock = self._map()
         legend = None if dock is None else self._dock(LegendView)
-        levels = getattr(legend, "_body", None)
+        levels = getattr(legend, "levels", None)
         rows = [row for row in getattr(levels, "_rows", ()) if row[1].isVisible()]
         if not rows:
             return
@@ -318,10 +318,6 @@ class Purposes:
 
     def _choose_level(self, levels: Any, label: W.QLabel) -> None:
         middle = label.mapTo(levels, label.rect().center())
-        if self.rng.random() < 0.3:
-            self.note(f"Alt+click on the level {label.text()!r}")
-            QTest.mouseClick(levels, LEFT, Qt.KeyboardModifier.AltModifier, middle)
-            return
         QTest.mouseClick(levels, Qt.MouseButton.RightButton, pos=middle)
         menu = W.QApplication.activePopupWidget()
         if isinstance(menu, W.QMenu):

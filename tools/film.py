@@ -23,7 +23,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.style.coloring import SIMILARITY
+from napari_embedding_game.ui.style.coloring import STRETCH
 from palette import in_few_colors, palette_of
 from person import LEFT, Person
 
@@ -199,7 +199,7 @@ def follow_doubtful(person: Person, film: Film) -> None:
     person.session.selection.select_points(np.argsort(-stretch)[:6])
     person.rest(1.0)
     film.shoot(LAST_MS)
-    person.session.look.color_by = SIMILARITY
+    person.session.look.color_by = STRETCH
     person.rest(1.0)
     film.shoot(LAST_MS)
 

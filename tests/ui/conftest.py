@@ -260,6 +260,6 @@ def lit():
         finest = layer.data[0] if layer.multiscale else layer.data
         labels = np.unique(np.asarray(finest))
         colors = layer.colormap.map(labels)
-        return labels[np.isclose(colors, from_hex((COLOR,))[0]).all(axis=1)].tolist()
+        return labels[np.isclose(colors, from_hex(COLOR)).all(axis=1)].tolist()
 
     return lit

@@ -14,8 +14,11 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.inspector.cluster_table import MISPLACED
-from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_CHOICE
-from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
+from napari_embedding_game.ui.style.texts import (
+    NO_PRESSURE,
+    PRESSURE_CHOICE,
+    STRETCH_CHOICE,
+)
 from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -198,7 +201,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
         assert bar.value() > 0, over
         assert docks.session.settings.value == settings
     docks.session.look.color_by = "counts"  # its legend has handles
-    handles = game.look.legend._body._slider
+    handles = game.look.legend.scale.slider
     limits = handles.value()
     bar.setValue(0)
     docks.turn_wheel(handles)
@@ -392,7 +395,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     look.size_by.value = "Pressure"
     docks.game.game.controls["method"].value = "pca"
     docks.click_run()
-    legend = look.legend._body
+    legend = look.legend.text
     assert legend.text() == NO_PRESSURE
     look.color_by.value = "Cluster"
     look.size_by.value = "Same"

@@ -6,16 +6,15 @@ import pytest
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.measure import measure
-from napari_embedding_game.ui.style import coloring as coloring_module
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
-    ByPressure,
     choice_of_value,
     choices,
-    coloring,
+    colored,
     is_choice,
     metadata_columns,
+    of_column,
 )
 from napari_embedding_game.ui.style.colors import (
     category_colors,
@@ -85,14 +84,6 @@ def test_labels_newer_than_the_landmarks_still_have_a_colour(session, make_snaps
     assert len(np.unique(palette.of_points(), axis=0)) == 8
 
 
-@pytest.mark.parametrize("n_landmarks", [1, 2])
-def test_landmarks_that_are_not_known_yet_have_a_colour_each(session, n_landmarks):
-    palette = ClusterColors(session.clusters)
-    labels = np.arange(40, dtype=np.int32) % n_landmarks
-    session.clusters.receive(labels, n_landmarks)
-    assert len(np.unique(palette.of_points(), axis=0)) == n_landmarks
-
-
 def test_merged_clusters_keep_their_colours_while_the_slider_moves(
     session, make_snapshot
 ):
@@ -121,21 +112,11 @@ def test_a_given_colour_comes_first(session, make_snapshot):
 
 def test_what_can_colour_names_before_numbers(dataset):
     dataset.obs.insert(0, "barcode", [f"ACGT{i}" for i in range(40)])
-    dataset.obs["many"] = pd.Categorical([f"n{i}" for i in range(40)])
     dataset.obs["empty"] = np.nan
-    assert choices(dataset) == [
-        "Cluster",
-        "Stretch",
-        "Isolation",
-        "Pressure",
-        "Similarity",
-        "Movement",
-        "barcode",
-        "kind",
-        "many",
-        "counts",
-    ]
+    listed = choices(dataset)
+    assert listed == [*BUILT_IN, "barcode", "kind", "counts"]
     assert choices(None) == list(BUILT_IN)
+    assert metadata_columns(dataset) == ["barcode", "kind", "counts"]
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -143,21 +124,10 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20
     listed = choices(from_features(table, "nuclei"))
-    assert listed == [
-        "Cluster",
-        "Stretch",
-        "Isolation",
-        "Pressure",
-        "Similarity",
-        "Movement",
-        "kind",
-        "area",
-        "intensity",
-        "roundness",
-    ]
+    assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 6
+    assert choices(from_features(many.add_prefix("m"), "many")) == list(BUILT_IN)
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -168,27 +138,20 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:6] == [
-        "Cluster",
-        "Stretch",
-        "Isolation",
-        "Pressure",
-        "Similarity",
-        "Movement",
-    ]
-    assert sorted(choices(both)[6:]) == [
+    assert sorted(set(choices(both)) - set(BUILT_IN)) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",
         "counts",
         "kind",
     ]
-    legend = coloring("Cluster (file)", both, None).legend()
-    assert [name for name, _ in legend.levels] == ["x", "y"]
-    legend = coloring("Cluster (file) (file)", both, None).legend()
-    assert [name for name, _ in legend.levels] == ["u", "v"]
-    assert coloring("Pressure (file)", both, None).legend().extent == (0, 9)
-    assert isinstance(coloring("Pressure", both, None), ByPressure)
+    for choice, names in (
+        ("Cluster (file)", ["x", "y"]),
+        ("Cluster (file) (file)", ["u", "v"]),
+    ):
+        levels = of_column(choice, both).legend.levels
+        assert [name for name, _ in levels] == names
+    assert of_column("Pressure (file)", both).legend.extent == (0, 9)
 
 
 def test_genes_called_as_something_else_can_be_reached(dataset):
@@ -198,35 +161,36 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
         assert choice_of_value(genes[place], named) == choice
         assert is_choice(choice, named)
         values = dataset.profile[:, place]
-        extent = coloring(choice, named, None).legend().extent
+        extent = of_column(choice, named).legend.extent
         assert extent == pytest.approx((values.min(), values.max()))
     assert not is_choice("a (file)", named)
     assert not is_choice("moon", named)
 
 
-def test_a_category_has_one_colour_and_its_legend_counts(dataset, make_snapshot):
+def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     dataset.obs["kind"] = pd.Categorical(
         ["B"] * 10 + [None] * 10 + ["T"] * 20, categories=["A", "B", "T"]
     )
-    by_kind = coloring("kind", dataset, None)
-    colors = by_kind.colors(make_snapshot())
-    assert len(np.unique(colors, axis=0)) == 3
-    assert by_kind.legend().levels == (("B", "10 points"), ("T", "20 points"))
-    np.testing.assert_array_equal(by_kind.legend().colors[1], colors[-1])
+    dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
+    by_kind = of_column("kind", dataset)
+    assert len(np.unique(by_kind.rgba, axis=0)) == 3
+    assert by_kind.legend.levels == (("B", "10 points"), ("T", "20 points"))
+    np.testing.assert_array_equal(by_kind.legend.colors[1], by_kind.rgba[-1])
+    np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
+    codes = by_kind.find_levels().codes
+    assert codes.tolist() == [0] * 10 + [-1] * 10 + [1] * 20
 
 
-def test_a_measurement_has_a_scale(dataset, make_snapshot):
-    by_counts = coloring("counts", dataset, None)
-    low, high = by_counts.legend().limits
+def test_numbers_have_a_scale(session, make_snapshot):
+    low, high = of_column("counts", session.dataset).legend.limits
     assert 100 < low < high < 900.5
-    assert by_counts.colors(make_snapshot()).shape == (40, 4)
-
-
-def test_pressure_is_a_scale_from_zero(make_snapshot):
-    by_pressure = ByPressure()
-    colors = by_pressure.colors(make_snapshot())
-    assert by_pressure.legend().limits[0] == 0
-    assert not np.array_equal(colors[0], colors[1])
+    palette = ClusterColors(session.clusters)
+    by_pressure = colored("Pressure", session, palette, make_snapshot())
+    assert by_pressure.legend.limits[0] == 0
+    assert len(np.unique(by_pressure.rgba, axis=0)) > 1
+    nothing = colored("Movement", session, palette, make_snapshot())
+    assert "Compare two maps" in nothing.legend.title
+    assert len(np.unique(nothing.rgba, axis=0)) == 1
 
 
 def test_the_label_of_an_object_composes_no_cluster():
@@ -248,11 +212,3 @@ def test_a_column_called_label_is_a_category_where_there_are_no_objects(dataset)
 def test_the_place_of_every_label_among_the_ids(ids):
     labels = np.array(ids, np.int32)[[2, 0, 1, 1]]
     assert places(ids, labels).tolist() == [2, 0, 1, 1]
-
-
-def test_metadata_are_looked_at_once(dataset, monkeypatch):
-    first = choices(dataset)
-    monkeypatch.setattr(coloring_module, "_rank", None)
-    assert choices(dataset) == first
-    first.clear()
-    assert metadata_columns(dataset) == ["kind", "counts"]

@@ -33,7 +33,7 @@ from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
+from napari_embedding_game.ui.style.texts import NO_PRESSURE
 from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace

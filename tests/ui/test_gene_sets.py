@@ -44,7 +44,7 @@ def test_typed_genes_colour_the_map_and_are_offered(
     assert panel.state.text() == ("mine: 3 of 4 genes found. Not in the data: nope.")
     assert "mine" in inspector.details.column.choices
     assert isinstance(dock.look.legend, LegendView)
-    assert dock.look.legend._body._high.text() != ""
+    assert dock.look.legend.scale.high.text() != ""
     session.look.color_by = "Cluster"
     assert "mine" in dock.look.color_by.choices
 

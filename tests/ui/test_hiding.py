@@ -12,7 +12,6 @@ from napari_embedding_game.ui.canvas.mouse import CanvasClick
 from napari_embedding_game.ui.tasks.writing import colors_of
 
 LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
-ALT = Qt.KeyboardModifier.AltModifier
 PLAIN = Qt.KeyboardModifier.NoModifier
 
 
@@ -29,7 +28,7 @@ def row(dock):
     """The name of a level in the legend, where a click finds it."""
 
     def row(level):
-        body = dock.look.legend._body
+        body = dock.look.legend.levels
         return next(name for _, name in body._rows if name.text() == level)
 
     return row
@@ -40,7 +39,7 @@ def choose(dock, row):
     """Click on an entry of the menu of a level."""
 
     def choose(level, entry):
-        body = dock.look.legend._body
+        body = dock.look.legend.levels
         place = [name for _, name in body._rows].index(row(level))
         menu = body.menu_of(place)
         next(a for a in menu.actions() if a.text() == entry).trigger()
@@ -55,7 +54,7 @@ def drawn(layers):
 
 
 def test_a_level_is_hidden_from_its_menu(layers, dock, row, qtbot):
-    body = dock.look.legend._body
+    body = dock.look.legend.levels
     QTest.mouseClick(row("B"), RIGHT)
     menu = body.findChild(QMenu)
     assert [a.text() for a in menu.actions()] == ["Hide", "Show only this", "Show all"]
@@ -73,13 +72,6 @@ def test_a_level_is_hidden_from_its_menu(layers, dock, row, qtbot):
     dock.look.legend.show_all.click()
     assert drawn(layers) == list(range(40))
     assert dock.look.legend.note.text() == ""
-
-
-def test_alt_shows_one_level_alone_and_all_again(layers, row):
-    QTest.mouseClick(row("T"), LEFT, ALT)
-    assert drawn(layers) == list(range(1, 40, 2))
-    QTest.mouseClick(row("T"), LEFT, ALT)
-    assert drawn(layers) == list(range(40))
 
 
 def test_a_click_shows_a_hidden_level_again(layers, choose, row, session):

@@ -224,27 +224,6 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     assert panel.mix.native.isHidden()
 
 
-def test_the_course_of_a_figure_is_drawn_during_a_run(
-    panel, play, session, slow, qtbot, monkeypatch
-):
-    monkeypatch.setattr(quality_panel, "AGAIN_MS", 50)
-    fold_around(panel).expand(animate=False)
-    play(until="running")
-    course = panel.courses["trustworthiness"]
-    qtbot.waitUntil(lambda: len(course.values) >= 2)
-    session.stop()
-    QTest.qWait(3 * quality_panel.SOON_MS)
-    assert all(0 < value <= 1 for value in course.values)
-    ys = [point.y() for point in course.points()]
-    assert all(0 < y < course.height() for y in ys)
-    n_values = len(course.values)
-    session.look_back(session.timeline.marks[0].number)
-    QTest.qWait(3 * quality_panel.SOON_MS)
-    assert len(course.values) == n_values  # an earlier map is no next step
-    session.begin()
-    assert course.values == []
-
-
 def test_stability_is_measured_beside_the_map_and_can_be_stopped(
     panel, dock, play, session, qtbot, monkeypatch
 ):

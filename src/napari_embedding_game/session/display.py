@@ -27,8 +27,7 @@ class DisplaySettings:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     color_by: str = "Cluster"
-    """"Cluster", "Stretch", "Isolation", "Pressure", "Similarity" (to the selection),
-    "Movement", the name of a
+    """"Cluster", "Stretch", "Isolation", "Pressure", "Movement", the name of a
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""

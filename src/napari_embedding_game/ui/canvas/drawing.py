@@ -30,13 +30,13 @@ from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
-    ByCluster,
-    BySimilarity,
-    Coloring,
+    LISTED,
+    Colored,
     Legend,
-    coloring,
+    colored,
     is_choice,
     name_of,
+    of_column,
 )
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import throttled
@@ -119,8 +119,10 @@ class Drawing(QObject):
         self._is_held = self._is_missed = False
         """Whether the map is left as it is drawn, and whether another one has come."""
         self.palette = workspace.palette
-        self._by_cluster = ByCluster(session.clusters, self.palette)
-        self._coloring: Coloring = self._by_cluster
+        self._colored: Colored | None = None
+        """The points as they are coloured now."""
+        self._is_fixed = False
+        """Whether they are, by a column or gene, whatever becomes of the map."""
         self._legend: Legend | None = None
         self._legend_turn = throttled(LEGEND_MS, self.tell_legend, self)
         self._connections.call(self._legend_turn.cancel)
@@ -286,11 +288,12 @@ class Drawing(QObject):
 
     def levels(self) -> Levels | None:
         """Return the group that each point is coloured by; None of a scale."""
-        return self._coloring.levels()
+        return None if self._colored is None else self._colored.find_levels()
 
     def legend(self) -> Legend:
         """Return how to read the colours, and what is hidden."""
-        legend, hiding = self._coloring.legend(), self._session.hiding
+        found, hiding = self._colored, self._session.hiding
+        legend = Legend(LISTED) if found is None else found.legend
         if self.layers.is_density:
             legend = replace(legend, caption=DENSITY)
         if not hiding.n_points:
@@ -457,20 +460,20 @@ class Drawing(QObject):
         return dataset is not None and not is_choice(choice, dataset)
 
     def _choose_coloring(self) -> None:
-        if self._session.dataset is not None:
-            look = self._session.look
-            try:
-                self._coloring = coloring(
-                    look.color_by,
-                    self._session.dataset,
-                    self._by_cluster,
-                    look.limits,
-                    self._session,
-                )
-            except DataError as error:  # the file that the gene is in may be gone
-                self._session.say(str(error))
-                look.color_by = CLUSTER  # comes back here
-                return
+        session, look = self._session, self._session.look
+        self._colored, self._is_fixed = None, look.color_by not in BUILT_IN
+        if session.dataset is None:
+            return
+        try:
+            if self._is_fixed:
+                found = of_column(look.color_by, session.dataset, look.limits)
+                self._colored = found
+            elif session.snapshot is not None:
+                self._colors_now(session.snapshot)
+        except DataError as error:  # the file that the gene is in may be gone
+            session.say(str(error))
+            look.color_by = CLUSTER  # comes back here
+            return
         self.tell_legend()
 
     def _timer(self, milliseconds: int, job: Callable[[], None]) -> QTimer:
@@ -552,16 +555,16 @@ class Drawing(QObject):
         self, snapshot: Snapshot, chosen: NDArray[np.bool_] | None = None
     ) -> Looks:
         """Return how the points look, with those that are selected, or chosen (N,)."""
-        coloring, selection = self._coloring, self._session.selection
+        selection = self._session.selection
         if chosen is None and not selection.is_empty:
             chosen = selection.points
         if chosen is not None and not chosen.any():
             chosen = None
-        colors, sizes = coloring.colors(snapshot), self._sized_by(snapshot)
+        colors, sizes = self._colors_now(snapshot), self._sized_by(snapshot)
         is_sized = sizes is not None
         if sizes is None:
             sizes = np.ones(len(colors))
-        if chosen is not None and not isinstance(coloring, BySimilarity):
+        if chosen is not None:
             colors = np.where(chosen[:, None], colors, self._muted(colors))
         if chosen is not None and not is_sized:
             sizes[chosen] = SELECTED_MAGNIFICATION
@@ -571,6 +574,14 @@ class Drawing(QObject):
             None if chosen is None else chosen.copy(),
             self._session.hiding.mask,
         )
+
+    def _colors_now(self, snapshot: Snapshot) -> Colors:
+        if self._colored is None or not self._is_fixed:
+            session, look = self._session, self._session.look
+            self._colored = colored(
+                look.color_by, session, self.palette, snapshot, look.limits
+            )
+        return self._colored.rgba
 
     def _muted(self, colors: Colors) -> Colors:
         """Return the colours of points that others stand out among: greyer, opaque."""

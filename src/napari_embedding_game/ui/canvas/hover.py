@@ -27,10 +27,12 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     name_of,
 )
-from napari_embedding_game.ui.style.isolation_texts import ISOLATION_CHOICE
 from napari_embedding_game.ui.style.legend import swatch
-from napari_embedding_game.ui.style.pressure_texts import PRESSURE_CHOICE
-from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
+from napari_embedding_game.ui.style.texts import (
+    ISOLATION_CHOICE,
+    PRESSURE_CHOICE,
+    STRETCH_CHOICE,
+)
 from napari_embedding_game.ui.style.theme import theme_colors
 
 if TYPE_CHECKING:

@@ -21,16 +21,15 @@ from napari_embedding_game.ui.style.form_widgets import (
     form,
     show_row,
 )
-from napari_embedding_game.ui.style.isolation_texts import (
+from napari_embedding_game.ui.style.legend import LegendView
+from napari_embedding_game.ui.style.texts import (
     ISOLATION_CHOICE,
     ISOLATION_MEANS,
-)
-from napari_embedding_game.ui.style.legend import LegendView
-from napari_embedding_game.ui.style.pressure_texts import (
     PRESSURE_CHOICE,
     PRESSURE_MEANS,
+    STRETCH_CHOICE,
+    STRETCH_MEANS,
 )
-from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE, STRETCH_MEANS
 
 ONE_MAP = "Nothing: one map"
 LONG_NAMES = {
@@ -38,7 +37,6 @@ LONG_NAMES = {
     "Stretch": STRETCH_CHOICE,
     "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
-    "Similarity": "Similar to the selection",
 }
 """What the built-in choices are called in the window."""
 

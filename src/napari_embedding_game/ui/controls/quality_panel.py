@@ -30,7 +30,6 @@ from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
-from napari_embedding_game.ui.style.sparkline import Sparkline
 from napari_embedding_game.ui.tasks.worker import Latest
 
 AGAIN_MS = 2_000
@@ -204,8 +203,6 @@ class QualityPanel(Fold):
         self._mixable: tuple[str, ...] = ()
         self._followed: ColumnAgreement | None = None
         self._clusters: ColumnAgreement | None = None
-        self.courses: dict[str, Sparkline] = {}
-        self._last_noted = -1
         self.bars: dict[str, QProgressBar] = {}
         self.labels: dict[str, QLabel] = {}
         self._build(inside)
@@ -227,7 +224,7 @@ class QualityPanel(Fold):
         ):
             self._connections.connect(signal, self._on_change)
         self._connections.connect(session.state_changed, self._on_state)
-        self._connections.connect(session.dataset_changed, self._begin_courses)
+        self._connections.connect(session.dataset_changed, self._forget_samples)
         self._connections.connect(session.looked_back, self._forget_samples)
 
     def set_mixable(self, columns: tuple[str, ...]) -> None:
@@ -253,7 +250,6 @@ class QualityPanel(Fold):
                 widget.setToolTip(tip)
             move_bar(bar, round(100 * value) if known else 0, 100)
             bar.setFormat(f"{value:.0%}" if known else "–")
-            self.courses[figure.field].setVisible(is_shown)
         known = None if found is None else found.trustworthiness
         self.trust_changed.emit(None if known is None or math.isnan(known) else known)
         self._followed = None if found is None else followed_samples(found)
@@ -284,9 +280,6 @@ class QualityPanel(Fold):
             grid.addWidget(label, row, 0)
             grid.addWidget(bar, row, 1)
             self.bars[figure.field], self.labels[figure.field] = bar, label
-            self.courses[figure.field] = course = Sparkline()
-            course.setToolTip("How it went during the run.")
-            grid.addWidget(course, row, 2)
         grid.setColumnStretch(1, 1)
         notes = (
             self.parts_note,
@@ -350,7 +343,7 @@ class QualityPanel(Fold):
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
-            self._begin_courses()
+            self._forget_samples()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
         if state == "finished" and is_small and not self.isExpanded():
@@ -360,25 +353,6 @@ class QualityPanel(Fold):
         self._followed = self._parts = None
         self._show_parts()
         self._show_samples()
-
-    def _begin_courses(self, *event: object) -> None:
-        self._forget_samples()
-        self._last_noted = -1
-        for course in self.courses.values():
-            course.clear()
-
-    def _note_course(self, found: MapQuality) -> None:
-        """Go on with the courses, unless this is of a frame that they know."""
-        snapshot = self._session.snapshot
-        if snapshot is None or self._session.timeline.shown is not None:
-            return
-        if snapshot.iteration == self._last_noted:
-            return
-        self._last_noted = snapshot.iteration
-        for field, course in self.courses.items():
-            value = getattr(found, field)
-            if not math.isnan(value):
-                course.add(value)
 
     def _on_toggled(self, is_open: bool) -> None:
         if is_open:
@@ -424,8 +398,6 @@ class QualityPanel(Fold):
             self.show_quality(found, column)
             if found is None:
                 show_text(self.note, TOO_FEW)
-            else:
-                self._note_course(found)
 
     def _on_failed(self, error: BaseException) -> None:
         self.show_quality(None, None)

@@ -30,10 +30,15 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.isolation_texts import ISOLATION_MEANS, unlike_text
-from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_MEANS
 from napari_embedding_game.ui.style.status_label import StatusLabel
-from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, far_text
+from napari_embedding_game.ui.style.texts import (
+    ISOLATION_MEANS,
+    NO_PRESSURE,
+    PRESSURE_MEANS,
+    STRETCH_MEANS,
+    far_text,
+    unlike_text,
+)
 from napari_embedding_game.ui.tasks.throttle import throttled
 
 WORDS_MS = 250

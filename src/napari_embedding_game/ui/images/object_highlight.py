@@ -121,7 +121,7 @@ class ObjectHighlight:
             self._layer, self._before = labels, labels.colormap
         colors = np.asarray(self._before.map(np.arange(len(table))), np.float32)
         colors[:, 3] *= FADING
-        colors[table > 0] = from_hex((COLOR,))[0]
+        colors[table > 0] = from_hex(COLOR)
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._own = labels.colormap
 

@@ -33,7 +33,7 @@ from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.legend import SWATCH, qcolor, swatch
-from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, share_text
+from napari_embedding_game.ui.style.texts import STRETCH_MEANS, share_text
 
 HEADINGS = ("Cluster", "Points", "Misplaced")
 TIPS = (

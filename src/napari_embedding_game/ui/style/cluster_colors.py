@@ -36,12 +36,11 @@ class ClusterColors:
 
     def __init__(self, book: ClusterBook) -> None:
         self._book = book
-        self._by_place: Colors = np.empty((0, 4), dtype=np.float32)
-        self._settled = False
+        self.restart()
 
     def restart(self) -> None:
         """Forget the landmarks' colours: others play now."""
-        self._by_place = self._by_place[:0]
+        self._by_place: Colors = np.empty((0, 4), dtype=np.float32)
         self._settled = False
 
     def follow(self, snapshot: Snapshot) -> None:
@@ -60,24 +59,19 @@ class ClusterColors:
         # The landmark 0 has the number 0, for which there is no colour.
         after = max(numbers, default=-1) + 1
         numbers = [after if number < 0 else number for number in numbers]
-        by_number = category_colors(max(numbers, default=0) + 1)
-        colors = np.empty((len(clusters), 4), dtype=np.float32)
-        for row, (cluster, number) in enumerate(zip(clusters, numbers, strict=True)):
+        colors = category_colors(max(numbers, default=0) + 1)[numbers]
+        for row, cluster in enumerate(clusters):
             if cluster.color:
-                colors[row] = from_hex((cluster.color,))[0]
+                colors[row] = from_hex(cluster.color)
             elif cluster.id < len(self._by_place):
                 colors[row] = self._by_place[cluster.id]
-            else:
-                colors[row] = by_number[number]
         return colors
 
     def by_id(self) -> dict[int, str]:
         """Return the colour of every present cluster as "#rrggbb"."""
         clusters = self._book.clusters
-        return {
-            cluster.id: to_hex(rgba)
-            for cluster, rgba in zip(clusters, self.of(clusters), strict=True)
-        }
+        pairs = zip(clusters, self.of(clusters), strict=True)
+        return {cluster.id: to_hex(rgba) for cluster, rgba in pairs}
 
     def of_points(self) -> Colors:
         """Return the colour of each point by its cluster: (N, 4)."""

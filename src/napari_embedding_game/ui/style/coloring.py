@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +17,6 @@ from napari_embedding_game.data.images.label_column import label_column
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.similarity import similarity
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
@@ -30,17 +27,13 @@ from napari_embedding_game.ui.style.colors import (
     value_extent,
     value_limits,
 )
-from napari_embedding_game.ui.style.isolation_texts import NO_ISOLATION
-from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
-from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
+from napari_embedding_game.ui.style.texts import NO_ISOLATION, NO_PRESSURE, NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
-ISOLATION, SIMILARITY, MOVEMENT = "Isolation", "Similarity", "Movement"
-BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, MOVEMENT)
-NOTHING_SIMILAR = (
-    "Select points: the colours then tell how similar all others are to them in the "
-    "data, wherever they lie on the map."
-)
+ISOLATION, MOVEMENT = "Isolation", "Movement"
+BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, MOVEMENT)
+TITLES = {MOVEMENT: "Movement to the other map, in radii of this one"}
+"""What legends say of a choice, where that is more than its name."""
 NOTHING_COMPARED = (
     "Compare two maps in the timeline: the colours then tell how far each point lies "
     "from its place on the other one."
@@ -83,327 +76,147 @@ class Legend:
 
     def is_as(self, other: Legend | None) -> bool:
         """Whether it looks the same."""
-        return self == other and np.array_equal(_rgba(self), _rgba(other))
-
-
-def _rgba(legend: Legend) -> Colors:
-    return np.empty((0, 4)) if legend.colors is None else legend.colors
-
-
-class Coloring(Protocol):
-    """One choice of "Colour by"."""
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point: (N, 4), fresh or not to be changed."""
-        ...
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        ...
-
-    def levels(self) -> Levels | None:
-        """Return the group that each point is in; None of a scale."""
-        ...
-
-
-class ByCluster:
-    """The colour of the cluster that a point is in.
-
-    Parameters
-    ----------
-    book : ClusterBook
-    palette : ClusterColors
-    """
-
-    def __init__(self, book: ClusterBook, palette: ClusterColors) -> None:
-        self._book = book
-        self._palette = palette
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        self._palette.follow(snapshot)
-        return self._palette.of_points()
-
-    def legend(self) -> Legend:
-        """Return how to read the colours; the levels only when they can be read."""
-        clusters = self._book.clusters
-        if not 0 < len(clusters) <= MAX_LEGEND or self._book.n_landmarks == 0:
-            return Legend(LISTED)
-        levels = tuple((cluster.name, cluster.note) for cluster in clusters)
-        return Legend(CLUSTER, levels, self._palette.of(clusters))
-
-    def levels(self) -> Levels:
-        """Return the cluster that each point is in, in the order of the legend."""
-        clusters = self._book.clusters
-        ids = np.array([cluster.id for cluster in clusters])
-        order = np.argsort(ids)
-        codes = order[places(ids[order].tolist(), self._book.labels)]
-        return Levels(tuple(cluster.name for cluster in clusters), codes)
-
-
-class ByCategory:
-    """One colour for each level of a metadata column.
-
-    Parameters
-    ----------
-    name : str
-    values : Series of length N
-    known : mapping, optional
-        Colours of levels, as the file has them.
-    """
-
-    def __init__(
-        self, name: str, values: pd.Series, known: Mapping[str, str] | None = None
-    ) -> None:
-        coded = values.astype("category")
-        counts = coded.value_counts()
-        levels = [c for c in coded.cat.categories if counts[c] > 0]
-        codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
-        palette = category_colors(len(levels)).copy()
-        for place, level in enumerate(levels):
-            of_file = from_text((known or {}).get(str(level), ""))
-            if of_file is not None:
-                palette[place] = of_file
-        self._levels = Levels(tuple(map(str, levels)), codes)
-        table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
-        self._colors = table.take(codes, axis=0)
-        if len(levels) > MAX_LEVELS:
-            self._legend = Legend(TOO_MANY.format(name, len(levels)))
-            return
-        self._legend = Legend(
-            name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
+        none = np.empty((0, 4))
+        return self == other and np.array_equal(
+            none if self.colors is None else self.colors,
+            none if other is None or other.colors is None else other.colors,
         )
 
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        return self._colors
 
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        return self._legend
+@dataclass(frozen=True, eq=False)
+class Colored:
+    """The colour of each point, and how to read it."""
 
-    def levels(self) -> Levels:
-        """Return the level of each point."""
-        return self._levels
-
-
-class ByValue:
-    """Viridis from the low to the high values of a column, or between limits.
-
-    Parameters
-    ----------
-    name : str
-    numbers : array, shape (N,)
-        NaN where a value is missing.
-    limits : (float, float), optional
-        By default those that few values lie beyond.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        numbers: NDArray[np.floating],
-        limits: tuple[float, float] | None = None,
-    ) -> None:
-        limits = limits or value_limits(numbers)
-        self._colors = value_colors(numbers, limits)
-        self._legend = Legend(name, limits=limits, extent=value_extent(numbers))
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        return self._colors
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        return self._legend
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
+    rgba: Colors
+    """(N, 4), not to be changed."""
+    legend: Legend
+    find_levels: Callable[[], Levels | None] = lambda: None
+    """Returns the group that each point is in; None of a scale."""
 
     def for_figure(self, title: str) -> PointColors:
-        """Return the colours as a figure takes them, which need no snapshot."""
-        assert self._legend.limits is not None
-        return _scaled(self._colors, title, self._legend.limits)
+        """Return the colours as a figure takes them."""
+        if self.legend.limits is None:
+            return PointColors(self.rgba, title, self.find_levels())
+        scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+        return PointColors(self.rgba, title, scale=scale, limits=self.legend.limits)
 
 
-class ByPressure:
-    """Viridis by the pressure of each point as it is now."""
-
-    def __init__(self, limits: tuple[float, float] | None = None) -> None:
-        self._chosen = limits
-        self._limits = self._extent = (0.0, 1.0)
-        self._is_defined = True
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        self._is_defined = snapshot.has_pressure
-        if not self._is_defined:
-            return np.tile(MISSING, (len(snapshot.pressure), 1))
-        self._limits = self._chosen or (0.0, value_limits(snapshot.pressure)[1])
-        self._extent = (0.0, value_extent(snapshot.pressure)[1])
-        return value_colors(snapshot.pressure, self._limits)
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        if not self._is_defined:
-            return Legend(NO_PRESSURE)
-        return Legend(PRESSURE, limits=self._limits, extent=self._extent)
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
-
-
-class ByStretch:
-    """Viridis by the stretch of each point as it is now; yellow ones lie far."""
-
-    def __init__(self, limits: tuple[float, float] | None = None) -> None:
-        self._limits = limits or (0.0, FAR)
-        self._extent = (0.0, FAR)
-        self._is_known = True
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        self._is_known = snapshot.stretch is not None
-        if snapshot.stretch is None:
-            return np.tile(MISSING, (len(snapshot.embedding), 1))
-        self._extent = (0.0, max(FAR, value_extent(snapshot.stretch)[1]))
-        return value_colors(snapshot.stretch, self._limits)
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        if not self._is_known:
-            return Legend(NO_STRETCH)
-        return Legend(STRETCH, limits=self._limits, extent=self._extent)
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
-
-
-class ByIsolation:
-    """Viridis by how unlike others each row is; yellow ones are unlike anything."""
-
-    def __init__(self, limits: tuple[float, float] | None = None) -> None:
-        self._limits = limits or (1.0, UNLIKE)
-        self._extent = (0.0, UNLIKE)
-        self._is_known = True
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        isolation = snapshot.isolation
-        self._is_known = isolation is not None
-        if isolation is None:
-            return np.tile(MISSING, (len(snapshot.embedding), 1))
-        finite = isolation[np.isfinite(isolation)]
-        self._extent = (0.0, max(UNLIKE, float(finite.max(initial=0.0))))
-        return value_colors(np.minimum(isolation, self._extent[1]), self._limits)
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        if not self._is_known:
-            return Legend(NO_ISOLATION)
-        return Legend(ISOLATION, limits=self._limits, extent=self._extent)
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
-
-
-class _BySession(ABC):
-    """Viridis by a number that the session knows of each point; grey where it does not.
+def colored(
+    choice: str,
+    session: Session,
+    palette: ClusterColors,
+    snapshot: Snapshot,
+    limits: tuple[float, float] | None = None,
+) -> Colored:
+    """Return the points of a snapshot coloured by one of the choices, or by a gene.
 
     Parameters
     ----------
-    session : Session
     limits : (float, float), optional
+        Values of the first and the last colour; by default those that suit them.
+
+    Raises
+    ------
+    DataError
+        The gene is in a file that cannot be read any more.
     """
-
-    nothing: ClassVar[str]
-    """What the legend says where there are no numbers."""
-
-    def __init__(
-        self, session: Session, limits: tuple[float, float] | None = None
-    ) -> None:
-        self._session = session
-        self._limits = limits
-
-    @abstractmethod
-    def values(self) -> NDArray[np.floating] | None:
-        """Return the number of each point, (N,); None where there are none."""
-
-    @abstractmethod
-    def title(self) -> str:
-        """Return what the numbers are."""
-
-    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return the values of the darkest and the brightest colour."""
-        return self._limits or value_limits(values)
-
-    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return how far these can be moved."""
-        return value_extent(values)
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point."""
-        values = self.values()
-        if values is None or len(values) != len(snapshot.embedding):
-            return np.tile(MISSING, (len(snapshot.embedding), 1))
-        return value_colors(values, self.limits_of(values))
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        values = self.values()
-        if values is None:
-            return Legend(self.nothing)
-        limits, extent = self.limits_of(values), self.extent_of(values)
-        return Legend(self.title(), limits=limits, extent=extent)
-
-    def levels(self) -> Levels | None:
-        """Return None: these are numbers."""
-        return None
+    if choice == CLUSTER:
+        palette.follow(snapshot)
+        rgba = palette.of_points()
+        legend = cluster_legend(session.clusters, palette)
+        return Colored(rgba, legend, lambda: cluster_levels(session.clusters))
+    if choice not in BUILT_IN:
+        assert session.dataset is not None
+        return of_column(choice, session.dataset, limits)
+    values, usual, nothing = _measured(choice, session, snapshot)
+    if values is None or len(values) != len(snapshot.embedding):
+        rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
+        return Colored(rgba, Legend(nothing))
+    extent = value_extent(values)
+    if usual is not None:
+        extent = 0.0, max(usual[1], extent[1])
+    limits = limits or usual or value_limits(values)
+    title = TITLES.get(choice, choice)
+    rgba = value_colors(np.minimum(values, extent[1]), limits)
+    return Colored(rgba, Legend(title, limits=limits, extent=extent))
 
 
-class BySimilarity(_BySession):
-    """By how similar each point is to the selected ones in the data."""
-
-    nothing = NOTHING_SIMILAR
-    _of: tuple[object, str] | None = None
-    _rows: NDArray[np.integer] | None = None
-    _found: NDArray[np.float32] | None = None
-
-    def values(self) -> NDArray[np.floating] | None:
-        """Return the similarities, worked out once for a selection and a distance."""
-        session, rows = self._session, self._session.selection.rows
-        played = session.played
-        of = None if played is None else (session.dataset, played.settings.metric)
-        if of != self._of or not np.array_equal(rows, self._rows):
-            self._of, self._rows, self._found = of, rows, similarity(session)
-        return self._found
-
-    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return those that leave the less similar half dark."""
-        return self._limits or (0.5, 1.0)
-
-    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return all that a share can be."""
-        return 0.0, 1.0
-
-    def title(self) -> str:
-        """Return what the numbers are."""
-        return "Similarity to the selection: share of all points that are less similar"
+def _measured(
+    choice: str, session: Session, snapshot: Snapshot
+) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None, str]:
+    """Return values of a built-in choice, their usual limits, and what is said else."""
+    if choice == STRETCH:
+        return snapshot.stretch, (0.0, FAR), NO_STRETCH
+    if choice == ISOLATION:
+        return snapshot.isolation, (1.0, UNLIKE), NO_ISOLATION
+    if choice == PRESSURE:
+        known = snapshot.pressure if snapshot.has_pressure else np.empty(0)
+        return known, (0.0, value_limits(known)[1]), NO_PRESSURE
+    current = session.comparing.current
+    return None if current is None else current.maps.moved, None, NOTHING_COMPARED
 
 
-class ByMovement(_BySession):
-    """By how far each point lies from its place on the map compared with."""
+def cluster_legend(book: ClusterBook, palette: ClusterColors) -> Legend:
+    """Return how to read the colours of clusters; their names if they can be read."""
+    clusters = book.clusters
+    if not 0 < len(clusters) <= MAX_LEGEND or book.n_landmarks == 0:
+        return Legend(LISTED)
+    levels = tuple((cluster.name, cluster.note) for cluster in clusters)
+    return Legend(CLUSTER, levels, palette.of(clusters))
 
-    nothing = NOTHING_COMPARED
 
-    def values(self) -> NDArray[np.floating] | None:
-        """Return the distances; None where no maps are compared."""
-        current = self._session.comparing.current
-        return None if current is None else current.maps.moved
+def cluster_levels(book: ClusterBook) -> Levels:
+    """Return the cluster that each point is in, in the order of the legend."""
+    ids = np.array([cluster.id for cluster in book.clusters])
+    order = np.argsort(ids)
+    codes = order[places(ids[order].tolist(), book.labels)]
+    return Levels(tuple(cluster.name for cluster in book.clusters), codes)
 
-    def title(self) -> str:
-        """Return what the numbers are."""
-        return "Movement to the other map, in radii of this one"
+
+def of_column(
+    choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
+) -> Colored:
+    """Return points coloured by a metadata column or a gene, as :func:`colored`."""
+    column = _looked_at(dataset).by_choice.get(choice)
+    if column is None:
+        gene = _value_of(choice, dataset)
+        assert gene is not None, choice
+        return of_values(choice, gene_values(dataset, gene), limits)
+    values = dataset.obs[column]
+    if is_continuous(values):
+        return of_values(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+    return _of_levels(choice, values, dataset.level_colors.get(column, {}))
+
+
+def of_values(
+    name: str,
+    numbers: NDArray[np.floating],
+    limits: tuple[float, float] | None = None,
+) -> Colored:
+    """Return points coloured by numbers (N,), NaN where one is missing."""
+    limits = limits or value_limits(numbers)
+    legend = Legend(name, limits=limits, extent=value_extent(numbers))
+    return Colored(value_colors(numbers, limits), legend)
+
+
+def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:
+    """Return points coloured by names, some in colours that the file has for them."""
+    coded = values.astype("category")
+    counts = coded.value_counts()
+    names = [c for c in coded.cat.categories if counts[c] > 0]
+    codes = coded.cat.set_categories(names).cat.codes.to_numpy()
+    palette = category_colors(len(names)).copy()
+    for place, level in enumerate(names):
+        of_file = from_text(known.get(str(level), ""))
+        if of_file is not None:
+            palette[place] = of_file
+    table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
+    legend = Legend(TOO_MANY.format(name, len(names)))
+    if len(names) <= MAX_LEVELS:
+        told = tuple((str(c), f"{counts[c]:,} points") for c in names)
+        legend = Legend(name, told, palette)
+    levels = Levels(tuple(map(str, names)), codes)
+    return Colored(table.take(codes, axis=0), legend, lambda: levels)
 
 
 def choices(dataset: Dataset | None) -> list[str]:
@@ -542,56 +355,6 @@ def _value_of(choice: str, dataset: Dataset) -> str | None:
         if is_known and choice_of_value(name, dataset) == choice:
             return name
     return None
-
-
-def coloring(
-    choice: str,
-    dataset: Dataset,
-    by_cluster: ByCluster,
-    limits: tuple[float, float] | None = None,
-    session: Session | None = None,
-) -> Coloring:
-    """Return the colouring for one of the ``choices``, or for a gene.
-
-    Those by similarity and movement need the session, whose selection and whose
-    comparison they are of.
-    """
-    if choice == CLUSTER:
-        return by_cluster
-    if choice == STRETCH:
-        return ByStretch(limits)
-    if choice == ISOLATION:
-        return ByIsolation(limits)
-    if choice == PRESSURE:
-        return ByPressure(limits)
-    if choice == SIMILARITY:
-        assert session is not None
-        return BySimilarity(session, limits)
-    if choice == MOVEMENT:
-        assert session is not None
-        return ByMovement(session, limits)
-    column = _looked_at(dataset).by_choice.get(choice)
-    if column is None:
-        gene = _value_of(choice, dataset)
-        assert gene is not None, choice
-        return ByValue(choice, gene_values(dataset, gene), limits)
-    values = dataset.obs[column]
-    if not is_continuous(values):
-        return ByCategory(choice, values, dataset.level_colors.get(column))
-    return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
-
-
-def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColors:
-    """Return the colours of a map as a figure of it takes them."""
-    rgba, limits = coloring.colors(snapshot), coloring.legend().limits
-    if limits is None:
-        return PointColors(rgba, choice, coloring.levels())
-    return _scaled(rgba, choice, limits)
-
-
-def _scaled(rgba: Colors, title: str, limits: tuple[float, float]) -> PointColors:
-    scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
-    return PointColors(rgba, title, scale=scale, limits=limits)
 
 
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 Colors = NDArray[np.float32]
 
 # Ten hues that stay apart for most colour-blind people, on black and on white.
-_TEN = (
-    "#4c8dd6", "#f28e2b", "#3fae6a", "#d6504f", "#9a7bc8",
-    "#b5836a", "#e377c2", "#8c9aa6", "#bcb22d", "#29b5c2",
-)  # fmt: skip
+_TEN = transform_color(
+    [
+        *("#4c8dd6", "#f28e2b", "#3fae6a", "#d6504f", "#9a7bc8"),
+        *("#b5836a", "#e377c2", "#8c9aa6", "#bcb22d", "#29b5c2"),
+    ]
+).astype(np.float32)
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 GOLDEN = 0.6180339887
 DARKEST = 0.2
@@ -75,24 +77,22 @@ def _ranks(values: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def category_colors(n_levels: int) -> Colors:
     """Return colours for ``n_levels`` categories, as different as can be."""
-    ten = from_hex(_TEN)
-    if n_levels <= len(ten):
-        return ten[:n_levels]
-    extra = np.arange(n_levels - len(ten))
+    extra = np.arange(max(0, n_levels - len(_TEN)))
     lightness = 0.5 + 0.35 * ((extra * 0.7548776662) % 1.0)
-    return np.concatenate([ten, oklch(lightness, 0.13, (0.07 + extra * GOLDEN) % 1.0)])
+    more = oklch(lightness, 0.13, (0.07 + extra * GOLDEN) % 1.0)
+    return np.concatenate([_TEN, more])[:n_levels]
 
 
-def from_hex(names: tuple[str, ...]) -> Colors:
-    """Return hexadecimal colours as RGBA."""
-    rgb = [[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in names]
-    return np.column_stack([rgb, np.ones(len(rgb))]).astype(np.float32)
+def from_hex(name: str) -> Colors:
+    """Return one colour, such as "#1f77b4", as RGBA: (4,)."""
+    color: Colors = transform_color(name)[0].astype(np.float32)
+    return color
 
 
 def from_text(text: str) -> Colors | None:
     """Return a colour of a file, such as "#1f77b4" or "red"; None if it is none."""
     try:
-        return transform_color(text)[0].astype(np.float32) if text else None
+        return from_hex(text) if text else None
     except ValueError:
         return None
 
@@ -105,20 +105,15 @@ def to_hex(rgba: NDArray[np.floating]) -> str:
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the 1st and 99th percentile: a few outliers must not grey the map."""
     known = values[np.isfinite(values)]
-    if not len(known):
-        return 0.0, 1.0
-    low, high = np.percentile(known, [1, 99])
-    if low == high:  # most values are the same, as the zeros of a rare gene
-        low, high = known.min(), known.max()
-    return float(low), float(high if high > low else low + 1)
+    low, high = np.percentile(known, [1, 99]) if len(known) else (0.0, 0.0)
+    # Most values may be the same, as the zeros of a rare gene.
+    return (float(low), float(high)) if low < high else value_extent(known)
 
 
 def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the lowest and the highest value, which are never the same."""
     known = values[np.isfinite(values)]
-    if not len(known):
-        return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     return low, high if high > low else low + 1
 
 

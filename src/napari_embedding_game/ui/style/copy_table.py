@@ -13,26 +13,11 @@ def is_copy(event: QKeyEvent) -> bool:
 
 
 def copy_table(view: QTableView) -> None:
-    """Put all rows of a table on the clipboard, in the order in which they stand."""
-    clipboard = QApplication.clipboard()
-    assert clipboard is not None
-    clipboard.setText(as_text(view))
-
-
-def as_text(view: QTableView) -> str:
-    """Return headings and rows, a line each, with a tab between two cells.
-
-    Columns that are hidden are left out.
-    """
+    """Put headings and all rows on the clipboard as they stand, hidden columns not."""
     model = view.model()
-    assert model is not None
     columns = [c for c in range(model.columnCount()) if not view.isColumnHidden(c)]
-    across = Qt.Orientation.Horizontal
-    lines = [[model.headerData(column, across) for column in columns]]
+    lines = [[model.headerData(c, Qt.Orientation.Horizontal) for c in columns]]
     for row in range(model.rowCount()):
         lines.append([model.index(row, column).data() for column in columns])
-    return "\n".join("\t".join(map(_cell, line)) for line in lines)
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else " ".join(str(value).split())
+    cells = [["" if x is None else " ".join(str(x).split()) for x in y] for y in lines]
+    QApplication.clipboard().setText("\n".join(map("\t".join, cells)))

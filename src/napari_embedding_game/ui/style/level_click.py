@@ -10,16 +10,13 @@ from qtpy.QtGui import QMouseEvent
 from napari_embedding_game.session.selection import Selection
 
 CLICK_TIP = "Click to select all its points; with Shift or Ctrl, to add them."
-_ADDING = (
-    Qt.KeyboardModifier.ShiftModifier
-    | Qt.KeyboardModifier.ControlModifier
-    | Qt.KeyboardModifier.MetaModifier
-)
 
 
 def adds(event: QMouseEvent) -> bool:
     """Return whether a click adds to what is selected."""
-    return bool(event.modifiers() & _ADDING)
+    keys = Qt.KeyboardModifier
+    adding = keys.ShiftModifier | keys.ControlModifier | keys.MetaModifier
+    return bool(event.modifiers() & adding)
 
 
 def select_rows(
@@ -28,8 +25,6 @@ def select_rows(
     """Select these (n,) points, or add them; those that all are selected go."""
     if not rows.any():
         return
-    if not is_added:
-        selection.select_points(rows)
-    else:
-        has_all = selection.points[rows].all()
-        selection.select_points(rows, "remove" if has_all else "add")
+    has_all = is_added and selection.points[rows].all()
+    mode = "remove" if has_all else "add" if is_added else "replace"
+    selection.select_points(rows, mode)

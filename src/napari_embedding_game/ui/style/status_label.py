@@ -13,9 +13,8 @@ _AS_LABELS = 4
 class StatusLabel(QLabel):
     """Shows one line, cut where it is too long, and keeps its place when empty.
 
-    A label has all of the dock laid out anew at each new text, layout by layer of
-    layout, and every step of that has the whole window drawn; superqt's eliding label
-    is one, too.  This one is only drawn.
+    Any other label, superqt's eliding one too, has all of the dock laid out anew at
+    each new text.  This one is only drawn.
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
@@ -36,29 +35,19 @@ class StatusLabel(QLabel):
             self.update()
 
     def sizeHint(self) -> QSize:
-        """Return the height of a line, and no width of its own."""
+        """Return the height of a line, and no width: a long one widens no dock."""
         self.ensurePolished()  # in the size of the theme's letters
-        margins = self.contentsMargins()
-        height = self.fontMetrics().height() + margins.top() + margins.bottom()
-        return QSize(1, height)
+        return QSize(1, self.fontMetrics().height() + 2)
 
-    def minimumSizeHint(self) -> QSize:
-        """Return the same: a long line must not widen the dock."""
-        return self.sizeHint()
+    minimumSizeHint = sizeHint
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         """Draw the line in the colour of its role."""
-        painter, option = QStylePainter(self), QStyleOption()
+        painter, option, room = QStylePainter(self), QStyleOption(), self.contentsRect()
         option.initFrom(self)
-        place = self.contentsRect()
-        line = self.fontMetrics().elidedText(
-            self._text, Qt.TextElideMode.ElideRight, place.width()
-        )
-        painter.drawItemText(
-            place,
-            int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
-            option.palette,
-            self.isEnabled(),
-            line,
-            self.foregroundRole(),
-        )
+        cut = Qt.TextElideMode.ElideRight
+        line = self.fontMetrics().elidedText(self._text, cut, room.width())
+        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        role = self.foregroundRole()
+        is_on = self.isEnabled()
+        painter.drawItemText(room, flags, option.palette, is_on, line, role)

@@ -21,11 +21,9 @@ from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
-    ByCluster,
-    ByValue,
-    coloring,
-    for_figure,
+    colored,
     gene_values,
+    of_values,
 )
 
 if TYPE_CHECKING:
@@ -97,12 +95,10 @@ def collect(
 
 def _colors_of(workspace: Workspace, color_by: str) -> PointColors:
     session = workspace.session
-    assert session.dataset is not None
     assert session.snapshot is not None
-    by_cluster = ByCluster(session.clusters, workspace.palette)
     limits = session.look.limits if color_by == session.look.color_by else None
-    found = coloring(color_by, session.dataset, by_cluster, limits, session)
-    return for_figure(color_by, found, session.snapshot)
+    palette, snapshot = workspace.palette, session.snapshot
+    return colored(color_by, session, palette, snapshot, limits).for_figure(color_by)
 
 
 class _Source:
@@ -165,5 +161,5 @@ class _Source:
 
     def gene(self, name: str) -> MapPlot:
         """Return the map in the colours of a gene, which is read from the data."""
-        values = ByValue(name, gene_values(self._dataset, name))
+        values = of_values(name, gene_values(self._dataset, name))
         return self.panel(values.for_figure(name))

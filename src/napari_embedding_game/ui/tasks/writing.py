@@ -19,7 +19,7 @@ from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import names_for_figure
 from napari_embedding_game.ui.images.linked_layers import write_columns
-from napari_embedding_game.ui.style.coloring import ByCluster, coloring, for_figure
+from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
@@ -327,10 +327,9 @@ def _tell_all(errors: list[BaseException]) -> None:
 def colors_of(workspace: Workspace) -> PointColors:
     """Return the colours that the map has on the screen."""
     session = workspace.session
-    dataset, snapshot, look = session.dataset, session.snapshot, session.look
-    assert dataset is not None
+    snapshot, look = session.snapshot, session.look
     assert snapshot is not None
-    by_cluster = ByCluster(session.clusters, workspace.palette)
-    present = coloring(look.color_by, dataset, by_cluster, look.limits, session)
-    colors, hidden = for_figure(look.color_by, present, snapshot), session.hiding.mask
+    palette = workspace.palette
+    present = colored(look.color_by, session, palette, snapshot, look.limits)
+    colors, hidden = present.for_figure(look.color_by), session.hiding.mask
     return colors if hidden is None else replace(colors, shown=~hidden)

@@ -1,0 +1,55 @@
+"""Texts of the window about what is known of each point."""
+
+from __future__ import annotations
+
+import math
+
+from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
+
+STRETCH_CHOICE = "Misplaced (stretch)"
+STRETCH_MEANS = (
+    "stretch: how far apart this map draws a point and the points most like it in the "
+    f"data, where 1 is usual. From {FAR:.0f} on it lies far from similar points: do "
+    "not trust its place or the points around it; True neighbours, under Selection, "
+    "shows where those like it are."
+)
+NO_STRETCH = (
+    "The stretch of this map is not known: it is of an older file or other data."
+)
+ISOLATION_CHOICE = "Outliers (isolation)"
+ISOLATION_MEANS = (
+    "isolation: how much a point differs, in the data, from the points most like it, "
+    f"where 1 is usual around it. Above {UNLIKE:g} it is unlike all others, as debris, "
+    "a rare cell or an error may be. No place on a map fits it: look at what is known "
+    "of it instead."
+)
+NO_ISOLATION = (
+    "How unlike others the points are is not known: the map is of an older file, of "
+    "other data or of given edges."
+)
+PRESSURE_CHOICE = "Crowded (pressure)"
+PRESSURE_MEANS = (
+    "pressure: how far the crowd around a point would push it out of the map, were "
+    "there room. High pressure tells that the map is crowded there, not that a point "
+    "is in a wrong place."
+)
+NO_PRESSURE = "No pressure is known for this method, or for so many points."
+
+
+def far_text(share: float) -> str:
+    """Return what is told of a share of points that lie far; "" where it is unknown."""
+    return "" if math.isnan(share) else f"{share_text(share)} misplaced"
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent: small ones with a decimal."""
+    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+
+
+def unlike_text(snapshot: Snapshot) -> str:
+    """Return how many points are unlike all others in the data; "" for none."""
+    count = snapshot.unlike_count
+    if not count:
+        return ""
+    share = share_text(count / len(snapshot.embedding))
+    return f"{count:,} {'outlier' if count == 1 else 'outliers'} ({share})"
