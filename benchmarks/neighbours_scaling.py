@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_embedding_game.core.graph.exact import shared
 from napari_embedding_game.core.graph.leaves import Check
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
@@ -77,7 +76,7 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
             for _ in range(repeats)
         ]
         found = np.load(out)
-    check = Check(Rows(X, "euclidean").take, len(X), K, 99, shared(2))
+    check = Check(Rows(X, "euclidean"), K, 99, 2)
     recall = check.recall(found[check.rows])
     return {
         "n": len(X),

@@ -80,22 +80,6 @@ def test_a_sample_comes_near_to_all(digits, monkeypatch):
     assert again == some
 
 
-def test_the_order_of_rows_changes_nothing(digits):
-    X, embedding, labels = digits
-    order = np.random.default_rng(2).permutation(600)
-    one = map_quality(X, embedding, labels)
-    other = map_quality(X[order], embedding[order], labels[order])
-    assert other.neighbors_kept == pytest.approx(one.neighbors_kept)
-    assert other.trustworthiness == pytest.approx(one.trustworthiness)
-    assert other.accuracy == pytest.approx(one.accuracy, abs=0.02)  # ties in votes
-
-
-def test_many_columns_take_fewer_rows():
-    assert module._n_sampled((70_000, 50)) == 571
-    assert module._n_sampled((10_000_000, 50)) == module.LEAST_SAMPLED
-    assert module._n_sampled((40, 5)) == 40
-
-
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan"])
 def test_other_distances_and_sparse_rows(digits, metric):
     X, embedding, _ = digits

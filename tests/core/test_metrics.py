@@ -22,15 +22,6 @@ def test_neighbor_recall_by_hand():
     assert neighbor_recall(np.array([[2, 3], [2, 0], [1, 0], [2, 1]]), line) == 7 / 8
 
 
-def test_neighbor_recall_of_chance_is_k_in_n():
-    rng = np.random.default_rng(0)
-    n, k = 1000, 15
-    drawn = np.array([rng.choice(n - 1, k, replace=False) for _ in range(n)])
-    others = drawn + (drawn >= np.arange(n)[:, None])
-    recall = neighbor_recall(others, rng.normal(size=(n, 2)))
-    assert recall == pytest.approx(k / (n - 1), abs=0.004)
-
-
 def test_knn_accuracy_of_parted_and_of_mixed_labels():
     rng = np.random.default_rng(0)
     labels = np.repeat(["a", "b", "c", "d"], 60)
@@ -61,16 +52,6 @@ def test_true_energy_is_eq_1(make_problem, d):
     wanted = problem.twin.true_energy(problem.y.double(), 0.2)
     found = true_energy(problem.edges, problem.y.numpy(), 0.2)
     assert found == pytest.approx(float(wanted), rel=1e-9)
-
-
-def test_rows_drawn_at_random_estimate_it_without_bias(make_problem):
-    problem = make_problem(200, 2, 1)
-    y = problem.y.numpy()
-    exact = true_energy(problem.edges, y, 1.0)
-    drawn = [true_energy(problem.edges, y, 1.0, 20, seed) for seed in range(300)]
-    assert np.std(drawn) > 0
-    assert abs(np.mean(drawn) - exact) < 4 * np.std(drawn) / np.sqrt(300)
-    assert true_energy(problem.edges, y, 1.0, 200) == pytest.approx(exact)
 
 
 def test_the_landmark_energy_is_below_the_true_one(make_problem):

@@ -68,16 +68,6 @@ def test_approximate_searches_find_nearly_all(cloud, search, metric):
     )
 
 
-@pytest.mark.parametrize("search", ["exact", "leaves", "brute", "descent", "blocks"])
-def test_the_same_seed_finds_the_same_neighbours(cloud, search):
-    metric = "manhattan" if search == "descent" else "euclidean"
-    settings = {"metric": metric, "search": search, "random_state": 3}
-    first = knn_graph(cloud, K, **settings, n_jobs=1)
-    # More threads than numba has are as many as it has.
-    other = knn_graph(cloud, K, **settings, n_jobs=999 if search == "descent" else 2)
-    np.testing.assert_array_equal(first.indices, other.indices)
-
-
 @pytest.mark.parametrize("search", ["exact", "leaves", "brute", "blocks"])
 def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
     X = np.repeat(cloud[:60], 20, axis=0)
@@ -101,14 +91,6 @@ def test_the_unit_of_the_data_does_not_matter(cloud, scale, metric):
     np.testing.assert_allclose(scaled.distances, wanted, rtol=1e-3, atol=1e-6 * unit)
 
 
-@pytest.mark.parametrize("search", ["exact", "blocks"])
-def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
-    plain = knn_graph(cloud[:200], K, search=search, n_jobs=1)
-    far = knn_graph(cloud[:200] + 1e8, K, search=search, n_jobs=1)
-    assert recall(far.indices, plain.indices) > 0.999
-    np.testing.assert_allclose(far.distances, plain.distances, rtol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("scale", "dtype", "settings"),
     [
@@ -116,7 +98,6 @@ def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
         (1e308, np.float64, {}),
         (1e40, np.float64, {"search": "brute"}),
         (1e40, np.float64, {"metric": "manhattan"}),
-        (1e20, np.float32, {"metric": "sqeuclidean"}),
     ],
 )
 def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, settings):
@@ -142,20 +123,6 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     assert found.search == ("brute" if metric == "manhattan" else "exact")
 
 
-def test_neighbours_that_descent_does_not_find_are_told(monkeypatch):
-    class Lost:
-        neighbor_graph = np.array([[0, -1]] * 4), np.array([[0.0, np.inf]] * 4)
-
-    monkeypatch.setattr("pynndescent.NNDescent", lambda *_, **__: Lost)
-    with pytest.raises(InputError, match=r"Fewer than 1 neighbours .*'hellinger'"):
-        knn_graph(np.eye(4), 1, metric="hellinger")
-
-
-def test_as_many_neighbours_as_there_are_other_rows():
-    X = np.array([[0.0], [1.0], [3.0]])
-    np.testing.assert_array_equal(knn_graph(X, 2).indices, [[1, 2], [0, 2], [1, 0]])
-
-
 @pytest.mark.parametrize(
     ("n_points", "n_dims", "metric", "is_sparse", "search"),
     [
@@ -169,11 +136,10 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (5_000, 50, "manhattan", False, "brute"),
         (5_001, 50, "manhattan", False, "descent"),
         (5_000, 2_000, "euclidean", True, "exact"),  # on dense rows, which are few
-        (5_000, 2_001, "euclidean", True, "brute"),
-        (5_001, 2_000, "cosine", True, "descent"),
+        (5_001, 2_000, "cosine", True, "projected"),
+        (5_000, 30_000, "euclidean", True, "brute"),
         (300, 40, "correlation", False, "exact"),
         (70_000, 50, "correlation", False, "leaves"),
-        (5_000, 30_000, "correlation", True, "descent"),
         (300, 40, "hellinger", False, "descent"),  # pynndescent only
         (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
     ],
@@ -210,15 +176,6 @@ def test_a_row_that_a_distance_says_nothing_of_is_named(cloud, as_is):
     X[7] = 0
     with pytest.raises(InputError, match=r"'correlation' is not defined for row 7 of"):
         knn_graph(as_is(X), 5, metric="correlation")
-
-
-@pytest.mark.parametrize("search", ["exact", "leaves"])
-def test_neighbours_do_not_depend_on_the_number_of_threads(search):
-    X = np.random.default_rng(0).normal(size=(9_000, 20)).astype(np.float32)
-    one, *others = (knn_graph(X, 15, search=search, n_jobs=n) for n in (1, 2, 3))
-    for other in others:
-        np.testing.assert_array_equal(one.indices, other.indices)
-        np.testing.assert_array_equal(one.distances, other.distances)
 
 
 def test_of_rows_at_the_same_distance_the_first_are_neighbours():
@@ -301,24 +258,11 @@ def test_searches_by_lists_find_copies_of_a_row(long_rows, search):
     assert true_recall(X, graph) > 0.98
 
 
-def test_many_neighbours_are_found_by_lists_as_well(long_rows):
-    graph = knn_graph(long_rows, 90, search="leaves")
-    assert true_recall(long_rows, graph) > 0.98
-    assert_sound(graph)
-
-
 def test_noise_of_many_dimensions_is_searched_in_another_way():
     X = np.random.default_rng(0).normal(size=(6_000, 300)).astype(np.float32)
     graph = knn_graph(X, 15, search="projected")
     assert (graph.search, graph.recall) == ("exact", None)
     assert true_recall(X, graph) > 0.999
-
-
-def test_rows_of_zeros_and_ones_are_searched_honestly():
-    rng = np.random.default_rng(0)
-    X = (rng.random((6_000, 200)) < 0.1 * rng.random((6_000, 1))).astype(np.float32)
-    graph = knn_graph(X, 15, search="projected")
-    assert true_recall(X, graph) > 0.9
 
 
 _HASHED = """

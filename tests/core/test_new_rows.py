@@ -63,15 +63,6 @@ def test_the_order_and_the_size_of_batches_change_nothing(parts, fitted):
     np.testing.assert_array_equal(fitted.transform(by_column), placed)
 
 
-def test_threads_change_nothing(parts):
-    (X, _), (new, _) = parts
-    one, two = (
-        EmbeddingGame(random_state=0, n_jobs=n, max_iter=100).fit(X).transform(new)
-        for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one, two)
-
-
 def test_fitted_rows_have_their_places(parts, fitted):
     X = parts[0][0]
     np.testing.assert_array_equal(fitted.transform(X), fitted.embedding_)
@@ -98,13 +89,6 @@ def test_the_map_does_not_change(cloud):
     model.transform(cloud[120:])
     model.predict(cloud[120:])
     assert pickle.dumps(model) == before
-
-
-def test_a_model_read_back_places_in_the_same_way(cloud):
-    model = small().fit(cloud[:120])
-    placed = model.transform(cloud[120:])
-    back = pickle.loads(pickle.dumps(model))  # noqa: S301
-    np.testing.assert_array_equal(back.transform(cloud[120:]), placed)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -142,12 +126,6 @@ def test_rows_are_placed_by_any_edges(parts, affinity):
         model.set_params(method="two_kernel_lle")
     placed = model.fit(X).transform(new)
     assert (labels_of_nearest(placed, model.embedding_, old) == y).mean() > 0.85
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs", "spectral_direction"])
-def test_maps_of_minimisers_take_rows(cloud, optimizer):
-    model = small(optimizer=optimizer, max_iter=None).fit(cloud[:120])
-    assert np.isfinite(model.transform(cloud[120:])).all()
 
 
 @pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
@@ -216,14 +194,6 @@ def test_rows_that_cannot_be_placed_are_told(cloud, change, says):
         model.transform(change(cloud[120:]))
 
 
-def test_a_model_that_is_not_fitted_says_so(cloud):
-    from sklearn.exceptions import NotFittedError
-
-    for way in (small().transform, small().predict):
-        with pytest.raises(NotFittedError):
-            way(cloud)
-
-
 # --- Clusters -----------------------------------------------------------------------
 
 
@@ -238,13 +208,6 @@ def test_clusters_are_merged_landmarks(parts, fitted):
     assert predicted.dtype == np.int32
     assert adjusted_rand_score(y, predicted) > 0.7
     np.testing.assert_array_equal(fitted.predict(parts[0][0]), fitted.labels_)
-
-
-def test_without_n_clusters_landmarks_are_the_clusters(cloud):
-    model = small().fit(cloud[:120])
-    np.testing.assert_array_equal(model.landmark_clusters_, np.arange(10))
-    np.testing.assert_array_equal(model.predict(cloud[:120]), model.labels_)
-    np.testing.assert_array_equal(small().fit_predict(cloud[:120]), model.labels_)
 
 
 @pytest.mark.parametrize(("wanted", "there"), [(1, 1), (4, 4), (500, 10)])
@@ -320,14 +283,6 @@ def test_tables_keep_their_rows_and_get_names(cloud):
         model.transform(table[120:].rename(columns={"gene0": "gene9"}))
 
 
-def test_the_graph_is_kept(cloud):
-    model = small(n_neighbors=7).fit(cloud)
-    graph = knn_graph(cloud, 7)
-    np.testing.assert_array_equal(model.knn_indices_, graph.indices)
-    np.testing.assert_allclose(model.knn_distances_, graph.distances)
-    assert model.affinity_matrix_.shape == (140, 140)
-
-
 def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
     X, new = parts[0][0], parts[1][0]
     again = EmbeddingGame(random_state=0, n_clusters=10).restore(
@@ -336,11 +291,6 @@ def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
     np.testing.assert_array_equal(again.transform(new), fitted.transform(new))
     np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
     np.testing.assert_array_equal(again.labels_, fitted.labels_)
-
-
-def test_a_map_of_other_rows_is_not_taken_up(cloud):
-    with pytest.raises(InputError, match="140 x 2 numbers"):
-        small().restore(cloud, np.zeros((3, 2)), np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize(

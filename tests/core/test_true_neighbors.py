@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.true_neighbors import correct, shares
+from napari_embedding_game.core.inspect.true_neighbors import correct
 
 RNG = np.random.default_rng(0)
 N = 50
@@ -58,9 +58,8 @@ def test_where_nothing_is_to_be_right_about_nothing_moves(torn, which):
     assert np.array_equal(found.embedding, embedding)
 
 
-def test_missing_neighbours_are_not_counted():
+def test_missing_neighbours_do_no_harm():
     neighbors = np.array([[1, -1], [0, 2], [-1, -1], [2, 1]], np.int32)
     chosen = np.array([False, True, False, True])
-    assert shares(neighbors, chosen).tolist() == [1.0, 0.0, 0.0, 0.5]
     embedding = RNG.normal(size=(4, 3)).astype(np.float32)
     assert np.isfinite(correct(embedding, neighbors, chosen).embedding).all()

@@ -30,7 +30,7 @@ from napari_embedding_game.core.graph.precomputed import check_given
 from napari_embedding_game.core.graph.start import (
     start_layout,
 )
-from napari_embedding_game.core.inspect.isolation import isolation_of
+from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.new_rows.transform import FittedMap
 from napari_embedding_game.core.settings import (
     Settings,
@@ -103,7 +103,7 @@ def place(
     weighted = edges(
         graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=settings.n_jobs
     )
-    weighted = replace(weighted, isolation=isolation_of(graph))
+    weighted = replace(weighted, isolation=isolation(graph.indices, graph.distances))
     if layout is not None:
         return weighted, layout
     return weighted, start_layout(
@@ -167,7 +167,6 @@ def fitted(
         graph=graph,
         settings=settings,
         scale=edges.scale,
-        method=settings.method,
         approximation=approximation,
         repulsion=method.lambda_scale(edges) * repulsion_of(settings),
         points=points,

@@ -35,8 +35,11 @@ from napari_embedding_game.core.estimator import (
 )
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import check_rows
-from napari_embedding_game.core.new_rows.sample import reference_rows
-from napari_embedding_game.core.new_rows.search import k_means, nearest_centre
+from napari_embedding_game.core.new_rows.sample import (
+    k_means,
+    nearest_centre,
+    reference_rows,
+)
 from napari_embedding_game.core.new_rows.transform import (
     check_transform,
     nearest_landmark,
@@ -262,7 +265,7 @@ def draw_reference(
     n_centres = max(1, min(MOST_CENTRES, n_rows // _ROWS_OF_CENTRE))
     middle = np.median(sample, axis=0)  # rounded to float32 only after it is gone
     sample = (sample - middle).astype(np.float32)
-    centres = k_means(sample, n_centres, 1, random_state)
+    centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
     for begin, end, found in run(_NearestCentre(rows, middle, centres), _chunks(n)):
         labels[begin:end], squared[begin:end] = found

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import loops
 from napari_embedding_game.core.graph.exact import (
-    Each,
     Found,
-    Take,
+    in_parts,
     nearest_of_all,
     ranked,
 )
 from napari_embedding_game.core.graph.leaves import Check, leaf_search
+from napari_embedding_game.core.graph.rows import Rows
 
 N_PRINCIPAL = 100
 """Principal components that candidates are searched in."""
@@ -34,36 +34,35 @@ _BLOCK = 2_048
 
 
 def principal_components(
-    take: Take,
-    shape: tuple[int, int],
-    n_components: int,
-    seed: int,
-    each: Each,
-    powers: int = _POWERS,
+    rows: Rows, n_components: int, seed: int, n_jobs: int | None, powers: int = _POWERS
 ) -> NDArray[np.float32]:
     """Return rows by about their first principal components, (N, n_components).
 
     The directions are those of a sample of rows.
     """
-    n, n_dims = shape
+    n, n_dims = rows.shape
     rng = np.random.default_rng(seed)
     most = max(4 * n_components, _MOST_NUMBERS // n_dims)
     count = min(n, _MOST_SAMPLED, most)
-    sample = take(np.sort(rng.choice(n, count, replace=False)))
+    sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean
-    basis = directions(sample, n_components, seed, each, powers)
+    basis = directions(sample, n_components, seed, n_jobs, powers)
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
-        loops.project(take(slice(begin, end)) - mean, basis, values[begin:end])
+        loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
-    each(project, n, _at_once(n_dims))
+    in_parts(project, n, _at_once(n_dims), n_jobs)
     return values
 
 
 def directions(
-    rows: NDArray[np.float32], count: int, seed: int, each: Each, powers: int = _POWERS
+    rows: NDArray[np.float32],
+    count: int,
+    seed: int,
+    n_jobs: int | None,
+    powers: int = _POWERS,
 ) -> NDArray[np.float32]:
     """Return about the longest directions of rows around 0, (count, D), orthonormal.
 
@@ -81,7 +80,7 @@ def directions(
     for _ in range(powers):
         # Added in the order of the blocks, whoever was first.
         sums = np.zeros((-(-n // step), *basis.shape), np.float32)
-        each(add_up, n, step)
+        in_parts(add_up, n, step, n_jobs)
         loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
     return basis
 
@@ -91,22 +90,21 @@ def _at_once(n_dims: int) -> int:
 
 
 def projected_search(
-    take: Take, shape: tuple[int, int], k: int, seed: int, each: Each
+    rows: Rows, k: int, seed: int, n_jobs: int | None
 ) -> tuple[Found, float] | None:
     """Find ``k`` neighbours of every row; also return the share of the true ones.
 
     None where the components do not tell who is near.
     """
-    n = shape[0]
-    check = Check(take, n, k, seed, each)
-    values = principal_components(take, shape, N_PRINCIPAL, seed, each)
-    counts = [min(int(share * k), n - 1) for share in _SHARES]
-    nearest, _ = nearest_of_all(values.__getitem__, n, check.rows, counts[-1], each)
+    check = Check(rows, k, seed, n_jobs)
+    values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
+    counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]
+    nearest, _ = nearest_of_all(values, check.rows, counts[-1], n_jobs)
     enough = (m for m in counts if check.recall(nearest[:, :m]) >= _ENOUGH)
     count = next(enough, None)
     if count is None:
         return None
-    order, candidates, _, recall = leaf_search(values, count, check, each)
-    indices, squared = ranked(take, order, candidates, k, each)
+    order, candidates, _, recall = leaf_search(values, count, check, n_jobs)
+    indices, squared = ranked(rows, order, candidates, k, n_jobs)
     back = np.argsort(order)
     return (indices[back], squared[back]), recall

@@ -8,70 +8,75 @@ distance the first ones are taken.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
-Take = Callable[[Any], NDArray[np.float32]]
-"""Returns the rows of some numbers, or of a slice."""
-Each = Callable[[Callable[[int, int], object], int, int], None]
-"""(job, n, step): calls ``job(begin, end)`` for parts of n in some threads."""
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 """(Q, k) numbers of the neighbours, nearest first, and squared distances."""
+AnyRows = Rows | NDArray[np.float32]
 
 _SPARE = 4
 """Candidates more than asked for."""
-_AT_ONCE, _QUERIES = 16_384, 256
+_AT_ONCE, _QUERIES = 16_384, 512
 _RANKED = 2_048
 _DEVICE_SPARE, _DEVICE_NUMBERS = 8, 2**28
 """On a device: candidates more than asked for, and distances held at a time, 1 GiB."""
 
 
-def shared(n_jobs: int | None) -> Each:
-    """Return what shares parts of some work among threads."""
+def in_parts(
+    job: Callable[[int, int], object], n: int, step: int, n_jobs: int | None
+) -> None:
+    """Call ``job(begin, end)`` for parts of ``step`` of n, shared among threads."""
 
-    def each(job: Callable[[int, int], object], n: int, step: int) -> None:
-        def do(begin: int, end: int) -> None:
-            for i in range(begin, end):
-                job(i * step, min((i + 1) * step, n))
+    def do(begin: int, end: int) -> None:
+        for i in range(begin, end):
+            job(i * step, min((i + 1) * step, n))
 
-        run_blocks(do, -(-n // step), PARALLEL_WORK, n_jobs)
-
-    return each
+    run_blocks(do, -(-n // step), PARALLEL_WORK, n_jobs)
 
 
 def nearest_of_all(
-    take: Take, n: int, own: NDArray[np.integer], k: int, each: Each
+    rows: AnyRows,
+    own: NDArray[np.integer],
+    k: int,
+    n_jobs: int | None,
+    queries: NDArray[np.float32] | None = None,
 ) -> Found:
-    """Return the ``k`` nearest others of the rows ``own`` (Q,) among all ``n``."""
+    """Return the ``k`` nearest others of the rows ``own`` (Q,) among all.
+
+    Or of other ``queries`` (Q, D), with -1 for ``own``.
+    """
+    n = len(rows)
     indices = np.full((len(own), min(k + _SPARE, n)), -1, np.int32)
     scores = np.full(indices.shape, np.inf, np.float32)
 
     def scan(begin: int, end: int) -> None:
-        part, queries = slice(begin, end), take(own[begin:end])
+        part = slice(begin, end)
+        asked = rows[own[part]] if queries is None else queries[part]
         for first in range(0, n, _AT_ONCE):
-            rows = take(slice(first, first + _AT_ONCE))
-            numbers = np.arange(len(rows), dtype=np.int32)
-            loops.scan(
-                queries, own[part], rows, numbers, first, indices[part], scores[part]
-            )
+            some = rows[first : first + _AT_ONCE]
+            numbers = np.arange(len(some), dtype=np.int32)
+            lists = indices[part], scores[part]
+            loops.scan(asked, own[part], some, numbers, first, *lists)
 
-    each(scan, len(own), _QUERIES)
-    return ranked(take, own, indices, k, each)
+    in_parts(scan, len(own), _QUERIES, n_jobs)
+    return ranked(rows, own, indices, k, n_jobs, queries)
 
 
 def ranked(
-    take: Take,
+    rows: AnyRows,
     own: NDArray[np.integer],
     candidates: NDArray[np.int32],
     k: int,
-    each: Each,
+    n_jobs: int | None,
+    queries: NDArray[np.float32] | None = None,
 ) -> Found:
-    """Return the ``k`` nearest of candidates (Q, M), -1 for none, of the rows ``own``.
+    """Return the ``k`` nearest of candidates (Q, M), -1 for none, as above.
 
     Quick where queries that stand side by side have candidates in common.
     """
@@ -79,50 +84,40 @@ def ranked(
     squared = np.empty((len(own), k), np.float32)
 
     def rank(begin: int, end: int) -> None:
-        near, at = np.unique(candidates[begin:end], return_inverse=True)
+        part = slice(begin, end)
+        asked = rows[own[part]] if queries is None else queries[part]
+        near, at = np.unique(candidates[part], return_inverse=True)
         at = at.reshape(end - begin, -1).astype(np.int32)
         if near[0] < 0:
             near, at = near[1:], at - 1
-        loops.rank(
-            take(own[begin:end]), take(near), at, indices[begin:end], squared[begin:end]
-        )
-        indices[begin:end] = near[indices[begin:end]]
+        loops.rank(asked, rows[near], at, indices[part], squared[part])
+        indices[part] = near[indices[part]]
 
-    each(rank, len(own), _RANKED)
+    in_parts(rank, len(own), _RANKED, n_jobs)
     return indices, squared
 
 
 def nearest_on_device(rows: NDArray[np.float32], k: int, device: str) -> Found:
     """Return the ``k`` nearest rows of each, itself among them, by a torch device.
 
-    Where it has too little memory for a block, blocks of half its size follow.
-
     Raises
     ------
     torch.OutOfMemoryError
-        The device has no memory for the rows, or for a block of one row.
     """
     import torch
 
     points = torch.from_numpy(rows).to(device)
     n, lengths = len(points), points.square().sum(dim=1)
     indices, squared = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    size, begin = max(1, _DEVICE_NUMBERS // n), 0
-    while begin < n:
-        block = slice(begin, min(begin + size, n))
+    step = max(1, _DEVICE_NUMBERS // n)
+    for begin in range(0, n, step):
+        block = slice(begin, begin + step)
         queries = points[block]
-        try:
-            rough = torch.addmm(lengths, queries, points.T, alpha=-2)
-            count = min(k + _DEVICE_SPARE, n)
-            near = rough.topk(count, dim=1, largest=False).indices
-            exact = (points[near] - queries[:, None, :]).square().sum(dim=2)
-            nearest = exact.topk(k, dim=1, largest=False)
-        except torch.OutOfMemoryError:
-            if size == 1:
-                raise
-            size = max(1, min(size, n) // 2)
-            continue
+        rough = torch.addmm(lengths, queries, points.T, alpha=-2)
+        count = min(k + _DEVICE_SPARE, n)
+        near = rough.topk(count, dim=1, largest=False).indices
+        apart = (points[near] - queries[:, None, :]).square().sum(dim=2)
+        nearest = apart.topk(k, dim=1, largest=False)
         indices[block] = near.gather(1, nearest.indices).cpu().numpy()
         squared[block] = nearest.values.cpu().numpy()
-        begin = block.stop
     return indices, squared

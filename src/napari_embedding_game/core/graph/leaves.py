@@ -8,8 +8,7 @@
    compared with their true ones, and when nearly all were found, that was the last.
 
 A copy of the rows is kept in the order of the lists, so that what is compared lies
-together.  No list is longer than ``_LONGEST`` whatever the data, copies of one row
-among them.
+together.
 """
 
 from __future__ import annotations
@@ -21,22 +20,20 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import loops
 from napari_embedding_game.core.graph.exact import (
-    Each,
+    AnyRows,
     Found,
-    Take,
+    in_parts,
     nearest_of_all,
     ranked,
 )
 
 _LONGEST = 256
-"""Most rows of a list of the tree; twice as many after k-means."""
+"""Most rows of a list of the tree; twice as many where rows have changed lists."""
 _KMEANS_ROUNDS = 3
 _NEAR_LISTS = 32
-"""Lists that a row may change to in a round of k-means."""
+"""Lists that a row may change to, and half of those that it may be compared with."""
 _CANDIDATES = 3_072
 """Rows that each row is compared with in step 2, at least."""
-_MOST_LISTS = 16_384
-"""Lists up to which each is compared with each other one."""
 _MOST_ROUNDS = 5
 _ENOUGH = 0.992
 """Share of the true neighbours that ends the rounds."""
@@ -54,28 +51,29 @@ class Check:
 
     Parameters
     ----------
-    take, n, each : see :mod:`exact`
+    rows : (N, D)
     k : int
         Neighbours, the row itself not counted.
     seed : int
         Of the rows that are drawn.
+    n_jobs : int, optional
     """
 
-    def __init__(self, take: Take, n: int, k: int, seed: int, each: Each) -> None:
-        rng = np.random.default_rng(seed)
+    def __init__(self, rows: AnyRows, k: int, seed: int, n_jobs: int | None) -> None:
+        n, rng = len(rows), np.random.default_rng(seed)
         self.rows = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
-        self._take, self._k, self._each = take, k, each
-        self._farthest = nearest_of_all(take, n, self.rows, k, each)[1][:, -1:] * _TIE
+        self._all, self._k, self._n_jobs = rows, k, n_jobs
+        self._farthest = nearest_of_all(rows, self.rows, k, n_jobs)[1][:, -1:] * _TIE
 
     def recall(self, others: NDArray[np.int32]) -> float:
         """Return the share of the true neighbours among ``others`` (S, M)."""
         count = min(self._k, others.shape[1])
-        squared = ranked(self._take, self.rows, others, count, self._each)[1]
+        _, squared = ranked(self._all, self.rows, others, count, self._n_jobs)
         return float((squared <= self._farthest).sum() / (self._k * len(self.rows)))
 
 
 def leaf_search(
-    rows: NDArray[np.float32], k: int, check: Check, each: Each
+    rows: NDArray[np.float32], k: int, check: Check, n_jobs: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], float]:
     """Find ``k`` neighbours of every row, itself left out.
 
@@ -90,12 +88,12 @@ def leaf_search(
     recall : float
         What ``check`` says of them.
     """
-    order, bounds = _lists(rows, each)
+    order, bounds = lists(rows, n_jobs)
     rows = rows[order]
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=np.int32)
     checked = place[check.rows]
-    indices, squared = _compare_near_lists(rows, bounds, k, each)
+    indices, squared = _compare_near_lists(rows, bounds, k, n_jobs)
     is_new = np.ones(indices.shape, np.uint8)
     found = check.recall(order[indices[checked]])
     for _ in range(_MOST_ROUNDS):
@@ -103,7 +101,7 @@ def leaf_search(
         if found >= _ENOUGH or found < _LEAST_START:
             break
         indices, squared, is_new = _neighbors_round(
-            rows, indices, squared, is_new, each
+            rows, indices, squared, is_new, n_jobs
         )
         found = check.recall(order[indices[checked]])
         if found - before < _LEAST_GAIN:
@@ -111,18 +109,24 @@ def leaf_search(
     return order, order[indices], squared, found
 
 
-def _lists(
-    rows: NDArray[np.float32], each: Each
+def lists(
+    rows: NDArray[np.float32], n_jobs: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return rows in the order of the lists (N,), and where each begins (M + 1,)."""
     order = np.arange(len(rows), dtype=np.int32)
-    bounds = _halved(rows, order, np.array([0, len(rows)]), _LONGEST, each)
+    bounds = _halved(rows, order, np.array([0, len(rows)]), _LONGEST, n_jobs)
     if len(bounds) == 2:
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
-        order, bounds = _kmeans_round(rows, order, bounds, each)
+        in_order, chosen = rows[order], np.empty(len(rows), np.int32)
+        means, near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
+        choose = partial(loops.choose, in_order, bounds, means, near, chosen)
+        in_parts(choose, len(near), 16, n_jobs)
+        sizes = np.bincount(chosen)
+        bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
+        order = order[np.argsort(chosen, kind="stable")]
     # Copies of one row all go to the same list.
-    return order, _halved(rows, order, bounds, 2 * _LONGEST, each)
+    return order, _halved(rows, order, bounds, 2 * _LONGEST, n_jobs)
 
 
 def _halved(
@@ -130,75 +134,49 @@ def _halved(
     order: NDArray[np.int32],
     bounds: NDArray[np.int64],
     longest: int,
-    each: Each,
+    n_jobs: int | None,
 ) -> NDArray[np.int64]:
     """Halve every list, in place, until none has more than ``longest`` rows."""
     while (np.diff(bounds) > longest).any():
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
-        each(partial(loops.halve, rows, order, begins, ends), len(long), 1)
+        halve = partial(loops.halve, rows, order, begins, ends)
+        in_parts(halve, len(long), 1, n_jobs)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
 
 
-def _kmeans_round(
-    rows: NDArray[np.float32],
-    order: NDArray[np.int32],
-    bounds: NDArray[np.int64],
-    each: Each,
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Let every row go to the nearest of the lists that are near its own."""
-    chosen = np.empty(len(order), np.int32)
-    centres, near = _near_lists(rows, order, bounds, _NEAR_LISTS, each)
-    each(
-        partial(loops.choose, rows, order, bounds, centres, near, chosen), len(near), 16
-    )
-    sizes = np.bincount(chosen)
-    bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-    return np.argsort(chosen, kind="stable").astype(np.int32), bounds
+def mean_rows(
+    rows: NDArray[np.float32], bounds: NDArray[np.int64], n_jobs: int | None
+) -> NDArray[np.float32]:
+    """Return the mean rows (M, D) of lists that lie one after another."""
+    found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
+    in_parts(partial(loops.mean_rows, rows, bounds, found), len(found), 64, n_jobs)
+    return found
 
 
 def _near_lists(
-    rows: NDArray[np.float32],
-    order: NDArray[np.int32],
-    bounds: NDArray[np.int64],
-    count: int,
-    each: Each,
+    rows: NDArray[np.float32], bounds: NDArray[np.int64], count: int, n_jobs: int | None
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return the lists' centres, and the ``count`` lists nearest to each, itself first.
-
-    Of very many lists, by lists of them.
-    """
-    n_lists = len(bounds) - 1
-    centres = np.empty((n_lists, rows.shape[1]), np.float32)
-    each(partial(loops.mean_rows, rows, order, bounds, centres), n_lists, 64)
-    own, k = np.arange(n_lists, dtype=np.int32), min(count, n_lists) - 1
-    if k == 0:
-        return centres, own[:, None]
-    if n_lists > _MOST_LISTS:
-        order, bounds = _lists(centres, each)
-        found = _compare_near_lists(centres[order], bounds, k, each)[0]
-        near = np.empty_like(found)
-        near[order] = order[found]
-    else:
-        near = nearest_of_all(centres.__getitem__, n_lists, own, k, each)[0]
-    return centres, np.column_stack([own, near])
+    """Return the lists' mean rows, and the lists nearest to each, itself first."""
+    means = mean_rows(rows, bounds, n_jobs)
+    own = np.arange(len(means), dtype=np.int32)
+    if len(own) == 1:
+        return means, own[:, None]
+    others, _ = nearest_of_all(means, own, min(count, len(own)) - 1, n_jobs)
+    return means, np.column_stack([own, others])
 
 
 def _compare_near_lists(
-    rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int, each: Each
+    rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int, n_jobs: int | None
 ) -> Found:
     """Return the nearest rows (N, k) among those of near lists, and their distances."""
-    n = len(rows)
-    indices, squared = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    order = np.arange(n, dtype=np.int32)
-    near = _near_lists(rows, order, bounds, 2 * _NEAR_LISTS, each)[1]
+    _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS, n_jobs)
+    indices = np.empty((len(rows), k), np.int32)
+    squared = np.empty(indices.shape, np.float32)
     wanted = max(_CANDIDATES, 8 * k)
-    each(
-        partial(loops.compare, rows, bounds, near, wanted, indices, squared),
-        len(near),
-        4,
-    )
+    compare = partial(loops.compare, rows, bounds, near, wanted, indices, squared)
+    in_parts(compare, len(near), 4, n_jobs)
     return indices, squared
 
 
@@ -207,7 +185,7 @@ def _neighbors_round(
     indices: NDArray[np.int32],
     squared: NDArray[np.float32],
     is_new: NDArray[np.uint8],
-    each: Each,
+    n_jobs: int | None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint8]]:
     """Return nearer rows among the neighbours of neighbours, and which are new."""
     n, k = indices.shape
@@ -217,5 +195,5 @@ def _neighbors_round(
     look = partial(
         loops.neighbors_of_neighbors, rows, indices, squared, is_new, reverse, *nearer
     )
-    each(look, n, max(4_096, n // 32))
+    in_parts(look, n, max(4_096, n // 32), n_jobs)
     return nearer

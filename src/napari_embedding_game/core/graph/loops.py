@@ -309,25 +309,25 @@ def halve(rows, members, begins, ends, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def mean_rows(rows, order, bounds, out, begin, end):
+def mean_rows(rows, bounds, out, begin, end):
     """Write the mean row of each of the lists from ``begin`` to ``end``."""
     for at in range(begin, end):
         out[at] = 0
         for i in range(bounds[at], bounds[at + 1]):
-            _add_multiple(rows[order[i]], np.float32(1), out[at])
+            _add_multiple(rows[i], np.float32(1), out[at])
         out[at] /= np.float32(bounds[at + 1] - bounds[at])
 
 
 @njit(nogil=True, cache=True)
-def choose(rows, order, bounds, centres, near, chosen, begin, end):
+def choose(rows, bounds, means, near, chosen, begin, end):
     """Write which of the lists near its own each row is nearest to."""
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
-            row, least = order[i], np.float32(np.inf)
+            least = np.float32(np.inf)
             for p in range(near.shape[1]):
-                distance = squared_distance(rows[row], centres[near[at, p]])
+                distance = squared_distance(rows[i], means[near[at, p]])
                 if distance < least:
-                    least, chosen[row] = distance, near[at, p]
+                    least, chosen[i] = distance, near[at, p]
 
 
 @njit(nogil=True, cache=True)
@@ -353,6 +353,39 @@ def compare(rows, bounds, near, wanted, indices, squared, begin, end):
         own = np.arange(first, last)
         scan(rows[first:last], own, rows, numbers, 0, found, scores)
         rank(rows[first:last], rows, found, indices[first:last], squared[first:last])
+
+
+@njit(nogil=True, cache=True)
+def search_lists(
+    queries, rows, order, bounds, means, n_probes, indices, squared, begin, end
+):
+    """Write the nearest rows of some queries, of the lists with the nearest mean rows.
+
+    ``rows`` (N, D) lie in the ``order`` of the lists, of which all are searched where
+    the nearest hold fewer rows than are asked for.
+    """
+    n_lists, last = len(means), indices.shape[1] - 1
+    for q in range(begin, end):
+        query = queries[q]
+        near, far = np.arange(n_lists), np.full(n_probes, np.inf, np.float32)
+        if n_probes < n_lists:
+            for at in range(n_lists):
+                distance = squared_distance(query, means[at])
+                if distance < far[-1]:
+                    insert(near[:n_probes], far, at, distance)
+        count = 0
+        for at in near[:n_probes]:
+            count += bounds[at + 1] - bounds[at]
+        if count <= last:
+            near = np.arange(n_lists)
+        squared[q] = np.inf
+        for at in near if count <= last else near[:n_probes]:
+            for i in range(bounds[at], bounds[at + 1]):
+                distance = squared_distance(query, rows[i])
+                if distance < squared[q, last] or (
+                    distance == squared[q, last] and order[i] < indices[q, last]
+                ):
+                    insert(indices[q], squared[q], order[i], distance)
 
 
 # --- Neighbours of neighbours

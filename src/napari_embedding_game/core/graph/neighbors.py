@@ -6,14 +6,15 @@ Which search runs is decided by :func:`choose_search`, from this table
 ===========  ============================================  =========================
 search       used for                                      what it is
 ===========  ============================================  =========================
-exact        dense, a metric of ``SEARCHED``, n^2 D <=     :mod:`exact`
-             5e10, and sparse that is no more written out
-leaves       the same, dense and larger                    :mod:`leaves`
+exact        a metric of ``SEARCHED``, n^2 D <= 5e10       :mod:`exact`
+leaves       the same, larger                              :mod:`leaves`
 projected    the same, n^2 D > 5e10, D > 100               :mod:`components`
-brute        any other metric, or sparse, n <= 5,000       scikit-learn
-descent      any other metric, or sparse, larger           pynndescent
-blocks       dense, a metric of ``SEARCHED``, on a GPU     :mod:`exact`
+brute        any other metric, n <= 5,000                  scikit-learn
+descent      any other metric, larger                      pynndescent
+blocks       a metric of ``SEARCHED``, on a GPU            :mod:`exact`
 ===========  ============================================  =========================
+
+Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent".
 
 "leaves" and "projected" compare what they find with the true neighbours of some rows.
 Where these are less than 0.9 of them, as in noise of many dimensions, "projected" gives
@@ -30,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -39,12 +39,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.precomputed import given_neighbors
-from napari_embedding_game.core.graph.rows import (
-    SEARCHED,
-    TOO_LARGE,
-    Rows,
-    without_sparsity,
-)
+from napari_embedding_game.core.graph.rows import SEARCHED, TOO_LARGE, Rows
 from napari_embedding_game.core.threads import (
     PARALLEL,
     at_most_numba,
@@ -64,12 +59,8 @@ LEAST_RECALL = 0.9
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric of a library."""
 MOST_DENSE = 2**27
-"""Numbers of sparse rows that are written out where a search cannot do without."""
+"""Numbers of sparse rows that are written out."""
 
-_OF_DIFFERENCES = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski")
-"""Other metrics in which centred rows are as far apart, and halved ones by half."""
-_SQUARED = 1e9
-"""Values of which squares, and squares of these, are no infinity in float32."""
 _SAME = 1e-6
 """Difference to the largest number of a row up to which two rows are the same."""
 _COMPARED = 100
@@ -147,32 +138,50 @@ def knn_graph(
         Fewer than ``n_neighbors + 1`` rows, rows that are all the same, an
         unknown metric, or distances beyond single precision.
     """
-    n_points, n_dims = X.shape
-    check_rows(n_points, n_neighbors)
+    check_rows(X.shape[0], n_neighbors)
     if metric == "precomputed":
         indices, distances = given_neighbors(X, n_neighbors)
-        _check_reach(distances)
-        return NeighborGraph(indices, distances.astype(np.float32), "given")
-    check_varied(X)
-    X = without_sparsity(X)
-    is_small = n_points**2 * n_dims <= EXACT_WORK
-    if metric in SEARCHED and is_small and sparse.issparse(X):
-        X = X.toarray()
-    chosen = search or choose_search(n_points, n_dims, metric, sparse.issparse(X))
-    if search is None and device != "cpu" and chosen not in _OF_LIBRARIES:
-        tried: tuple[Search, ...] = ("blocks", *_in_turn(chosen, n_points, n_dims))
+        search, recall = "given", None
     else:
-        tried = _in_turn(chosen, n_points, n_dims)
-    for each in tried:
-        find = _OF_LIBRARIES.get(each, _search_own)
-        found = find(X, n_neighbors, metric, random_state, n_jobs, each, device)
-        if found is None:
-            continue
-        indices, distances, recall = found
-        _check_reach(distances, X, metric)
+        check_varied(X)
+        search, indices, distances, recall = _found(
+            X, n_neighbors, metric, random_state, n_jobs, search, device
+        )
+        _check_defined(metric, np.isnan(distances).sum(axis=1), X)
         _check_kept(X, metric, indices, distances)
-        return NeighborGraph(indices, distances.astype(np.float32), each, recall)
-    raise AssertionError(f"{tried} always find neighbours")
+    # Turned round, as a difference of two infinite squares is no number.
+    if not (distances <= np.finfo(np.float32).max).all():
+        raise InputError(TOO_LARGE)
+    return NeighborGraph(indices, distances.astype(np.float32), search, recall)
+
+
+def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
+    """Return the search for this size and kind of data (the module's table)."""
+    if metric in SEARCHED and (not is_sparse or n_points * n_dims <= MOST_DENSE):
+        if n_points**2 * n_dims <= EXACT_WORK:
+            return "exact"
+        return "projected" if n_dims > SHORT_ROWS else "leaves"
+    from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+
+    # Where it fits, a dense copy is quicker than what pynndescent compiles.
+    is_small = not is_sparse or n_points * n_dims <= MOST_DENSE
+    known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
+    if n_points <= BRUTE_ROWS and metric in known:
+        return "brute"
+    from pynndescent.distances import named_distances  # takes seconds
+    from pynndescent.sparse import sparse_named_distances
+
+    if metric in (sparse_named_distances if is_sparse else named_distances):
+        return "descent"
+    if metric in VALID_METRICS["brute"]:
+        return "brute"
+    raise InputError(
+        f'There is no distance {metric!r}: choose another; usual ones are "euclidean", '
+        '"cosine", "correlation" and "manhattan".'
+    )
+
+
+# --- Checks
 
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
@@ -205,64 +214,10 @@ def check_varied(X: Any) -> None:
         )
 
 
-def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
-    """Return the search for this size and kind of data (the module's table)."""
-    if metric in SEARCHED and n_points**2 * n_dims <= EXACT_WORK:
-        return "exact"
-    if metric in SEARCHED and not is_sparse:
-        return "projected" if n_dims > SHORT_ROWS else "leaves"
-    return _of_libraries(n_points, n_dims, metric, is_sparse)
-
-
-def _in_turn(search: Search, n_points: int, n_dims: int) -> tuple[Search, ...]:
-    """Return what is tried, one after the other, where a search finds too little."""
-    last: Search = "exact" if n_points**2 * n_dims <= PATIENT_WORK else "descent"
-    if search == "leaves":
-        return ("leaves", last)
-    return ("projected", "leaves", last) if search == "projected" else (search,)
-
-
-def _of_libraries(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
-    from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
-
-    # Where it fits, a dense copy is quicker than what pynndescent compiles.
-    is_small = not is_sparse or n_points * n_dims <= MOST_DENSE
-    known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
-    if n_points <= BRUTE_ROWS and metric in known:
-        return "brute"
-    # Imported only here, as it takes seconds.
-    from pynndescent.distances import named_distances
-    from pynndescent.sparse import sparse_named_distances
-
-    others = sparse_named_distances if is_sparse else named_distances
-    if metric in others:
-        return "descent"
-    if isinstance(metric, str) and metric not in VALID_METRICS["brute"]:
-        like = get_close_matches(metric, {*VALID_METRICS["brute"], *others}, 1)
-        meant = f", perhaps {like[0]!r}" if like else ""
-        raise InputError(
-            f"There is no distance {metric!r}: choose another{meant}; usual ones are "
-            '"euclidean", "cosine", "correlation" and "manhattan".'
-        )
-    return "brute"
-
-
-def _check_reach(
-    distances: NDArray[Any], X: Any = None, metric: str = "precomputed"
-) -> None:
-    """Raise :class:`InputError` where a distance is none, or too large for float32."""
-    is_none = np.isnan(distances)
-    if X is not None and is_none.any() and abs(X).max() < _SQUARED:
-        # Such a row is near to none, and so the others are told by most of theirs.
-        _check_defined(metric, is_none.sum(axis=1))
-    # Turned round, as a difference of two infinite squares is no number.
-    if not (distances <= np.finfo(np.float32).max).all():
-        raise InputError(TOO_LARGE)
-
-
-def _check_defined(metric: str, n_undefined: NDArray[Any]) -> None:
+def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
     """Raise :class:`InputError` where some rows (N,) have no distances."""
-    if n_undefined.any():
+    # Squares of very large values are infinite, which is another error.
+    if n_undefined.any() and abs(X).max() < 1e9:
         raise InputError(
             f"The distance {metric!r} is not defined for row {n_undefined.argmax()} of "
             f"the data (counted from 0; such rows: {np.count_nonzero(n_undefined):,})"
@@ -289,89 +244,94 @@ def _check_kept(
     )
     differ = np.abs(one - other).max(axis=1) > _SAME * np.abs(one).max(axis=1)
     if differ.mean() > 0.5:
-        largest = max(abs(float(X.max())), abs(float(X.min())))
         raise InputError(
             "Most distances between rows are lost in single precision: they are below "
-            f"1e-38, or so small beside the largest value, {largest:.3g}, that it "
+            f"1e-38, or so small beside the largest value, {abs(X).max():.3g}, that it "
             "cannot hold both. Multiply all values by a common number, or correct "
             "those that are far larger than all others."
         )
 
 
+# --- Searches
+
 _Found = tuple[NDArray[np.int32], NDArray[Any], float | None]
 """Numbers (N, K), distances (N, K) and, where it was measured, the recall."""
 
 
-def _search_own(
+def _found(
     X: Any,
-    n_neighbors: int,
+    k: int,
     metric: str,
-    random_state: int,
+    seed: int,
     n_jobs: int | None,
-    search: Search,
+    search: Search | None,
     device: str,
+) -> tuple[Search, NDArray[np.int32], NDArray[Any], float | None]:
+    """Search, and search in another way where too few true neighbours are found."""
+    n, n_dims = X.shape
+    first = search or choose_search(n, n_dims, metric, sparse.issparse(X))
+    if first == "brute":
+        return (first, *_brute(X, k, metric, n_jobs))
+    if first == "descent":
+        return (first, *_descent(X, k, metric, seed, n_jobs))
+    if metric == "correlation":
+        low, high = (
+            each.toarray() if sparse.issparse(each) else each
+            for each in (X.min(axis=1), X.max(axis=1))
+        )
+        _check_defined(metric, (low == high).ravel(), np.zeros(1))
+    rows = Rows(X, metric)
+    turns: list[Search] = ["projected", "leaves", "exact"]
+    turns = turns[turns.index(first) :] if first in turns else [first]
+    if search is None and device != "cpu":
+        turns = ["blocks", *turns]
+    for each in turns:
+        if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
+            break
+        found = _own(rows, k, seed, n_jobs, each, device)
+        if found is None:
+            continue
+        indices, squared, recall = found
+        if recall is None or recall >= LEAST_RECALL:
+            return each, indices, rows.distances(squared), recall
+    indices, squared, _ = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
+    return "descent", indices, rows.distances(squared), None
+
+
+def _own(
+    rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search, device: str
 ) -> _Found | None:
-    """Search dense rows; None where too few of the true neighbours are found."""
+    """Search by our own loops, or a device; None where it cannot."""
     from napari_embedding_game.core.graph import components, exact, leaves
 
-    source, n = Rows(X, metric), len(X)
-    if metric == "correlation":
-        _check_defined(metric, X.max(axis=1) == X.min(axis=1))
-    recall = None
+    if search == "projected":
+        projected = components.projected_search(rows, k, seed, n_jobs)
+        return None if projected is None else (*projected[0], projected[1])
+    values = rows[:]
+    if search == "exact":
+        own = np.arange(len(values), dtype=np.int32)
+        return (*exact.nearest_of_all(values, own, k, n_jobs), None)
     if search == "blocks":
         import torch
 
         try:
-            found = exact.nearest_on_device(
-                source.take(slice(None)), n_neighbors + 1, device
-            )
+            found = exact.nearest_on_device(values, k + 1, device)
         except torch.OutOfMemoryError:
             return None
-        indices, squared = _without_self(*found)
-        return indices, source.distances(squared), None
-    each = exact.shared(n_jobs)
-    if search == "projected":
-        projected = components.projected_search(
-            source.take, source.shape, n_neighbors, random_state, each
-        )
-        if projected is None:
-            return None
-        (indices, squared), recall = projected
-    else:
-        rows = source.take(slice(None))
-        if search == "exact":
-            own = np.arange(n, dtype=np.int32)
-            indices, squared = exact.nearest_of_all(
-                rows.__getitem__, n, own, n_neighbors, each
-            )
-        else:
-            check = leaves.Check(rows.__getitem__, n, n_neighbors, random_state, each)
-            order, indices, squared, recall = leaves.leaf_search(
-                rows, n_neighbors, check, each
-            )
-            back = np.argsort(order)
-            indices, squared = indices[back], squared[back]
-    if recall is not None and recall < LEAST_RECALL:
-        return None
-    return indices, source.distances(squared), recall
+        return (*_without_self(*found), None)
+    check = leaves.Check(values, k, seed, n_jobs)
+    order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
+    back = np.argsort(order)
+    return indices[back], squared[back], recall
 
 
-def _search_brute(
-    X: Any,
-    n_neighbors: int,
-    metric: str,
-    random_state: int,
-    n_jobs: int | None,
-    search: Search,
-    device: str,
-) -> _Found:
+def _brute(X: Any, k: int, metric: str, n_jobs: int | None) -> _Found:
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
-    is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
-    if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
+    if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
     brute = NearestNeighbors(
-        n_neighbors=n_neighbors + 1,
+        n_neighbors=k + 1,
         metric=metric,
         algorithm="brute",
         n_jobs=resolve_n_jobs(n_jobs),
@@ -381,43 +341,24 @@ def _search_brute(
     return (*_without_self(indices, distances), None)
 
 
-def _search_descent(
-    X: Any,
-    n_neighbors: int,
-    metric: str,
-    random_state: int,
-    n_jobs: int | None,
-    search: Search,
-    device: str,
-) -> _Found:
+def _descent(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> _Found:
     from pynndescent import NNDescent
 
-    source: Rows | None = None
-    named = metric
-    if not sparse.issparse(X) and metric in (*SEARCHED, *_OF_DIFFERENCES):
-        # It works with squares, of which points far from the origin have large ones.
-        source = Rows(X, metric if metric in SEARCHED else "euclidean")
-        X = source.take(slice(None))
-        named = "sqeuclidean" if metric in SEARCHED else metric
     with _named(metric), PARALLEL:
         index = NNDescent(
             X,
-            metric=named,
-            n_neighbors=n_neighbors + 1,
-            random_state=random_state,
+            metric=metric,
+            n_neighbors=k + 1,
+            random_state=seed,
             n_jobs=at_most_numba(resolve_n_jobs(n_jobs)),
         )
     indices, distances = index.neighbor_graph
     if (indices < 0).any():  # it found none
         raise InputError(
-            f"Fewer than {n_neighbors} neighbours of some rows were found under the "
-            f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
-            "another distance."
+            f"Fewer than {k} neighbours of some rows were found under the distance "
+            f"{metric!r}: set a smaller number of neighbours (K) or choose another "
+            "distance."
         )
-    if source is not None and metric in SEARCHED:
-        distances = source.distances(distances)
-    elif source is not None:
-        distances = distances.astype(np.float64) * source.unit
     return (*_without_self(indices, distances), None)
 
 
@@ -447,6 +388,3 @@ def _without_self(
     shape = (len(indices), indices.shape[1] - 1)
     others = indices[~is_self].reshape(shape).astype(np.int32)
     return others, distances[~is_self].reshape(shape)
-
-
-_OF_LIBRARIES = {"brute": _search_brute, "descent": _search_descent}

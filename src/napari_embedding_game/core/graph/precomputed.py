@@ -58,7 +58,7 @@ def given_neighbors(
     """
     check_given(distances)
     if sparse.issparse(distances):
-        indices, nearest = _stored(distances, n_neighbors)
+        indices, nearest = _stored(sparse.coo_matrix(distances), n_neighbors)
     else:
         indices, nearest = _of_all(np.asarray(distances), n_neighbors)
     if not nearest.any():
@@ -69,22 +69,21 @@ def given_neighbors(
 
 
 def _stored(
-    matrix: Any, n_neighbors: int
+    entries: sparse.coo_matrix, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    entries = sparse.coo_matrix(matrix)
     is_other = entries.row != entries.col
     row, column = entries.row[is_other], entries.col[is_other]
     values = entries.data[is_other]
-    counts = np.bincount(row, minlength=matrix.shape[0])
+    counts = np.bincount(row, minlength=entries.shape[0])
     k = min(n_neighbors, int(counts.min()))
     if k < max(1, n_neighbors - 1):
-        at = int(counts.argmin())
         fewer = f"set n_neighbors to {k + 1} or less, or " if k else ""
         raise InputError(
-            f"Row {at} has {counts[at]} neighbour{'s' if counts[at] != 1 else ''} in "
-            f"the distances given, but n_neighbors is {n_neighbors}: {fewer}work out "
-            "the distances again, with as many neighbours and of these rows alone "
-            "(zeros must be stored for copies of a row to count)."
+            f"Row {counts.argmin()} has {counts.min()} "
+            f"neighbour{'s' if counts.min() != 1 else ''} in the distances given, but "
+            f"n_neighbors is {n_neighbors}: {fewer}work out the distances again, with "
+            "as many neighbours and of these rows alone (zeros must be stored for "
+            "copies of a row to count)."
         )
     order = np.lexsort((column, values, row))
     first = np.cumsum(counts) - counts
@@ -95,10 +94,9 @@ def _stored(
 def _of_all(
     matrix: NDArray[Any], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    n = len(matrix)
-    indices = np.empty((n, n_neighbors), np.int32)
-    nearest = np.empty((n, n_neighbors))
-    for begin in range(0, n, _BLOCK):
+    indices = np.empty((len(matrix), n_neighbors), np.int32)
+    nearest = np.empty(indices.shape)
+    for begin in range(0, len(matrix), _BLOCK):
         block = matrix[begin : begin + _BLOCK].astype(np.float64)
         at = np.arange(len(block))
         block[at, begin + at] = np.inf

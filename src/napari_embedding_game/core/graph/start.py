@@ -23,7 +23,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import STARTS, check_fits, start_names
 from napari_embedding_game.core.graph.components import directions, principal_components
 from napari_embedding_game.core.graph.edges import Edges
-from napari_embedding_game.core.graph.exact import shared
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import run_blocks
 
@@ -128,19 +127,8 @@ def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
 
     Columns beyond the smaller of N and D are 0.
     """
-
-    def dense(rows: Any) -> NDArray[np.float32]:
-        return np.asarray(X[rows].toarray() / largest, np.float32)
-
-    if sparse.issparse(X):
-        X, largest = X.tocsr(), abs(X).max()
-        take = dense
-    else:
-        take = Rows(X, "euclidean").take
-    n = min(n_components, *X.shape)
-    scores = principal_components(
-        take, X.shape, n, random_state, shared(None), _PCA_POWERS
-    )
+    n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
+    scores = principal_components(rows, n, random_state, None, _PCA_POWERS)
     return filled(scores.astype(np.float64), n_components)
 
 
@@ -249,23 +237,16 @@ def _orthonormalize(
 @njit(nogil=True, cache=True)
 def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
     """Move some points (N, d) half of the way to the mean of their neighbours."""
-    d = layout.shape[1]
+    half = np.float32(0.5)
     for i in range(begin, end):
-        x = y = z = np.float32(0)
+        share = np.float32(0.5 / degree[i]) if degree[i] > 0 else np.float32(0)
+        moved[i] = 0
         for at in range(indptr[i], indptr[i + 1]):
             w, j = np.float32(weights[at]), indices[at]
-            x += w * layout[j, 0]
-            if d > 1:
-                y += w * layout[j, 1]
-            if d > 2:
-                z += w * layout[j, 2]
-        share = np.float32(0.5 / degree[i]) if degree[i] > 0 else np.float32(0)
-        half = np.float32(0.5)
-        moved[i, 0] = half * layout[i, 0] + share * x
-        if d > 1:
-            moved[i, 1] = half * layout[i, 1] + share * y
-        if d > 2:
-            moved[i, 2] = half * layout[i, 2] + share * z
+            for c in range(layout.shape[1]):
+                moved[i, c] += w * layout[j, c]
+        for c in range(layout.shape[1]):
+            moved[i, c] = half * layout[i, c] + share * moved[i, c]
 
 
 @njit(nogil=True, cache=True)
@@ -370,17 +351,16 @@ def side_by_side(
     that what is alike in the data starts side by side.
     """
     size = np.bincount(part, minlength=n_parts)
-    centred = _means(X, part, n_parts) / size[:, None]
+    centred = _sums(X, part, n_parts) / size[:, None]
     largest = np.abs(centred).max()
     centred -= np.average(centred, axis=0, weights=size)
     width = np.abs(centred).max()
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = directions(weighted, count, 0, shared(1), _PLACING_POWERS)
-    places = np.zeros((n_parts, n_components))
-    for k, axis in enumerate(axes):
-        places[:, k] = (centred * axis).sum(axis=1)
+    axes = directions(weighted, count, 0, 1, _PLACING_POWERS)
+    along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
+    places = filled(along, n_components)
     width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
     places *= 2.0 / max(width, np.finfo(float).tiny)
     radius = np.sqrt(size / size.sum())
@@ -390,12 +370,11 @@ def side_by_side(
     return placed
 
 
-def _means(X: Any, part: NDArray[Any], n_parts: int) -> NDArray[np.float64]:
+def _sums(X: Any, part: NDArray[Any], n_parts: int) -> NDArray[np.float64]:
     """Return the sums of the rows of each part, (n_parts, D)."""
     if sparse.issparse(X):
         entries = sparse.coo_matrix(X)
-        n_dims = X.shape[1]
-        cells = part[entries.row].astype(np.int64) * n_dims + entries.col
-        sums = np.bincount(cells, entries.data, n_parts * n_dims)
-        return sums.reshape(n_parts, n_dims).astype(np.float64)
+        cells = part[entries.row].astype(np.int64) * X.shape[1] + entries.col
+        sums = np.bincount(cells, entries.data, n_parts * X.shape[1])
+        return sums.reshape(n_parts, -1).astype(np.float64)
     return np.array([np.bincount(part, column, n_parts) for column in X.T]).T

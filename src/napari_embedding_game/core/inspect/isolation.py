@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edges import N_NEAREST
-from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 
 def isolation(
@@ -29,49 +28,21 @@ def isolation(
 ) -> NDArray[np.float32]:
     """Return the isolation of each row, (N,), 0 and more.
 
-    It is 1 where all distances are 0, and for rows without neighbours, and infinite for
-    a row that lies apart from neighbours without distances among them.
+    It is 1 where all distances are 0, and infinite for a row that lies apart from
+    neighbours without distances among them.
 
     Parameters
     ----------
     neighbors : (N, k) int
-        The nearest rows in the data, the row itself left out; -1 for none.
+        The nearest rows in the data, the row itself left out, of which ``N_NEAREST``
+        at most are looked at.
     distances : (N, k) float
         How far they are.
     """
-    is_there = neighbors >= 0
-    n_there = is_there.sum(axis=1)
-    mean = np.full(len(neighbors), np.nan)
-    summed = np.where(is_there, distances, 0).sum(axis=1, dtype=float)
-    np.divide(summed, n_there, out=mean, where=n_there > 0)
-    usual = _median(_median(mean, neighbors, is_there), neighbors, is_there)
+    neighbors = neighbors[:, :N_NEAREST]
+    mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
+    usual = np.median(np.median(mean[neighbors], axis=1)[neighbors], axis=1)
     found = np.ones(len(mean))
     with np.errstate(divide="ignore"):
-        np.divide(mean, usual, out=found, where=(mean > 0) & ~np.isnan(usual))
+        np.divide(mean, usual, out=found, where=mean > 0)
     return found.astype(np.float32)
-
-
-def isolation_of(graph: NeighborGraph) -> NDArray[np.float32]:
-    """Return the isolation of each row of a graph by its nearest, (N,).
-
-    However many neighbours an affinity asks for, ``N_NEAREST`` at most are looked at.
-    """
-    k = min(N_NEAREST, graph.n_neighbors)
-    return isolation(graph.indices[:, :k], graph.distances[:, :k])
-
-
-def _median(
-    values: NDArray[np.float64],
-    neighbors: NDArray[np.integer],
-    is_there: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return the median over each row's neighbours, (N,); NaN where none has one."""
-    theirs = np.where(is_there, values[neighbors], np.nan)
-    has_value = ~np.isnan(theirs)
-    if has_value.all():  # as a rule, and quicker
-        found: NDArray[np.float64] = np.median(theirs, axis=1)
-        return found
-    found = np.full(len(values), np.nan)
-    known = has_value.any(axis=1)
-    found[known] = np.nanmedian(theirs[known], axis=1)
-    return found

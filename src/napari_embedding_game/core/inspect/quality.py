@@ -123,50 +123,51 @@ def map_quality(
         Draws the sample.
     """
     n_points = X.shape[0]
-    n_neighbors = min(NEIGHBORS, n_points // 2 - 1)
-    if n_neighbors < 3:
+    k = min(NEIGHBORS, n_points // 2 - 1)
+    if k < 3:
         return None
     X = centred(X, metric)
     rng = np.random.default_rng(random_state)
     rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
-    at_once = max(1, _BLOCK // n_points)
     groups = dict(columns or {})
-    codes = [*groups.values(), *([] if clusters is None else [clusters])]
-    parts = [
-        _compare(
-            X, embedding, rows[i : i + at_once], n_neighbors, labels, codes, metric, rng
+    if clusters is not None:
+        groups[CLUSTERS] = clusters
+    parts = []
+    at_once = max(1, _BLOCK // n_points)
+    for begin in range(0, len(rows), at_once):
+        some = rows[begin : begin + at_once]
+        in_data = _distances(X, some, metric)
+        on_map = _distances(embedding, some, "euclidean")
+        near, shown = _nearest(in_data, k), _nearest(on_map, k)
+        parts.append(
+            [
+                (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
+                _rank_score(in_data, shown, k),
+                _rank_score(on_map, near, k),
+                _triplet_score(in_data, on_map, rng),
+                _votes(some, shown, labels),
+                *(_same_group(some, shown, codes) for codes in groups.values()),
+            ]
         )
-        for i in range(0, len(rows), at_once)
+    figures = [_mean_of_known(each) for each in np.concatenate(parts, axis=1)]
+    found = [
+        _agreement(name, codes, same)
+        for (name, codes), same in zip(groups.items(), figures[5:], strict=True)
     ]
-    figures = np.concatenate(parts).T
-    known = list(map(_mean_of_known, figures))
-    kept, trusted, continued, triplets, accuracy = known[:5]
+    own = found.pop() if clusters is not None else None
+    known = [one for one in found if one is not None]
+    kept, trusted, continued, triplets, accuracy = figures[:5]
     return MapQuality(
         kept,
         trusted,
         continued,
         triplets,
         accuracy,
-        len(rows),
-        n_neighbors,
-        columns=tuple(
-            sorted(_agreements(groups, known[5:]), key=lambda one: -one.agreement)
-        ),
-        clusters=(
-            None if clusters is None else _agreement(CLUSTERS, clusters, known[-1])
-        ),
+        n_sampled=len(rows),
+        n_neighbors=k,
+        columns=tuple(sorted(known, key=lambda one: -one.agreement)),
+        clusters=own,
     )
-
-
-def _agreements(
-    columns: Mapping[str, NDArray[Any]], shares: list[float]
-) -> list[ColumnAgreement]:
-    """Return the columns of which something is known."""
-    found = (
-        _agreement(name, codes, same)
-        for (name, codes), same in zip(columns.items(), shares, strict=False)
-    )
-    return [one for one in found if one is not None]
 
 
 def _agreement(
@@ -187,32 +188,6 @@ def _mean_of_known(values: NDArray[np.float64]) -> float:
 def _n_sampled(shape: tuple[int, int]) -> int:
     affordable = int(WORK / (shape[0] * max(shape[1], 1)))
     return min(shape[0], MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
-
-
-def _compare(
-    X: Any,
-    embedding: NDArray[np.floating],
-    rows: NDArray[np.integer],
-    n_neighbors: int,
-    labels: NDArray[Any] | None,
-    columns: list[NDArray[Any]],
-    metric: str,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Return the figures of each of these rows: five, and one for each column."""
-    in_data = _distances(X, rows, metric)
-    on_map = _distances(embedding, rows, "euclidean")
-    near, shown = _nearest(in_data, n_neighbors), _nearest(on_map, n_neighbors)
-    kept = (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1)
-    figures = [
-        kept,
-        _rank_score(in_data, shown, n_neighbors),
-        _rank_score(on_map, near, n_neighbors),
-        _triplet_score(in_data, on_map, rng),
-        _votes(rows, shown, labels),
-        *(_same_group(rows, shown, codes) for codes in columns),
-    ]
-    return np.column_stack(figures)
 
 
 def _distances(
@@ -241,12 +216,7 @@ def _rank_score(
     n_points = distances.shape[1]
     ordered = np.sort(distances, axis=1)
     theirs = np.take_along_axis(distances, neighbors, axis=1)
-    ranks = np.stack(
-        [
-            np.searchsorted(mine, one, side="left") + 1
-            for mine, one in zip(ordered, theirs, strict=True)
-        ]
-    )
+    ranks = 1 + np.array(list(map(np.searchsorted, ordered, theirs)))
     beyond = np.maximum(ranks - k, 0).sum(axis=1)
     # The normalisation of Venna and Kaski, for each point, with k below N / 2.
     result: NDArray[np.float64] = 1 - 2 * beyond / (k * (2 * n_points - 3 * k - 1))
@@ -259,22 +229,18 @@ def _triplet_score(
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Return how often the map has the right one of two random points nearer."""
-    others = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
-    first = [np.take_along_axis(one, others[0], axis=1) for one in (in_data, on_map)]
-    second = [np.take_along_axis(one, others[1], axis=1) for one in (in_data, on_map)]
-    is_real = np.isfinite(first[0]) & np.isfinite(second[0]) & (others[0] != others[1])
-    right = (first[0] < second[0]) == (first[1] < second[1])
-    count = is_real.sum(axis=1)
-    kept = (right & is_real).sum(axis=1)
-    share = np.full(len(kept), math.nan)
-    np.divide(kept, count, out=share, where=count > 0)
-    return share
+    pairs = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
+    (first, second), (shown_first, shown_second) = (
+        [np.take_along_axis(one, others, axis=1) for others in pairs]
+        for one in (in_data, on_map)
+    )
+    is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
+    is_right = (first < second) == (shown_first < shown_second)
+    return _share(is_right & is_real, is_real)
 
 
 def _votes(
-    rows: NDArray[np.integer],
-    shown: NDArray[np.intp],
-    labels: NDArray[Any] | None,
+    rows: NDArray[np.integer], shown: NDArray[np.intp], labels: NDArray[Any] | None
 ) -> NDArray[np.float64]:
     """Return 1 where most neighbours on the map have the label of the point."""
     result = np.full(len(rows), math.nan)
@@ -296,11 +262,13 @@ def _same_group(
     """
     own, theirs = codes[rows][:, None], codes[shown]
     is_known = (own >= 0) & (theirs >= 0)
-    n_known = is_known.sum(axis=1)
-    share = np.full(len(rows), math.nan)
-    n_same = ((own == theirs) & is_known).sum(axis=1)
-    np.divide(n_same, n_known, out=share, where=n_known > 0)
-    return share
+    return _share((own == theirs) & is_known, is_known)
+
+
+def _share(right: NDArray[np.bool_], of: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return which share of each row is right, NaN where nothing counts."""
+    n_right, n = right.sum(axis=1), of.sum(axis=1)
+    return np.where(n > 0, n_right / np.maximum(n, 1), math.nan)
 
 
 def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
@@ -312,21 +280,13 @@ def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
         Rows of each point's nearest neighbours, -1 for none.
     """
     n, k = neighbors.shape
-    is_there = neighbors >= 0
-    ends = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))])
-    links = np.ones(int(ends[-1]), np.int8)
-    return _parts(csr_array((links, neighbors[is_there], ends), shape=(n, n)), k)
+    at, which = np.nonzero(neighbors >= 0)
+    ends = at, neighbors[at, which]
+    return _parts(csr_array((np.ones(len(at), np.int8), ends), shape=(n, n)), k)
 
 
 def parts_of_edges(edges: Edges, n_neighbors: int) -> GraphParts:
-    """Count the parts of the edges that attract the points of a map.
-
-    Parameters
-    ----------
-    edges : Edges
-    n_neighbors : int
-        How many nearest neighbours of each row they were made of.
-    """
+    """Count the parts of edges that were made of each row's ``n_neighbors`` nearest."""
     return _parts(edges.matrix(), n_neighbors)
 
 

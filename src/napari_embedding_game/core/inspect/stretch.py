@@ -29,9 +29,7 @@ from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
-_AT_ONCE = 1 << 13
-"""Rows whose neighbours are measured together: they fit into a processor's cache."""
-_MOST_POINTS = 10_000
+_MOST_POINTS = 2_000
 """Points, evenly drawn, whose distances tell what is usual."""
 
 
@@ -103,23 +101,17 @@ def far_neighbors(
         Row and neighbour, more than ``FAR`` times the usual distance apart, the
         longest way first.
     """
-    y = np.ascontiguousarray(embedding, np.float32)
-    usual = usual_squared_length(neighbors, y) if usual is None else usual
-    rows = np.asarray(rows)
-    is_among = np.zeros(len(y), bool)
+    usual = usual_squared_length(neighbors, embedding) if usual is None else usual
+    is_among = np.zeros(len(embedding), bool)
     is_among[rows] = True
-    pairs, ways = [np.empty((0, 2), np.intp)], [np.empty(0, np.float32)]
-    for begin in range(0, len(rows), _AT_ONCE):
-        some = rows[begin : begin + _AT_ONCE]
-        of_some = neighbors.take(some, axis=0)
-        way = y.take(of_some.ravel(), axis=0).reshape(*of_some.shape, -1)
-        squared = np.square(way - y.take(some, axis=0)[:, None]).sum(axis=2)
-        is_far = (squared > FAR**2 * usual) & (of_some >= 0) & ~is_among[of_some]
-        at, which = np.nonzero(is_far)
-        pairs.append(np.column_stack([some[at], of_some[at, which]]).astype(np.intp))
-        ways.append(squared[at, which])
-    longest = np.argsort(-np.concatenate(ways), kind="stable")
-    return np.concatenate(pairs)[longest]
+    of_rows = neighbors[rows]
+    squared, own = np.zeros(of_rows.shape, np.float32), embedding[rows]
+    for k, column in enumerate(of_rows.T):  # a column at a time: little memory
+        squared[:, k] = np.square(embedding[column] - own).sum(axis=1)
+    is_far = (squared > FAR**2 * usual) & (of_rows >= 0) & ~is_among[of_rows]
+    at, which = np.nonzero(is_far)
+    pairs = np.column_stack([rows[at], of_rows[at, which]]).astype(np.intp)
+    return pairs[np.argsort(-squared[is_far], kind="stable")]
 
 
 def usual_squared_length(
@@ -129,35 +121,15 @@ def usual_squared_length(
 
     Parameters are those of :func:`far_neighbors`.
     """
-    y = np.ascontiguousarray(embedding, np.float32)
-    step = max(1, len(y) // _MOST_POINTS)
-    squared = np.empty(-(-len(y) // step) * neighbors.shape[1])
-    n = _squared_lengths(neighbors, y, step, squared)
-    return float(np.median(squared[:n])) if n else 0.0
+    step = max(1, len(embedding) // _MOST_POINTS)
+    some, y = neighbors[::step], np.asarray(embedding, np.float32)
+    at, which = np.nonzero(some >= 0)
+    apart = y[at * step].astype(np.float64) - y[some[at, which]]
+    squared = np.square(apart).sum(axis=1)
+    return float(np.median(squared)) if len(squared) else 0.0
 
 
 # --- Loops: of ``neighbors`` (N, k), -1 for none, and the map ``y`` (N, d) ----------
-
-
-@njit(**OPTIONS)
-def _squared(y, i, j):
-    total = np.float64(0.0)
-    for k in range(y.shape[1]):
-        difference = np.float64(y[i, k]) - np.float64(y[j, k])
-        total += difference * difference
-    return total
-
-
-@njit(**OPTIONS)
-def _squared_lengths(neighbors, y, step, squared):
-    """Write the squared distances of every `step`-th point; return how many."""
-    n = 0
-    for i in range(0, neighbors.shape[0], step):
-        for k in range(neighbors.shape[1]):
-            if neighbors[i, k] >= 0:
-                squared[n] = _squared(y, i, neighbors[i, k])
-                n += 1
-    return n
 
 
 @njit(**OPTIONS)
@@ -166,7 +138,12 @@ def _stretch_rows(begin, end, neighbors, y, unit, out):
     for i in range(begin, end):
         total, n = np.float64(0.0), 0
         for k in range(neighbors.shape[1]):
-            if neighbors[i, k] >= 0:
-                total += log(1.0 + _squared(y, i, neighbors[i, k]) / unit)
+            j = neighbors[i, k]
+            if j >= 0:
+                squared = np.float64(0.0)
+                for c in range(y.shape[1]):
+                    apart = np.float64(y[i, c]) - np.float64(y[j, c])
+                    squared += apart * apart
+                total += log(1.0 + squared / unit)
                 n += 1
         out[i] = np.sqrt(exp(total / n) - 1.0) if n > 0 else np.float64(0.0)

@@ -23,7 +23,7 @@ AROUND = 10
 RIM = 0.95
 """Share of the chosen points that the circle around them holds."""
 GAP = 1.25
-"""Where strangers step to, in radii of that circle."""
+"""Where strangers step to, in radii of that circle: to twice that at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,81 +53,58 @@ def correct(
         Nearest rows of each point in the data, -1 for none.
     chosen : (N,) bool array
     """
-    none = np.zeros(0, np.intp)
-    if not chosen.any() or chosen.all():
-        return Correction(embedding, none, none)
-    share = shares(neighbors, chosen)
+    n_there = (neighbors >= 0).sum(axis=1)
+    n_chosen = (chosen[neighbors] & (neighbors >= 0)).sum(axis=1)
     is_inside = chosen | _lies_among(embedding, chosen)
-    drawn_in = np.flatnonzero((share >= BELONGS) & ~is_inside)
-    stepped_out = np.flatnonzero((share < STRANGE) & is_inside & _has_any(neighbors))
+    drawn_in = np.flatnonzero(
+        (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
+    )
+    stepped_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
     kept = chosen.copy()
     kept[stepped_out] = False
-    if not kept.any():  # strangers to one another: there is nothing to be right about
+    if chosen.all() or not kept.any():  # there is nothing to be right about
+        none = np.zeros(0, np.intp)
         return Correction(embedding, none, none)
     corrected = embedding.copy()
-    corrected[drawn_in] = mean_places(embedding, neighbors, drawn_in, kept)
-    home = mean_places(embedding, neighbors, stepped_out, ~chosen)
+    corrected[drawn_in] = _mean_places(embedding, neighbors, drawn_in, kept)
     middle = np.median(embedding[kept], axis=0)
-    radius = float(np.quantile(_lengths(embedding[kept] - middle), RIM))
-    way = home - middle
-    length = np.maximum(_lengths(way), 1e-12)[:, None]
+    radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
+    way = _mean_places(embedding, neighbors, stepped_out, ~chosen) - middle
+    length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
     # Who belongs nearer than the rim steps to the rim, and nobody farther than home.
-    reach = np.maximum(GAP * radius, np.minimum(length, 2 * GAP * radius))
+    reach = np.clip(length, GAP * radius, 2 * GAP * radius)
     corrected[stepped_out] = middle + way / length * reach
     return Correction(corrected, drawn_in, stepped_out)
-
-
-def shares(
-    neighbors: NDArray[np.integer], chosen: NDArray[np.bool_]
-) -> NDArray[np.floating]:
-    """Return the share of each point's neighbours in the data that are chosen."""
-    is_there = neighbors >= 0
-    hits = (chosen[neighbors] & is_there).sum(axis=1)
-    share: NDArray[np.floating] = hits / np.maximum(is_there.sum(axis=1), 1)
-    return share
 
 
 def _lies_among(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether most of each point's neighbours on the map are chosen."""
+    among = np.zeros(len(embedding), bool)
+    if not chosen.any():
+        return among
     low, high = embedding[chosen].min(axis=0), embedding[chosen].max(axis=0)
     is_within = np.all((embedding >= low) & (embedding <= high), axis=1)
     rows = np.flatnonzero(is_within & ~chosen)
-    among = np.zeros(len(embedding), bool)
     if len(rows):
-        k = min(AROUND + 1, len(embedding))
         from scipy.spatial import cKDTree  # not with the window
 
+        k = min(AROUND + 1, len(embedding))
         near = cKDTree(embedding).query(embedding[rows], k)[1][:, 1:]
         among[rows] = chosen[near].mean(axis=1) > 0.5
     return among
 
 
-def _has_any(neighbors: NDArray[np.integer]) -> NDArray[np.bool_]:
-    return np.asarray((neighbors >= 0).any(axis=1))
-
-
-def mean_places(
+def _mean_places(
     embedding: NDArray[np.float32],
     neighbors: NDArray[np.integer],
     rows: NDArray[np.intp],
     counted: NDArray[np.bool_],
-) -> NDArray[np.floating]:
-    """Return the mean place of those neighbours that count: (m, d).
-
-    A point without any stays where it is.
-    """
+) -> NDArray[np.float64]:
+    """Return the mean place of those neighbours that count, (m, d), or the own one."""
     near = neighbors[rows]
     counts = (near >= 0) & counted[near]
     summed = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
     n = counts.sum(axis=1)[:, None]
-    means: NDArray[np.floating] = np.where(
-        n > 0, summed / np.maximum(n, 1), embedding[rows]
-    )
-    return means
-
-
-def _lengths(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
-    lengths: NDArray[np.floating] = np.linalg.norm(vectors, axis=1)
-    return lengths
+    return np.where(n > 0, summed / np.maximum(n, 1), embedding[rows])

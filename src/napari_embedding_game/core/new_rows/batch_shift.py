@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.new_rows.search import k_means
+from napari_embedding_game.core.new_rows.sample import k_means
 
 _CLUSTERS = 20
 _ROWS_OF_CLUSTER = 15
@@ -42,7 +42,7 @@ def without_shift(
     """
     n_clusters = max(1, min(_CLUSTERS, len(fitted) // _ROWS_OF_CLUSTER))
     centres = _directions(
-        k_means(_directions(fitted).astype(np.float32), n_clusters, 1, random_state)
+        k_means(_directions(fitted).astype(np.float32), n_clusters, random_state)
     )
     known = _shares(fitted, centres)
     means = known.T @ fitted / np.maximum(known.sum(axis=0), 1e-12)[:, None]

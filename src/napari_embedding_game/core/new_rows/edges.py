@@ -1,6 +1,6 @@
 """The edges that new rows would have to the fitted rows, had they been among them.
 
-In a fit two rows are joined by what either gives to the other, see :mod:`edges`.
+In a fit two rows are joined by what either gives to the other, see :mod:`graph.edges`.
 A new row gives weights to its nearest fitted rows as a fitted row does to its
 neighbours.  A fitted row gives it what it gives to a neighbour at the same distance
 (interpolated between its neighbours), and nothing where the new row is farther than
@@ -12,7 +12,8 @@ is multiplied by 1 + (``CLOSE`` rho / d)^2, where d is the distance of the two r
 rho that of the fitted row to its own nearest neighbour: by 1.01 where d is rho, and
 without bound as d goes to 0.
 
-Under "lle" a new row is made up of its neighbours, and makes up none of them.
+Under an affinity of the rows ("lle") a new row is made up of its neighbours, and makes
+up none of them.
 """
 
 # The compiler finds the types of the loop.
@@ -49,7 +50,7 @@ class NewEdges:
     affinity : str
         One of ``choices.affinity_names()`` that new rows can have.
     scale : float
-        Of the fitted edges, see :class:`edges.Edges`.
+        Of the fitted edges, see :class:`graph.edges.Edges`.
     perplexity : float
         Of entropic edges.
     """
@@ -57,20 +58,14 @@ class NewEdges:
     def __init__(
         self, graph: NeighborGraph, affinity: str, scale: float, perplexity: float
     ) -> None:
-        self._graph = graph
-        self._affinity = affinity
-        self._scale = scale
-        self._perplexity = perplexity
-        self._mean = np.float32(1)
-        # (N, K): what each fitted row gives to each of its neighbours.
-        self._table: Weights = np.empty((0, 0), np.float32)
-        # Of a row affinity a new row is made up of its neighbours, and gives them none.
+        self._graph, self._affinity = graph, affinity
+        self._scale, self._perplexity = scale, perplexity
         self._row = ROW_AFFINITIES.get(affinity)
         if self._row is None:
-            self._table = self._given(graph.distances)
-        if affinity == "mixed":
-            self._mean = self._table.mean()
-            self._table = mixed(self._table, self._mean)
+            weights = given_weights(graph.distances, affinity, perplexity)
+            self._mean = weights.mean()
+            # (N, K): what each fitted row gives to each of its neighbours.
+            self._table = self._mixed(weights)
 
     @property
     def n_searched(self) -> int:
@@ -97,23 +92,22 @@ class NewEdges:
             own: Weights = self._row.new_weights(X, fitted, found)
             return own
         k = self._graph.n_neighbors
-        near = self._given(np.ascontiguousarray(distances[:, :k]))
+        near = np.ascontiguousarray(distances[:, :k])
         given = np.zeros(found.shape, np.float32)
-        given[:, :k] = mixed(near, self._mean) if self._affinity == "mixed" else near
+        given[:, :k] = self._mixed(
+            given_weights(near, self._affinity, self._perplexity)
+        )
         taken, factors = np.empty_like(given), np.empty_like(given)
         _taken(self._graph.distances, self._table, found, distances, taken, factors)
-        return self._joined(given, taken) * factors
-
-    def _given(self, distances: Weights) -> Weights:
-        return given_weights(distances, self._affinity, self._perplexity)
-
-    def _joined(self, given: Weights, taken: Weights) -> Weights:
+        joined = given + taken
         if self._affinity == "fuzzy":
-            return np.float32(self._scale) * (given + taken - given * taken)
-        if self._affinity == "entropic":
-            scale = self._scale / (2 * self._graph.n_points)
-            return np.float32(scale) * (given + taken)
-        return given + taken
+            joined = np.float32(self._scale) * (joined - given * taken)
+        elif self._affinity == "entropic":
+            joined *= np.float32(self._scale / (2 * self._graph.n_points))
+        return joined * factors
+
+    def _mixed(self, weights: Weights) -> Weights:
+        return mixed(weights, self._mean) if self._affinity == "mixed" else weights
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -15,7 +15,6 @@ follow even their noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,32 +30,6 @@ FEWEST_ROWS = 60
 """Fitted rows without which there is no calibration."""
 _OWN_COMPONENTS = 30
 """In which the nearest new rows are searched."""
-
-
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """Rows of expression and what principal components leave of them.
-
-    Attributes
-    ----------
-    values : (n, G) float32
-        Scaled expression.
-    rest : (n, G) float32
-        ``values`` less their projection.
-    depth : (n,) float
-        How many of the genes are found in each row: few leave more noise.
-    """
-
-    values: NDArray[np.float32]
-    rest: NDArray[np.float32]
-    depth: NDArray[np.floating]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def take(self, rows: NDArray[np.integer]) -> Residuals:
-        """Return some of the rows."""
-        return Residuals(self.values[rows], self.rest[rows], self.depth[rows])
 
 
 class Unexplained:
@@ -96,56 +69,60 @@ class Unexplained:
         self._random_state = random_state
         order = np.random.default_rng(random_state).permutation(len(values))
         halves = np.array_split(order[:MOST_ROWS], 2)
-        sizes, depths = [], []
+        found = []
         for fitted, left_out in (halves, halves[::-1]):
-            known, others = values[fitted], values[left_out]
-            model = _components(known, n_components, random_state)
+            others = values[left_out]
+            model = _components(values[fitted], n_components, random_state)
             rest = others - model.inverse_transform(model.transform(others))
-            rows = Residuals(others, rest.astype(np.float32), depth[left_out])
-            size, around = self._common(rows)
-            sizes.append(size)
-            depths.append(around)
-        depths_known, sizes_known = np.concatenate(depths), np.concatenate(sizes)
-        self._range = depths_known.min(), depths_known.max()
-        degree = min(2, len(np.unique(depths_known)) - 1)
-        self._expected = np.polynomial.Polynomial.fit(depths_known, sizes_known, degree)
-        self._known = sizes_known - self._expected(depths_known)
+            found.append(self._common(others, rest, depth[left_out]))
+        sizes, depths = np.concatenate(found, axis=1)
+        self._range = depths.min(), depths.max()
+        degree = min(2, len(np.unique(depths)) - 1)
+        self._expected = np.polynomial.Polynomial.fit(depths, sizes, degree)
+        self._known = sizes - self._expected(depths)
 
-    def __call__(self, rows: Residuals) -> NDArray[np.float64]:
+    def __call__(
+        self,
+        values: NDArray[np.float32],
+        rest: NDArray[np.float32],
+        depth: NDArray[np.floating],
+    ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
-        A row is compared with those among at most ``MOST_ROWS`` new ones at a time.
+        Parameters
+        ----------
+        values : (n, G) float32
+            Scaled expression of new rows, ``MOST_ROWS`` at most, which see one another.
+        rest : (n, G) float32
+            ``values`` less their projection on the components.
+        depth : (n,) float
+            How many of the genes are found in each row: few leave more noise.
         """
-        shares = np.empty(len(rows))
-        n_parts = -(-len(rows) // MOST_ROWS)
-        order = np.random.default_rng(self._random_state).permutation(len(rows))
-        for part in np.array_split(order, n_parts):
-            sizes, depth = self._common(rows.take(part))
-            scores = sizes - self._expected(np.clip(depth, *self._range))
-            shares[part] = tail_share(scores, self._known)
-        return shares
+        sizes, around = self._common(values, rest, depth)
+        scores = sizes - self._expected(np.clip(around, *self._range))
+        return tail_share(scores, self._known)
 
     def _common(
-        self, rows: Residuals
+        self,
+        values: NDArray[np.float32],
+        rest: NDArray[np.float32],
+        depth: NDArray[np.floating],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the log size of the mean residual around rows, and the log depth."""
-        k = min(self._n_neighbors, len(rows))
-        depth = np.log(np.maximum(rows.depth, 1.0))
+        n = len(values)
+        k = min(self._n_neighbors, n)
         if k < 3:  # nothing to average over
-            near = np.arange(len(rows))[:, None]
+            near = np.arange(n)[:, None]
         else:
-            model = _components(rows.values, _OWN_COMPONENTS, self._random_state)
-            own = model.transform(rows.values).astype(np.float32)
+            model = _components(values, _OWN_COMPONENTS, self._random_state)
+            own = model.transform(values).astype(np.float32)
             near, _ = FittedSearch(own, "euclidean")(own, k)
-        size = np.empty(len(rows))
-        step = max(1, 2**22 // rows.rest.shape[1])
-        for begin in range(0, len(rows), step):
-            block = near[begin : begin + step]
-            mean = rows.rest[block[:, 0]].astype(np.float64)
-            for column in block.T[1:]:
-                mean += rows.rest[column]
-            size[begin : begin + step] = np.linalg.norm(mean / block.shape[1], axis=1)
-        return np.log(np.maximum(size, 1e-12)), depth[near].mean(axis=1)
+        mean = np.zeros(rest.shape, np.float64)
+        for column in near.T:
+            mean += rest[column]
+        size = np.linalg.norm(mean / near.shape[1], axis=1)
+        around = np.log(np.maximum(depth, 1.0))[near].mean(axis=1)
+        return np.log(np.maximum(size, 1e-12)), around
 
 
 def _components(values: NDArray[np.float32], n_components: int, seed: int) -> Any:

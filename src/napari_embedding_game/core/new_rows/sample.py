@@ -18,6 +18,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.new_rows.search import FittedSearch
+
+_SAMPLES, _ROUNDS = 32, 6
+"""Of k-means: rows for each centre, and rounds."""
+
 
 def reference_rows(
     labels: NDArray[np.integer],
@@ -48,3 +53,30 @@ def reference_rows(
         sensitivity += squared / total
     numbers = np.random.default_rng(random_state).exponential(size=n)
     return np.sort(np.argpartition(numbers / sensitivity, n_rows - 1)[:n_rows])
+
+
+def k_means(
+    rows: NDArray[np.float32], n_centres: int, random_state: int = 0
+) -> NDArray[np.float32]:
+    """Return centres of rows (N, D) by some rounds of k-means on a sample, (C, D)."""
+    rng = np.random.default_rng(random_state)
+    size = min(len(rows), _SAMPLES * n_centres)
+    sample = rows[np.sort(rng.choice(len(rows), size, replace=False))]
+    centres = sample[rng.choice(size, n_centres, replace=False)]
+    for _ in range(_ROUNDS):
+        labels, _ = nearest_centre(sample, centres)
+        counts = np.bincount(labels, minlength=n_centres)
+        order = np.argsort(labels, kind="stable")
+        used = np.flatnonzero(counts)
+        starts = np.concatenate([[0], np.cumsum(counts[used])[:-1]])
+        sums = np.add.reduceat(sample[order].astype(np.float64), starts, axis=0)
+        centres[used] = (sums / counts[used, None]).astype(np.float32)
+    return centres
+
+
+def nearest_centre(
+    rows: NDArray[np.float32], centres: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the nearest centre of each row, and its squared distance: (N,) each."""
+    found, distances = FittedSearch(centres, "euclidean")(rows, 1)
+    return found[:, 0], distances[:, 0] ** 2

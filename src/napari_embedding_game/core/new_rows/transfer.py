@@ -24,11 +24,8 @@ def vote_weights(distances: NDArray[np.floating]) -> NDArray[np.float64]:
     distances : (Q, K) float
         Of the nearest fitted rows, nearest first.
     """
-    distances = np.asarray(distances, np.float64)
-    farthest = distances[:, -1:]
-    relative = np.zeros_like(distances)
-    np.divide(distances, farthest, out=relative, where=farthest > 0)
-    weights = np.exp(-2 * relative**2)
+    farthest = np.where(distances[:, -1:] > 0, distances[:, -1:], 1.0)
+    weights = np.exp(-2 * (distances.astype(np.float64) / farthest) ** 2)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
@@ -50,14 +47,12 @@ def vote(
     confidence : (Q,) float64
         0 to 1; votes of neighbours without a label count as being against.
     """
-    n_labels = int(codes.max(initial=-1)) + 1
-    if not n_labels:
-        return np.full(len(codes), -1), np.zeros(len(codes))
-    votes = np.zeros((len(codes), n_labels))
     rows = np.arange(len(codes))
+    # Those without a label vote for the last column, which does not win.
+    votes = np.zeros((len(codes), int(codes.max(initial=-1)) + 2))
     for neighbor, weight in zip(codes.T, weights.T, strict=True):
-        has_label = neighbor >= 0
-        votes[rows[has_label], neighbor[has_label]] += weight[has_label]
+        votes[rows, neighbor] += weight
+    votes[:, -1] = 0
     winners = votes.argmax(axis=1)
     confidence = votes[rows, winners]
     return np.where(confidence > 0, winners, -1), confidence

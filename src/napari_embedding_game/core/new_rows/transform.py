@@ -3,9 +3,9 @@
 Each new row gets the edges that it would have to the fitted rows (:mod:`edges`),
 and lowers the energy of one point against the fitted points and a repulsion that no
 longer changes (:meth:`objective.Objective.field`).  Of many points that is read from a
-grid where one shows the kernel, and else taken over some, drawn at random.  Under PCA a
-row is projected.  The map does not change, and no new row sees another: every batch, in
-any order, gives the same places to the last bit.
+grid where one shows the kernel, and else taken over some, drawn at random.  The map
+does not change, and no new row sees another: every batch, in any order, gives the same
+places to the last bit.
 """
 
 from __future__ import annotations
@@ -55,11 +55,9 @@ class FittedMap:
     graph : NeighborGraph
         Theirs.
     settings : Settings
-        Of their graph and start.
+        Of the fit.
     scale : float
         Of the fitted edges, see :class:`edges.Edges`.
-    method : str
-        A key of ``methods.METHODS``.
     approximation : str
         How the repulsion was found.
     repulsion : float
@@ -73,7 +71,6 @@ class FittedMap:
     graph: NeighborGraph
     settings: Settings
     scale: float
-    method: str
     approximation: Approximation
     repulsion: float
     points: NDArray[np.float32]
@@ -93,19 +90,56 @@ class FittedMap:
         InputError
             New rows have no place by this method or metric, or are too large.
         """
-        check_transform(self.method, self.settings.metric)
+        check_transform(self.settings.method, self.settings.metric)
         placed = np.empty((X.shape[0], self.points.shape[1]), np.float32)
-        way = self._place if get_method(self.method).kernel else self._projected
+        has_kernel = get_method(self.settings.method).kernel
+        place = self._by_neighbors if has_kernel else self._projected
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = slice(begin, begin + _ROWS_AT_ONCE)
-            placed[block] = way(X[block])
+            placed[block] = place(X[block])
         return placed
+
+    def _by_neighbors(self, X: Any) -> NDArray[np.float32]:
+        method, points = get_method(self.settings.method), in_the_plane(self.points)
+        pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
+        found, distances = self.search(X, self._edges.n_searched)
+        weights = self._edges.weights(X, self.X, found, distances)
+        placed = np.empty((len(found), points.shape[1]), np.float32)
+        run_blocks(
+            place_loops.place_rows, len(placed), _WORK * len(placed),
+            self.settings.n_jobs, *pairs, found, weights, points, self._field, placed,
+        )  # fmt: skip
+        is_known = distances[:, 0] == 0
+        placed[is_known] = points[found[is_known, 0]]
+        return placed[:, : self.points.shape[1]]
+
+    def _projected(self, X: Any) -> NDArray[np.float32]:
+        """Return what the axes of a map without a kernel, PCA's, make of rows.
+
+        The points settle at Y = X_c X_c^T Y M for some M (:mod:`papers.pca`): the axes
+        are those combinations of the columns of X_c^T Y that come nearest to Y.
+        """
+        mean, axes = self._axes
+        rows = (X.toarray() if sparse.issparse(X) else X) - mean
+        # Summed row by row, so that none is rounded by the size of its batch.
+        along = [(rows * axis).sum(axis=1) for axis in axes.T]
+        places = np.stack(along, axis=1) + self.points.mean(axis=0)
+        return np.asarray(places, np.float32)
+
+    @cached_property
+    def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        points = self.points.astype(np.float64)
+        points -= points.mean(axis=0)
+        mean = np.asarray(self.X.mean(axis=0), np.float64).ravel()
+        along = np.asarray(self.X.T @ points) - np.outer(mean, points.sum(axis=0))
+        projected = np.asarray(self.X @ along) - mean @ along
+        combined, *_ = np.linalg.lstsq(projected, points, rcond=None)
+        return mean, along @ combined
 
     @cached_property
     def search(self) -> FittedSearch:
         """The search among the fitted rows."""
-        own = self.settings
-        return FittedSearch(self.X, own.metric, own.n_jobs, own.random_state)
+        return FittedSearch(self.X, self.settings.metric, self.settings.n_jobs)
 
     @cached_property
     def _edges(self) -> NewEdges:
@@ -115,48 +149,13 @@ class FittedMap:
     @cached_property
     def _field(self) -> tuple[Any, ...]:
         return frozen_field(
-            get_method(self.method),
+            get_method(self.settings.method),
             self.approximation,
             self.repulsion,
             self.points,
             self.landmarks,
             self.settings.random_state,
         )
-
-    def _place(self, X: Any) -> NDArray[np.float32]:
-        method = get_method(self.method)
-        found, distances = self.search(X, self._edges.n_searched)
-        weights = self._edges.weights(X, self.X, found, distances)
-        points, field = in_the_plane(self.points), self._field
-        placed = np.empty((len(found), points.shape[1]), np.float32)
-        functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
-        run_blocks(
-            place_loops.place_rows, len(found), _WORK * len(found),
-            self.settings.n_jobs, *functions, found, weights, points, field, placed,
-        )  # fmt: skip
-        is_known = distances[:, 0] == 0
-        placed[is_known] = points[found[is_known, 0]]
-        return placed[:, : self.points.shape[1]]
-
-    def _projected(self, X: Any) -> NDArray[np.float32]:
-        mean, axes = self._axes
-        places = _rows_times(X, axes) - mean @ axes
-        return np.asarray(places + self.points.mean(axis=0), np.float32)
-
-    @cached_property
-    def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean of the rows, and what their differences from it are multiplied by.
-
-        The points settle at Y = X_c X_c^T Y M for some M (:mod:`papers.pca`): the axes
-        are those combinations of the columns of X_c^T Y that come nearest to Y.
-        """
-        X, points = self.X, self.points.astype(np.float64)
-        points -= points.mean(axis=0)
-        mean = np.asarray(X.mean(axis=0), np.float64).ravel()
-        along = np.asarray(X.T @ points) - np.outer(mean, points.sum(axis=0))
-        projected = np.asarray(X @ along) - mean @ along
-        combined, *_ = np.linalg.lstsq(projected, points, rcond=None)
-        return mean, along @ combined
 
 
 def frozen_field(
@@ -168,7 +167,6 @@ def frozen_field(
     random_state: int = 0,
 ) -> tuple[Any, ...]:
     """Return what pushes a new row, as :func:`place_loops.place_rows` takes it."""
-    kernel = KERNELS[method.kernel]
     y, z = (
         torch.from_numpy(np.ascontiguousarray(in_the_plane(each), np.float32))
         for each in (points, landmarks)
@@ -186,12 +184,10 @@ def frozen_field(
     double = y.numpy().astype(np.float64)
     low, high = double.min(axis=0), double.max(axis=0)
     margin = MARGIN * (low < high)  # none across a line
-    low, high = low - margin, high + margin
     potential, spacing = np.empty((0, 0, 0)), 1.0
     if field.sources is y and len(y) > MOST_SOURCES:
         if "mesh" in method.approximations:
-            mesh = Mesh(kernel)
-            potential, spacing = mesh.around(double, MARGIN)
+            potential, spacing = Mesh(KERNELS[method.kernel]).around(double, MARGIN)
             sources = sources[:0]
         else:
             rng = np.random.default_rng(random_state)
@@ -199,7 +195,7 @@ def frozen_field(
             strength *= len(y) / MOST_SOURCES
             sources = sources[drawn]
     sources = np.ascontiguousarray(sources.T)
-    return strength, sources, potential, low, high, spacing
+    return strength, sources, potential, low - margin, high + margin, spacing
 
 
 def nearest_landmark(
@@ -221,12 +217,3 @@ def check_transform(method: str, metric: Any) -> None:
     """Raise InputError where new rows have no place by the method or the metric."""
     if get_method(method).kernel:
         check_metric(metric)
-
-
-def _rows_times(X: Any, axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return X @ axes, each row rounded as if it were alone."""
-    if sparse.issparse(X):
-        return np.asarray(X @ axes)
-    rows = np.ascontiguousarray(X, np.float64)
-    columns = [(rows * axis).sum(axis=1) for axis in axes.T]
-    return np.stack(columns, axis=1)

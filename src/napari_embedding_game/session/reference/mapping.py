@@ -24,7 +24,6 @@ from napari_embedding_game.core.new_rows.batch_shift import without_shift
 from napari_embedding_game.core.new_rows.likeness import (
     FEWEST_ROWS,
     MOST_ROWS,
-    Residuals,
     Unexplained,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
@@ -138,7 +137,7 @@ def map_cells(
     distances = np.empty((n, min(n_neighbors, len(reference.dataset.obs))), np.float32)
     near = np.empty(distances.shape, np.int64)
     model, seed = reference.model, reference.model.random_state_
-    on_map = FittedSearch(model.embedding_, "euclidean", random_state=seed)
+    on_map = FittedSearch(model.embedding_, "euclidean")
     for begin in range(0, n, _ROWS_AT_ONCE):
         block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
         rows[block] = prepared.rows(block)
@@ -337,7 +336,7 @@ def _likeness(
         scaled = prepared.scaled(part)
         rest = way.rest(scaled, way.components(scaled))
         depth = _n_found(prepared.lognorm[part], match.places[both])
-        likeness[part] = scores(Residuals(scaled[:, both], rest[:, both], depth))
+        likeness[part] = scores(scaled[:, both], rest[:, both], depth)
     return likeness, "expression"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows.likeness import Residuals, Unexplained
+from napari_embedding_game.core.new_rows.likeness import Unexplained
 from napari_embedding_game.core.new_rows.transfer import (
     tail_share,
     vote,
@@ -13,14 +13,10 @@ from napari_embedding_game.core.new_rows.transfer import (
 
 
 def test_near_neighbours_count_more_and_all_together_one():
-    weights = vote_weights(np.array([[0.0, 1.0, 2.0], [3.0, 3.0, 3.0]]))
+    weights = vote_weights(np.array([[0.0, 1.0, 2.0], [3.0, 3.0, 3.0], [0, 0, 0]]))
     np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights[1], 1 / 3)
+    np.testing.assert_allclose(weights[1:], 1 / 3)
     np.testing.assert_allclose(weights[0, 0] / weights[0, 2], np.exp(2))
-
-
-def test_neighbours_in_the_same_place_vote_alike():
-    np.testing.assert_allclose(vote_weights(np.zeros((1, 4))), 0.25)
 
 
 def test_the_most_votes_win_and_their_share_is_the_confidence():
@@ -29,12 +25,8 @@ def test_the_most_votes_win_and_their_share_is_the_confidence():
     winners, confidence = vote(codes, weights)
     assert winners.tolist() == [0, 2, 2, -1]
     np.testing.assert_allclose(confidence, [2 / 3, 2 / 3, 1 / 3, 0])
-
-
-def test_nobody_has_a_label():
-    winners, confidence = vote(np.full((2, 3), -1), np.full((2, 3), 1 / 3))
-    assert winners.tolist() == [-1, -1]
-    assert confidence.tolist() == [0, 0]
+    winners, confidence = vote(np.full((2, 3), -1), weights[:2])
+    assert (winners.tolist(), confidence.tolist()) == ([-1, -1], [0, 0])
 
 
 def test_share_of_known_scores_that_are_as_high():
@@ -65,9 +57,11 @@ def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
     unlike = expression(rng, 60, range(20, 50))
     scores = Unexplained(fitted, np.full(600, 100.0), 3)
     new = np.vstack([like, unlike])
-    shares = scores(Residuals(new, left_by(new, fitted), np.full(360, 100.0)))
+    rest, depth = left_by(new, fitted), np.full(360, 100.0)
+    shares = scores(new, rest, depth)
     assert (shares[300:] < 0.01).mean() > 0.95
     assert (shares[:300] < 0.01).mean() < 0.05
+    assert scores(new[:2], rest[:2], depth[:2]).shape == (2,)  # two are judged alone
 
 
 def test_few_genes_are_expected_to_leave_more_noise():
@@ -83,37 +77,10 @@ def test_few_genes_are_expected_to_leave_more_noise():
     scores = Unexplained(fitted, depth, 3)
     new = cells(200, 3)
     rest = left_by(new, fitted)
-    shallow = scores(Residuals(new, rest, np.full(200, 50.0)))
-    deep = scores(Residuals(new, rest, np.full(200, 500.0)))
+    shallow = scores(new, rest, np.full(200, 50.0))
+    deep = scores(new, rest, np.full(200, 500.0))
     assert (shallow < 0.01).mean() < 0.1
     assert (deep < 0.01).mean() > 0.9
-
-
-def test_two_new_rows_are_judged_alone():
-    rng = np.random.default_rng(0)
-    fitted = expression(rng, 200)
-    new = expression(rng, 2)
-    shares = Unexplained(fitted, np.full(200, 9.0), 3)(
-        Residuals(new, left_by(new, fitted), np.full(2, 9.0))
-    )
-    assert shares.shape == (2,)
-
-
-def test_the_seed_draws_all_that_is_random(monkeypatch):
-    from sklearn import decomposition
-
-    seeds, original = [], decomposition.PCA
-
-    def seen(*args, random_state, **named):
-        seeds.append(random_state)
-        return original(*args, random_state=random_state, **named)
-
-    monkeypatch.setattr(decomposition, "PCA", seen)
-    rng = np.random.default_rng(0)
-    fitted, new = expression(rng, 200), expression(rng, 20)
-    scores = Unexplained(fitted, np.full(200, 9.0), 3, random_state=7)
-    scores(Residuals(new, left_by(new, fitted), np.full(20, 9.0)))
-    assert set(seeds) == {7}
 
 
 def test_too_few_rows_to_calibrate_on():

@@ -3,7 +3,8 @@ import pytest
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows import search as fitted_search
+from napari_embedding_game.core.graph import leaves
+from napari_embedding_game.core.new_rows import search as module
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
 
 
@@ -33,8 +34,8 @@ def test_they_are_the_nearest(rows, metric, n_fitted):
 
 
 def test_lists_find_most_of_them(rows, monkeypatch):
-    monkeypatch.setattr(fitted_search, "MOST_FLAT", 100)
-    monkeypatch.setattr(fitted_search, "_ROWS_OF_LIST", 20)
+    monkeypatch.setattr(module, "MOST_FLAT", 100)
+    monkeypatch.setattr(leaves, "_LONGEST", 30)
     fitted, X = rows[:1200], rows[1200:]
     search = FittedSearch(fitted, "euclidean")
     found, _ = search(X, 10)
@@ -81,12 +82,3 @@ def test_sparse_rows_are_searched(rows, metric):
 def test_metrics_that_say_nothing_of_new_rows_are_refused(metric):
     with pytest.raises(InputError, match=r"^New rows cannot be placed [^\n]*\.$"):
         check_metric(metric)
-
-
-def test_a_function_is_a_metric(rows):
-    def largest(a, b):
-        return np.abs(a - b).max()
-
-    _, distances = FittedSearch(rows[:60], largest)(rows[60:65], 3)
-    _, apart = exact(rows[60:65], rows[:60], 3, "chebyshev")
-    np.testing.assert_allclose(distances, apart, rtol=1e-6)
