@@ -26,6 +26,8 @@ N_PROBES = 16
 """Lists that are searched for each new row."""
 _LOST = 1e-4
 """Squared distance, relative to a row's length, below which scores are too rough."""
+_LARGE = 1e30
+"""Squared length above which scores may be infinite."""
 _QUERIES = 256
 """Rows that a thread takes at a time."""
 _NUMBERS_AT_ONCE = 2**24
@@ -99,12 +101,13 @@ class FittedSearch:
         rows, *_, n_probes = self._lists
         squared = np.empty(found.shape, np.float32)
         asked = np.arange(len(found))
-        if n_probes == 1:  # one list, by scores: quicker, and mostly as good
+        lengths = np.einsum("ij,ij->i", queries, queries)
+        if n_probes == 1 and lengths.max(initial=0) < _LARGE:
+            # One list, by scores: quicker, and mostly as good.
             nobody = np.full(len(found), -1, np.int32)
             found[:], squared = exact.nearest_of_all(
                 rows, nobody, found.shape[1], self._n_jobs, queries
             )
-            lengths = np.einsum("ij,ij->i", queries, queries)
             asked = np.flatnonzero(squared[:, -1] < _LOST * lengths)
 
         def look(begin: int, end: int) -> None:
