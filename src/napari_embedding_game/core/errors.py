@@ -16,14 +16,7 @@ class InputError(ValueError):
 
 
 class DivergenceError(InputError):
-    """The points have run off the map.
-
-    Parameters
-    ----------
-    message : str
-    remedy : dict
-        Fields of :class:`settings.Settings` that mend it, for a new run.
-    """
+    """The points have run off the map; ``remedy``: settings that mend it."""
 
     def __init__(self, message: str, remedy: Mapping[str, Any]) -> None:
         super().__init__(message)
@@ -31,10 +24,7 @@ class DivergenceError(InputError):
 
 
 class EmbeddingWarning(UserWarning):
-    """A map was made, but says little about the data; the message says why.
-
-    The points have collapsed onto a few spots, have run far off, or were still moving.
-    """
+    """A map was made, but says little about the data; the message says why."""
 
 
 _T = TypeVar("_T")
@@ -52,13 +42,7 @@ def optional(
 def whole(
     name: str, value: Any, least: int | None = None, most: int | None = None
 ) -> int:
-    """Return a whole number of any type as an int.
-
-    Raises
-    ------
-    InputError
-        It is none (nor is True, nor 2.0), or not from ``least`` to ``most``.
-    """
+    """Return a whole number from ``least`` to ``most`` as an int; 2.0 is none."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     is_low = is_whole and least is not None and value < least
     is_high = is_whole and most is not None and value > most
@@ -73,13 +57,7 @@ def whole(
 def number(
     name: str, value: Any, allowed: str, least: float, below: float = math.inf
 ) -> float:
-    """Return a finite number of any type as a float.
-
-    Raises
-    ------
-    InputError
-        It is none, or not from ``least`` up to below ``below``; ``allowed`` says so.
-    """
+    """Return a finite number from ``least`` up to below ``below`` as a float."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and math.isfinite(value) and least <= value < below:
         return float(value)
@@ -87,13 +65,7 @@ def number(
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
-    """Return a choice.
-
-    Raises
-    ------
-    InputError
-        It is none of ``choices``.
-    """
+    """Return a choice, if it is one."""
     if isinstance(value, str) and value in choices:
         return value
     raise refused(name, _listed(choices), value)

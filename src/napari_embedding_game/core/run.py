@@ -31,18 +31,8 @@ class Run:
     What it is told acts from the next snapshot on, the newest wish wins.  After the end
     of the schedule the iteration ends; with a new wish it can be iterated again, and
     plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot has all
-    of its moment, and is the fit.
-
-    Attributes
-    ----------
-    snapshot : Snapshot or None
-        The newest.
-    settings : Settings
-        Those it began with.
-    script : dict
-        What is still to be told, by the iteration.
-    steered, forced : list of (iteration, Settings), (iteration, HandForces)
-        What it was told, and when that was taken up.
+    of its moment, and is the fit.  ``settings`` are those it began with, ``steered``
+    and ``forced`` what it was told at which iteration.
     """
 
     def __init__(

@@ -42,11 +42,7 @@ def n_cores() -> int:
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Return a thread count: scikit-learn's meaning of ``n_jobs``; None chooses.
-
-    None leaves one core to the window where there are more than two;
-    negative values count from the number of cores (-1 is all of them).
-    """
+    """Return a thread count as scikit-learn's; None leaves a core to the window."""
     cores = n_cores()
     if n_jobs is None:
         return max(cores - 1, min(cores, 2))
@@ -71,17 +67,7 @@ def run_blocks(
 
     For compiled loops without the interpreter's lock in which no item sees what another
     one writes: the bits are then the same for any number of threads.  What is summed
-    over items goes to a partial sum of each.
-
-    Parameters
-    ----------
-    loop : callable
-    n : int
-        Rows, or chunks of rows.
-    work : int
-        Inner steps for all of them; few are done in this thread.
-    n_jobs : int, optional
-        Threads, see :func:`resolve_n_jobs`.
+    over items goes to a partial sum of each.  Little ``work`` is done in this thread.
     """
     n_threads = min(resolve_n_jobs(n_jobs), n) if work >= PARALLEL_WORK else 1
     if n_threads <= 1:
@@ -119,10 +105,7 @@ def at_most_numba(n_threads: int) -> int:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Run torch's CPU operations of this thread on one thread.
-
-    Each is too small to win by a second one, which the window may hold.
-    """
+    """Run torch's CPU operations of this thread on one thread, as each is small."""
     import torch
 
     before = torch.get_num_threads()

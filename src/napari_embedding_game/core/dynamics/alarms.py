@@ -57,9 +57,7 @@ _WORDS = {
 def occupancy(embedding: NDArray[np.floating]) -> float:
     """Return how many of the cells that could hold a point do hold one, 0 to 1.
 
-    The cells are a grid of 64 x 64 over the middle 96 % of the map in its
-    first two dimensions, and over a square of side 1 where that is smaller;
-    N points can fill at most N of them.
+    The cells are a grid of 64 x 64 over the middle 96 % of the map, at least of side 1.
     """
     plane, low, high = _middle(embedding)
     if plane.shape[1] == 1:
@@ -83,20 +81,10 @@ def alarm(
     landmarks: NDArray[np.floating] | None = None,
     n_left: int = 0,
 ) -> Alarm:
-    """Return what is wrong with a map; falsy if nothing.
+    """Return what is wrong with a map (N, d); falsy if nothing.
 
-    In the first 60 % of the schedule the repulsion still grows, and the points lie
-    close.
-
-    Parameters
-    ----------
-    embedding : (N, d) float
-    settings : Settings
-        With which it was made.
-    landmarks : (L, d) float, optional
-        Those of a finished game, to ask whether they stand for the points.
-    n_left : int
-        Iterations that are left of the schedule.
+    ``landmarks`` (L, d): those of a finished game.  ``n_left``: iterations left of the
+    schedule, in the first 60 % of which the points lie close.
     """
     if not get_method(settings.method).kernel:
         return Alarm()  # inner products: the map is that of the data

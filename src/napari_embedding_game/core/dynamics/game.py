@@ -32,11 +32,7 @@ _FIRM = 0.3
 
 
 def stiffness(edges: Edges) -> NDArray[np.floating]:
-    """Return how firmly each point is held by its edges, (N, 1), for longer steps.
-
-    The curvature of an attraction is about the sum of the weights; a part of the mean
-    keeps points with next to no edges in place.
-    """
+    """Return how firmly each point is held by its edges, (N, 1), for longer steps."""
     held = np.empty(edges.n_points)
     sum_rows(edges.indptr, edges.weights, held)
     held += _FIRM * held.mean()
@@ -84,13 +80,7 @@ class Game:
     # --- Settings
 
     def take_forces(self, forces: HandForces) -> None:
-        """Let these forces of a hand act from now on, in place of those before.
-
-        Raises
-        ------
-        InputError
-            They are not of points and places of this map.
-        """
+        """Let these forces of a hand act from now on, in place of those before."""
         self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
         y, places = self.y.places, self._problem.places
@@ -99,13 +89,7 @@ class Game:
             self._replace_landmarks(*edited(self.z.places, edit))
 
     def steps(self, settings: Settings) -> Iterator[State]:
-        """Take over settings, and enough of the schedule to act on them; play it.
-
-        Raises
-        ------
-        InputError
-            A setting is out of range, or the points are too many for it.
-        """
+        """Take over settings, and enough of the schedule to act on them; play it."""
         self._apply(settings)
         n_iter = self._schedule.n_iter
         if self._iterations_left is not None:
@@ -172,11 +156,7 @@ class Game:
     # --- Play
 
     def energy(self, state: State) -> float:
-        """Return the energy of the present points and landmarks.
-
-        Its sums are those that the next step begins with, and are kept for it: all
-        that the number costs beyond the game is a logarithm for each edge.
-        """
+        """Return the energy now, of the sums that the next step begins with."""
         if self._sums is None:
             self._sums = self.objective.sums(self.y.places, self.z.places)
         return self.objective.energy(self.y.places, self.z.places, self._sums)

@@ -34,21 +34,9 @@ FARTHEST = 1e6
 class AppliedForces:
     """Forces on the points ``y`` (N, d) of one game.
 
-    Parameters
-    ----------
-    forces : HandForces
-        By rows of the data.
-    y : (N, d) tensor
-        The points now.
-    places : (N,) int array, optional
-        Row of ``y`` of each point of the data, where they lie in another order.
-    n_left : int
-        Iterations that are played at least: in a third of them a spring arrives.
-
-    Raises
-    ------
-    InputError
-        A force names points that there are none of, or a place that is not on the map.
+    ``places``: row of ``y`` of each point of the data, if they lie in another order.
+    ``n_left``: iterations that are played at least; a spring arrives in a third of
+    them. Raises InputError for points or places that are not of the map.
     """
 
     def __init__(
@@ -77,10 +65,7 @@ class AppliedForces:
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:
-        """Move the points (N, d) in place for one iteration.
-
-        Held ones stay where they are held, and their velocity becomes 0.
-        """
+        """Move the points (N, d) in place; held ones lose their velocity."""
         for rows, target, fastest in self._springs:
             way = target - _middle(y, rows)
             length = float(torch.linalg.vector_norm(way))
@@ -93,7 +78,7 @@ class AppliedForces:
 
     @torch.no_grad()
     def move_landmarks(self, z: Tensor, velocity: Tensor | None) -> None:
-        """Bring held landmarks (L, d) to their places; their velocity becomes 0."""
+        """Bring held landmarks (L, d) to their places."""
         for number, position in self._landmarks:
             if 0 <= number < len(z):
                 z[number] = position
@@ -102,13 +87,7 @@ class AppliedForces:
 
 
 def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
-    """Return the landmarks (L', d) after an edit, and the numbers of those that stay.
-
-    Raises
-    ------
-    InputError
-        A new one is not on the map, or none would be left.
-    """
+    """Return the landmarks (L', d) after an edit, and numbers of those that stay."""
     kept = np.setdiff1d(np.arange(len(z)), edit.removed)
     if not len(kept) and not edit.added:
         raise InputError("Of the landmarks one has to be left: add another one first.")
@@ -118,10 +97,7 @@ def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
 
 
 def radius(y: Tensor) -> float:
-    """Return the root mean square distance of points from their middle; at least 1e-6.
-
-    A millionth keeps points of one place from dividing by 0.
-    """
+    """Return the root mean square distance of points from their middle, over 1e-6."""
     points = _finest(y.detach())
     away = points - points.mean(dim=0)
     return max(1e-6, math.sqrt(float((away * away).sum()) / len(points)))

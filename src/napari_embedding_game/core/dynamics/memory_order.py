@@ -17,11 +17,7 @@ CELL = 1024
 
 
 def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Return the order, cell by cell of the start layout (N, d), d > 1.
-
-    The points are cut into strips along the first coordinate, as many in each, and
-    every strip is sorted along the second: 1,024 points in a row are about a square.
-    """
+    """Return the order, cell by cell of the layout (N, d): strips, each sorted."""
     n = len(layout)
     if n < FEWEST:
         return np.arange(n)

@@ -32,17 +32,9 @@ class Player:
         v <- momentum v + (1 - momentum) g / rms(g)
         p <- p + rate v
 
-    With momentum 0 this is the update of the paper's Alg. 1.  The division makes the
-    rates of both players comparable: ``rate`` is the root mean square length of a step
-    per coordinate, in units of the map.  In the processor's memory a compiled loop
-    takes the step, elsewhere torch.
-
-    Parameters
-    ----------
-    places : (N, d) tensor of floats
-        Moved in place; C-contiguous.
-    n_jobs : int, optional
-        Threads, see :func:`threads.resolve_n_jobs`.
+    With momentum 0 this is the update of the paper's Alg. 1.  ``rate`` is the root mean
+    square length of a step per coordinate, in units of the map.  ``places`` (N, d) is
+    moved in place: by a compiled loop in the processor's memory, elsewhere by torch.
     """
 
     def __init__(self, places: Tensor, n_jobs: int | None = 1) -> None:
@@ -59,9 +51,8 @@ class Player:
     ) -> None:
         """Move once; down where the rate is below 0.
 
-        ``scale`` (N, 1) divides each row of the gradient before all this: a player
-        whose rows differ much in stiffness then takes longer steps in the same time
-        (diagonal preconditioning).
+        ``scale`` (N, 1) divides the rows of the gradient first: rows that differ much
+        in stiffness take longer steps in the same time (diagonal preconditioning).
         """
         if self.places.device.type != "cpu":
             self.take(direction(gradient, scale), rate, momentum)
@@ -160,8 +151,7 @@ def root_mean_square(sums, gradient):
 def move(begin, end, gradient, scale, rms, rates, velocity, points):
     """Move the ``points`` of some chunks, and change ``velocity``, both in place.
 
-    ``rms`` divides the gradient.  ``rates``: the length of the step, below 0
-    where it goes down; and 1 - momentum.
+    ``rates``: the length of the step, and 1 - momentum.
     """
     kind = points.dtype.type
     length, gain = kind(rates[0]), kind(rates[1])

@@ -17,12 +17,9 @@ from napari_embedding_game.core.settings import (
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Iterations, rates, and how they change over a game.
+    """Iterations, rates, and factors on rates and lambda by the share of a game done.
 
-    ``rate`` and ``repulsion`` take the share of the game that is done, 0 to 1,
-    and return the factor on both learning rates and on lambda.  ``by_pull``: whether
-    each point's force is divided by how strongly it is attracted, see
-    :func:`game.stiffness`.
+    ``by_pull``: whether forces are divided by attraction, see :func:`game.stiffness`.
     """
 
     n_iter: int

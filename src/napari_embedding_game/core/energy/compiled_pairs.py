@@ -42,12 +42,7 @@ from napari_embedding_game.core.energy.pair_functions import PairFunction
 
 
 class PairFunctionType(types.Opaque):
-    """The type of a pair function.
-
-    Equal where the name is, which numba's cache asks for.  It is stored there as its
-    name alone: a class that is gone, with a file of the user's own, would else keep all
-    loops from being read back.
-    """
+    """The type of a pair function; numba's cache stores its name alone."""
 
     function: PairFunction
 

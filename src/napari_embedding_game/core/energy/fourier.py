@@ -121,11 +121,7 @@ def _butterfly(radix: int, x: list[_Complex]) -> list[_Complex]:
 
 
 def _pass(radix: int) -> Any:
-    """Return a pass: each ``radix`` numbers, ``step`` apart, become others.
-
-    From ``begin`` in ``source`` (2, all), they are ``count`` apart from ``end`` on in
-    ``target``, ``count`` side by side; ``turns`` has cosines and sines, ``at`` apart.
-    """
+    """Return a pass: each ``radix`` numbers, ``step`` apart, become others."""
 
     def typed(context, source, target, begin, step, end, count, turns, at):
         def code(context, builder, signature, arguments):
@@ -203,11 +199,7 @@ def _transform(one, other, n, factors, turns):
 
 @njit(**_OPTIONS)
 def _lines(begin, end, planes, is_back, factors, turns):
-    """Transform some of the lines along the third axis of (2, outer, n, inner).
-
-    In place, ``WIDTH`` at a time; back is the same with real and imaginary parts
-    exchanged.
-    """
+    """Transform some lines along the third axis of (2, outer, n, inner), in place."""
     _, _, n, inner = planes.shape
     n_lines = planes.shape[1] * inner
     one = np.zeros((2, n * WIDTH), planes.dtype)

@@ -55,18 +55,11 @@ AXES = (0, 2, 1)
 class Grid:
     """A grid and the kernel on it.
 
-    Attributes
-    ----------
-    spacing : float
-    sides : (3,) tuple of int
-        Nodes along each axis that points may stand on.
-    shape : (3,) tuple of int
-        All nodes: twice as many, so that no point feels the images of the others.
-    transfer : (shape[0], shape[1], shape[2] // 2 + 1) array
-        What the Fourier transform of the points is multiplied by.
-    near : (4, 4, 4) array, or (4, 1, 4) in the plane
-        The kernel between nodes that are 0 to 3 nodes apart along each axis, doubled
-        for each axis along which that is not 0.
+    ``sides``: nodes along each axis that points may stand on; ``shape``: all nodes,
+    twice as many, so that no point feels images.  ``transfer``: what the Fourier
+    transform of the points is multiplied by.  ``near`` (4, 1 or 4, 4): the kernel
+    between nodes 0 to 3 apart along each axis, doubled for each axis along which that
+    is not 0.
     """
 
     spacing: float
@@ -119,17 +112,10 @@ def make_grid(
 
 
 class Mesh:
-    """The sum of one kernel over all pairs of points, again and again.
+    """The sum of one smooth kernel, about 1 wide, over all pairs of points.
 
     The nodes begin at the lowest of the points and are as far apart as suits their
     span, so that the sum jumps a little as they move.
-
-    Parameters
-    ----------
-    kernel : PairFunction
-        Smooth at 0, and about 1 wide.
-    n_jobs : int, optional
-        Threads, see :func:`threads.resolve_n_jobs`.
     """
 
     def __init__(self, kernel: PairFunction, n_jobs: int | None = 1) -> None:
@@ -138,13 +124,7 @@ class Mesh:
         self._grid: Grid | None = None
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
-        """Return the sum of k over all pairs i != j and its (N, d) gradient.
-
-        Parameters
-        ----------
-        y : (N, d) float32 or float64
-            C-contiguous; d is 2 or 3.
-        """
+        """Return the sum of k over all pairs i != j and its (N, d) gradient."""
         grid, points, apart = self._stand(y)
         x = points[0]
         potential = self._potential(grid, points)
@@ -162,8 +142,7 @@ class Mesh:
     ) -> tuple[NDArray[np.float64], float]:
         """Return the sum of k over the points at every node, and the nodes' spacing.
 
-        The first node stands ``margin`` below the lowest coordinates, the last ones at
-        least as far above the highest; across a line there is no margin.
+        The grid reaches ``margin`` beyond the points, but across a line.
         """
         grid, points, _ = self._stand(y, margin)
         _, layers, columns = grid.sides
@@ -173,10 +152,7 @@ class Mesh:
     def grid_for(
         self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
     ) -> Grid:
-        """Return a grid for points that span so much; the last one if it is right.
-
-        It is kept as the last one.
-        """
+        """Return a grid for points that span so much; the last one if it is right."""
         span = float(spans.max())
         most = MOST_IN_SPACE if len(spans) == 3 else MOST
         usual = min(max(SPACING, span / MANY), WIDER)
@@ -199,10 +175,7 @@ class Mesh:
     def _stand(
         self, y: NDArray[np.floating], margin: float = 0.0
     ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
-        """Return the grid, the points in its units with their order by row, the axes.
-
-        (d,): whether the points lie apart along each of them.
-        """
+        """Return the grid, the points on it, and along which axes they lie apart."""
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)

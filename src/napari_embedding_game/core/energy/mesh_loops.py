@@ -65,10 +65,7 @@ def sort_by_row(x, starts, order):
 
 @njit(**OPTIONS)
 def _spline(t, n_nodes):
-    """Return the weights of four nodes at t past the second's cell, and their slopes.
-
-    Of one layer, ``n_nodes``, it is all there.
-    """
+    """Return weights of four nodes at t past the second's cell, and their slopes."""
     kind = type(t)
     zero, half, one, two, three = kind(0), kind(0.5), kind(1), kind(2), kind(3)
     if n_nodes == 1:
@@ -233,12 +230,10 @@ def _read_points(first, last, x, order, potential, near, gradient, n_deep):
 
 @njit(**OPTIONS)
 def read(begin, end, x, order, starts, potential, near, gradient, sums):
-    """Write the sum over all pairs i != j, and its (N, 3) gradient in ``x``.
+    """Write the sum over all pairs i != j, a part a band, and its gradient in ``x``.
 
-    ``potential``: the kernel summed over all points, at the nodes.  ``near`` (4, 1 or
-    4, 4): the kernel between nodes 0 to 3 nodes apart along each axis, doubled for each
-    axis along which that is not 0: what a point adds to its own potential is found from
-    it and taken off.  ``sums``: one number for each band.
+    ``potential``: the kernel summed over all points, at the nodes.  What a point adds
+    to its own potential is found from ``near``, see :class:`mesh.Grid`, and taken off.
     """
     for band in range(begin, end):
         first, last = _points_of(band, starts)

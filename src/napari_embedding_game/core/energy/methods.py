@@ -49,31 +49,13 @@ function with the parameters of :class:`objective.Objective`, which it returns."
 class Method:
     """One method of the family.
 
-    Attributes
-    ----------
-    title : str
-        As a window names it.
-    attraction, kernel : str
-        Keys of ``pair_functions.ATTRACTIONS`` and ``pair_functions.KERNELS``; "" for a
-        method whose forces are no function of distances.
-    lambda_scale : callable
-        Takes the edges and returns the lambda that a repulsion of 1 stands for.
-    repulsion : float
-        Its default repulsion, in that unit.
-    source : str
-        Where the formula stands.
-    aggregate : {"sum", "log"}
-    affinity : str
-        The edges it is meant for.
-    approximations : tuple
-        Those it is offered with; the first is its own.
-    on_grid : mapping, optional
-        Fields of the fast :class:`~.schedule.Schedule` where a grid pushes the points:
-        its forces have no noise of landmarks or samples, and bear longer steps.
-    moved_by : callable, optional
-        What makes the layouts in place of the game.
-    group : str
-        What a window lists it under; "" is the product's own.
+    ``attraction``, ``kernel``: keys of the tables in :mod:`pair_functions`; "" where
+    forces are no function of distances.  ``lambda_scale`` takes the edges and returns
+    the lambda that a repulsion of 1 stands for; ``repulsion`` is the default in that
+    unit.  ``source``: where the formula stands.  ``approximations``: the first is its
+    own.  ``on_grid``: fields of the fast :class:`~.schedule.Schedule` where a grid
+    pushes the points: forces without noise bear longer steps.  ``moved_by``: what makes
+    the layouts in place of the game. ``group``: what a window lists it under.
     """
 
     title: str
@@ -104,19 +86,12 @@ def per_point(edges: Edges) -> float:
 
 
 def all_attraction(edges: Edges) -> float:
-    """Return the total weight of the edges.
-
-    The weights of s-SNE and t-SNE sum to 1, those of :class:`Edges` to 2 N K:
-    with this lambda the energy is theirs, times N K.
-    """
+    """Return the total weight of the edges: 1 for s-SNE and t-SNE, 2 N K for Edges."""
     return float(edges.weights.sum()) / 2
 
 
 def negative_samples(edges: Edges) -> float:
-    """Return the lambda of one random repelling partner for every pull (paper 3).
-
-    umap-learn draws 5 partners each time that it pulls along an edge.
-    """
+    """Return the lambda of one random partner for every pull (paper 3)."""
     return float(edges.weights.sum()) / (4 * edges.n_points**2)
 
 
@@ -184,13 +159,7 @@ METHODS: dict[str, Method] = {
 
 
 def get_method(method: str) -> Method:
-    """Return the declaration of a method.
-
-    Raises
-    ------
-    InputError
-        Nobody has that name.
-    """
+    """Return the declaration of a method; InputError where nobody has that name."""
     return METHODS[one_of("method", method, METHODS)]
 
 
@@ -199,15 +168,7 @@ def get_method(method: str) -> Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
-    """What moves the points, and what it takes; by default all, as the game does.
-
-    Attributes
-    ----------
-    title : str
-        As a window names it.
-    layouts : callable, optional
-        What moves the points in place of the game's own steps.
-    """
+    """What moves the points, and what it takes; by default all, as the game does."""
 
     title: str
     layouts: Make | None = None

@@ -74,11 +74,9 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """What pushes one point at x while all others stay where they are.
+    """What pushes one point at x while all others stay: c sum_a k(|x - x_a|^2).
 
-    Its energy is c sum_a k(|x - x_a|^2).  Under a logarithm c falls as that sum grows
-    by more than the point's part of S: c = strength / (base + growth); else base is 0,
-    and c = strength.
+    Under a logarithm c = strength / (base + growth of the sum); else base is 0.
     """
 
     sources: Tensor
@@ -285,13 +283,7 @@ def make_objective(
     random_state: int = 0,
     aggregate: Aggregate = "sum",
 ) -> Objective:
-    """Return the energy with the repulsion found as ``approximation`` says.
-
-    Raises
-    ------
-    InputError
-        ``approximation`` is not one of ``methods.APPROXIMATIONS``.
-    """
+    """Return the energy with the repulsion found as ``approximation`` says."""
     one_of("approximation", approximation, APPROXIMATIONS)
     kind = _OBJECTIVES.get(approximation) or OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)

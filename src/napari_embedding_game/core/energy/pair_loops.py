@@ -57,19 +57,13 @@ def n_chunks(n_points: int) -> int:
 
 
 def triangle(n_points: int) -> NDArray[np.int64]:
-    """Return where chunks of rows begin that hold about as many pairs each, and N.
-
-    Row i holds the pairs of point i with the points before it.
-    """
+    """Return where chunks of rows begin with about as many pairs j < i each, and N."""
     shares = np.sqrt(np.linspace(0, 1, _TRIANGLE_CHUNKS + 1))
     return np.round(n_points * shares).astype(np.int64)
 
 
 def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return positions (N, d), those of a line with a second coordinate of 0.
-
-    Nothing pushes a point off the line.
-    """
+    """Return positions (N, d), those of a line with a second coordinate of 0."""
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])
@@ -134,10 +128,7 @@ def edge_energy(begin, end, f, edges, y, sums):
 
 @njit(**OPTIONS)
 def repel(begin, end, k, y, z, gradient, pull, sums):
-    """Write d/dy of S_yz = sum_ia k(|y_i - z_a|^2), and add d/dz to ``pull``.
-
-    ``gradient`` (N, d); ``pull`` (chunks, d, L), 0 before; ``sums`` (chunks,): S_yz.
-    """
+    """Write d/dy of sum_ia k(|y_i - z_a|^2), add d/dz to ``pull`` (chunks, d, L)."""
     for c in range(begin, end):
         total = 0.0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
@@ -185,11 +176,8 @@ def nearest(squared):
 def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     """Write the sum of k over unordered pairs of points and its gradient, in two parts.
 
-    A pair is looked at once and moves both of its points: the one of the higher
-    number in ``gradient`` (N, d), the other in ``across`` (chunks, d, N), of which a
-    chunk fills what its rows can reach.  ``rows``: where the chunks begin, and N;
-    ``z``: the points by coordinate; ``far``: (N, N) weights of the pairs, or None
-    where they are 1.
+    A pair moves the point of the higher number in ``gradient`` (N, d), the other in
+    ``across`` (chunks, d, N).  ``far``: (N, N) weights of the pairs, or None.
     """
     for c in range(begin, end):
         across[c, :, : rows[c + 1]] = 0
@@ -201,11 +189,7 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
 
 @njit(**OPTIONS)
 def push_of_all(begin, end, k, far, y, z, push, sums):
-    """Write -sum_j v_ij k'(|y_i - y_j|^2) over j != i, and the sums of v_ij k.
-
-    Paper 4's d-.  ``y`` (N, d), ``z`` the same by coordinate, ``push`` (N,) float64,
-    ``sums`` (chunks,), ``far`` (N, N) the weights v, or (0, 0) where they are 1.
-    """
+    """Write paper 4's d-, -sum_j v_ij k'(|y_i - y_j|^2), j != i, and sums of v_ij k."""
     for c in range(begin, end):
         s = np.empty(y.shape[0], y.dtype)
         weights = np.ones_like(s)
@@ -227,11 +211,9 @@ def push_of_all(begin, end, k, far, y, z, push, sums):
 
 @njit(**OPTIONS)
 def repel_partners(begin, end, k, shifts, y, gradient, sums):
-    """Write the sum of k over random pairs of points and its gradient.
+    """Write the sum of k over random pairs of points and its gradient (d, N).
 
-    ``y`` (d, 2 N): the points in the order of :class:`pair_sums.SampledPairs`, by
-    coordinate, twice, so that no partner lies beyond the end; ``gradient`` (d, N);
-    ``sums`` (chunks,).
+    ``y`` (d, 2 N): points in the order of :class:`pair_sums.SampledPairs`, twice.
     """
     n = gradient.shape[1]
     for c in range(begin, end):

@@ -34,10 +34,8 @@ _LOGARITHM = 4
 class SampledPairs(NamedTuple):
     """Random pairs of points, L partners for each, in a handful of numbers (Eq. 8).
 
-    The points are in a random order; partners of the one at place p are those at p +
-    shift and p - shift, for L different shifts, round the end.  So each point has 2 L
-    partners, drawn by it or by the other, and sums over them are unbiased for the sum
-    over all pairs.
+    In a random order, partners of the point at place p are those at p + shift and
+    p - shift, round the end: sums over them are unbiased for the sum over all pairs.
     """
 
     order: NDArray[np.int64]
@@ -156,11 +154,9 @@ class CompiledForces:
 class TorchForces:
     """The same sums in torch operations, for CUDA and MPS devices.
 
-    Sums stay on the device, so that no step waits for a number.
-    Points go through in blocks, so that the (block, L, d) differences stay
-    within ``block_elements`` numbers whatever N is.  CUDA adds the forces along
-    edges in any order (``index_add_``), so that there the last digits of a map, and
-    with them the map, differ from one run to the next.
+    Sums stay on the device, so that no step waits for a number; points go through in
+    blocks of ``block_elements`` numbers.  CUDA adds the forces along edges in any
+    order, so that there maps differ from one run to the next.
     """
 
     def __init__(

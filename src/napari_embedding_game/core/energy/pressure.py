@@ -58,16 +58,10 @@ _TOLERANCE = 1e-7
 def pressure(
     objective: Objective, y: Tensor, z: Tensor, is_at_rest: bool = True
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return every point's nearest landmark (Eq. 7) and its pressure.
+    """Return each point's nearest landmark (Eq. 7) and its pressure, (N,) each.
 
-    Returns
-    -------
-    labels : (N,) int32
-        Index of the nearest landmark.
-    pressure : (N,) float32
-        In units of the map, 0 for points that are not pressured.  NaN of more than
-        ``MOST_POINTS`` points, or ``MOST_ON_THE_MOVE`` where they are not at rest,
-        unless landmarks push them.
+    In units of the map, 0 where there is none; NaN of more than ``MOST_POINTS`` points
+    (``MOST_ON_THE_MOVE`` if not at rest), unless landmarks push them.
     """
     forces = objective.forces
     labels = nearest_landmark(y, z, forces.n_jobs)
@@ -112,9 +106,6 @@ def _slope(u, f, near, weights, k, far, strengths, strength, base, rest):
 def _height(f, near, weights, k, far, strengths, strength, base):
     """Return the height h >= 0 that minimises the energy of one lifted point.
 
-    ``near``, ``weights``: squared distances along the point's edges, and their
-    weights.  ``far``, ``strengths``: squared distances to what repels it, and
-    the v.  ``strength``, ``base``: of :class:`objective.Field`.
     False position (Illinois) between heights where the slope changes its sign.
     """
     rest = lifted_row(k, far, strengths, 0.0)[0] if base > 0.0 else 0.0
@@ -152,10 +143,8 @@ def _height(f, near, weights, k, far, strengths, strength, base):
 def _lift(first, last, functions, edges, places, far_weights, own, law, heights):
     """Write the pressure of some points.
 
-    ``functions``: attraction and kernel.  ``places``: points (N, d), sources (d, M).
-    ``far_weights``: (N, M) of their pairs, or None where they are 1.  ``own``: the
-    source of each point (N,) that is its own, and the share of its push left out.
-    ``law``: strength and base of :class:`objective.Field`.
+    ``places``: points (N, d), sources (d, M).  ``own``: each point's own source (N,),
+    and the share of its push left out.  ``law``: strength and base of the field.
     """
     f, k = functions
     indptr, indices, weights = edges

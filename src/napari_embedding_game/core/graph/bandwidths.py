@@ -25,9 +25,8 @@ def conditional_probabilities(
 ) -> NDArray[np.float32]:
     """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
 
-    beta gives a row the entropy log(perplexity), found by bisection to 1e-5.  A
-    row of equal distances, or of fewer neighbours than the perplexity, is as
-    near to it as it gets.  Rows are shared among ``n_jobs`` threads.
+    beta gives a row the entropy log(perplexity), by bisection to 1e-5, or as near as
+    can be.
     """
     out = np.empty(distances.shape, np.float32)
     work = STEPS * distances.size
@@ -75,10 +74,8 @@ def fuzzy_memberships(
 ) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
-    exp(-(d - rho) / sigma): rho is the distance to the nearest neighbour at a
-    distance above 0, sigma makes a row's memberships sum to log2(K + 1), found
-    by bisection, and is at least a thousandth of the mean distance.  Rows are shared
-    among ``n_jobs`` threads.
+    exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
+    thousandth of the mean distance, makes a row's memberships sum to log2(K + 1).
     """
     out = np.empty(distances.shape, np.float32)
     work = STEPS * distances.size

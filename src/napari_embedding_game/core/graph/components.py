@@ -92,10 +92,7 @@ def _at_once(n_dims: int) -> int:
 def projected_search(
     rows: Rows, k: int, seed: int, n_jobs: int | None
 ) -> tuple[Found, float] | None:
-    """Find ``k`` neighbours of every row; also return the share of the true ones.
-
-    None where the components do not tell who is near.
-    """
+    """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
     check = Check(rows, k, seed, n_jobs)
     values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
     counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]

@@ -118,19 +118,10 @@ def edges(
     perplexity: float | None = None,
     n_jobs: int | None = None,
 ) -> Edges:
-    """Return the symmetric edges of ``graph``.
+    """Return the symmetric edges of ``graph``, by one of ``choices.affinity_names()``.
 
-    Parameters
-    ----------
-    graph : NeighborGraph
-    affinity : str
-        One of ``choices.affinity_names()``.
-    X : (N, D) array or sparse matrix, optional
-        The rows themselves, which only ``ROW_AFFINITIES`` ask for.
-    perplexity : float, optional
-        For "entropic"; a third of the neighbours, if not given.
-    n_jobs : int, optional
-        Threads, which change no bit.
+    ``X`` (N, D): for ``ROW_AFFINITIES`` alone.  ``perplexity``: of "entropic", else a
+    third of the neighbours.
 
     Raises
     ------

@@ -47,17 +47,7 @@ _TIE = 1 + 1e-5
 
 
 class Check:
-    """The true distance of the k-th neighbour of some rows, to measure a recall with.
-
-    Parameters
-    ----------
-    rows : (N, D)
-    k : int
-        Neighbours, the row itself not counted.
-    seed : int
-        Of the rows that are drawn.
-    n_jobs : int, optional
-    """
+    """The true neighbours of some rows, drawn by the seed, to measure recall with."""
 
     def __init__(self, rows: AnyRows, k: int, seed: int, n_jobs: int | None) -> None:
         n, rng = len(rows), np.random.default_rng(seed)
@@ -77,16 +67,8 @@ def leaf_search(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], float]:
     """Find ``k`` neighbours of every row, itself left out.
 
-    Returns
-    -------
-    order : (N,) int32
-        Numbers of the rows in the order of the lists.
-    indices : (N, k) int32
-        The neighbours of each row *in that order*, nearest first.
-    squared : (N, k) float32
-        Their squared distances.
-    recall : float
-        What ``check`` says of them.
+    Returns the order of the lists (N,), numbers of neighbours and squared distances (N,
+    k) in that order, and the share of the true neighbours that ``check`` found.
     """
     order, bounds = lists(rows, n_jobs)
     rows = rows[order]

@@ -156,18 +156,9 @@ def _keep_smallest(scores, numbers, first, own, indices, distances):
 
 @njit(nogil=True, cache=True)
 def scan(queries, own, rows, numbers, first, indices, distances):
-    """Keep the candidates that are nearest to each query, by |y|^2 - 2 x y.
+    """Keep those ``numbers`` of ``rows`` nearest to each query, by |y|^2 - 2 x y.
 
-    Parameters
-    ----------
-    queries : (Q, D) float32
-    own : (Q,) int
-        Their own numbers, which are no candidates.
-    rows : (N, D) float32
-    numbers : (M,) int
-        The candidates' rows; ``first`` is added to what is kept of them.
-    indices, distances : (Q, k) int32, float32
-        The lists, which are updated.
+    ``own`` are no candidates; ``first`` is added to what is kept in ``indices`` (Q, k).
     """
     n_dims = rows.shape[1]
     doubled = np.empty(queries.shape, np.float32)
@@ -299,11 +290,7 @@ def _halve(rows, order):
 
 @njit(nogil=True, cache=True)
 def halve(rows, members, begins, ends, begin, end):
-    """Halve some lists of members, in place: those on one side go first.
-
-    The sides are those of the longest direction, about: that of some of the rows, by
-    powers.
-    """
+    """Halve some lists, in place, along about their longest direction."""
     for at in range(begin, end):
         _halve(rows, members[begins[at] : ends[at]])
 
@@ -393,10 +380,7 @@ def search_lists(
 
 @njit(nogil=True, cache=True)
 def reverse_neighbors(indices, squared, is_new, width):
-    """Return who has each row in its list: the nearest ``width`` of them, (N, width).
-
-    An entry is 2 i, or 2 i + 1 where it is new in the list of i, or -1 for none.
-    """
+    """Return who has each row in its list, (N, width): 2 i + is new, or -1 for none."""
     n, k = indices.shape
     reverse = np.full((n, width), -1, np.int32)
     distances = np.full((n, width), np.inf, np.float32)
@@ -424,9 +408,7 @@ def neighbors_of_neighbors(
 ):
     """Look for nearer rows among the neighbours of neighbours, in both directions.
 
-    As many forward as reverse neighbours count, of a row and of each of these.  What
-    neither edge is new of was looked at in an earlier round.  ``nearer`` and
-    ``distances`` are the new lists, ``found`` which of their entries are new.
+    What neither edge is new of was looked at in an earlier round.
     """
     k, width = indices.shape[1], reverse.shape[1]
     seen = np.full(len(rows), -1, np.int32)  # the row that last looked at each

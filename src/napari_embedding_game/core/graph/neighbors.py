@@ -71,17 +71,9 @@ _COMPARED = 100
 class NeighborGraph:
     """The directed k-nearest-neighbour graph, each point's own self left out.
 
-    Attributes
-    ----------
-    indices : (N, K) int32
-        Row numbers of the neighbours, nearest first.
-    distances : (N, K) float32
-        Distances in the metric of the search.
-    search : str
-        Which search found them, a name from the table above.
-    recall : float, optional
-        Share of the true neighbours that were found, where the search has measured it
-        on some rows.
+    ``indices`` (N, K) int32, nearest first; ``distances`` (N, K) float32; ``search``: a
+    name from the table above; ``recall``: share of the true neighbours, where it was
+    measured.
     """
 
     indices: NDArray[np.int32]
@@ -377,12 +369,7 @@ def _named(metric: str) -> Iterator[None]:
 def _without_self(
     indices: NDArray[Any], distances: NDArray[Any]
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Drop each row's own number, or its last entry where the search missed it.
-
-    One neighbour more than asked for was searched, as a row is its own nearest one.
-    Duplicated rows may come back in any order, so the own number is looked for
-    and not assumed to stand first.
-    """
+    """Leave each row's own entry out, or the last one where copies hide it."""
     is_self = indices == np.arange(len(indices))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
     shape = (len(indices), indices.shape[1] - 1)

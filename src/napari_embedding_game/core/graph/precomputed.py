@@ -33,28 +33,15 @@ def check_given(distances: Any) -> None:
 def given_neighbors(
     distances: Any, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest neighbours of every row by given distances.
+    """Return neighbours and distances of every row, nearest first, (N, K) each.
 
-    Parameters
-    ----------
-    distances : (N, N) array or scipy sparse matrix
-        From each row to the others, at least 0; the diagonal is not looked at.  Of a
-        sparse matrix the stored entries are neighbours, also those of distance 0, and
-        no others.
-    n_neighbors : int
-        K.  A sparse matrix may hold one less in a row, because scanpy counts the row
-        itself: its ``pp.neighbors(n_neighbors=15)`` stores 14 others.
-
-    Returns
-    -------
-    indices, distances : (N, K), or (N, K - 1) where a row has no more
-        Nearest first.
+    Of a sparse matrix the stored entries are the neighbours, zeros too.  It may hold K
+    - 1 in a row, as scanpy counts the row itself; the answer has as many then.
 
     Raises
     ------
     InputError
-        The matrix is not square or has values below 0, some row has too few neighbours,
-        or all distances are 0.
+        No square matrix, values below 0, too few neighbours, or all distances are 0.
     """
     check_given(distances)
     if sparse.issparse(distances):

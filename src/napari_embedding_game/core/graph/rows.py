@@ -29,22 +29,10 @@ _SAMPLED = 1_000
 
 
 class Rows:
-    """Rows between which euclidean distances are what a metric asks for.
+    """Rows (N, D) between which euclidean distances are what a metric asks for.
 
-    Some of them are ``rows[numbers]``, as float32; of what is left out of the length of
-    the rows, a common unit, :meth:`distances` knows.
-
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        Finite numbers.
-    metric : str
-        One of ``SEARCHED``.
-
-    Raises
-    ------
-    InputError
-        A difference is infinite.
+    Some of them are ``rows[numbers]``, as float32, without a common unit that
+    :meth:`distances` knows.  InputError where values are too large for squares.
     """
 
     def __init__(self, X: Any, metric: str) -> None:

@@ -56,29 +56,13 @@ def start_layout(
 ) -> NDArray[np.float32]:
     """Return the start layout, (N, d) float32, every dimension of unit variance.
 
-    Parameters
-    ----------
-    edges : Edges
-        Neighbour edges, used by ``spectral``, which looks at those that pull.
-    X : (N, D) array or sparse matrix
-        The input, used by all but ``random``; ``spectral`` sets components side by
-        side with it.
-    n_components : int
-        d.
-    init : str
-        One of :func:`choices.start_names`.
-    random_state : int
-        The same seed gives the same layout.
-    n_neighbors : int
-        Of the classical starts that have a neighbour graph of their own.
-    n_jobs : int, optional
-        Threads of ``spectral``, which change no bit.
+    By one of :func:`choices.start_names`.  ``X`` (N, D): used by all but "random";
+    ``n_neighbors``: by classical starts.  The same seed gives the same layout.
 
     Raises
     ------
     InputError
-        ``init`` is not a known start or not for these rows, or ``n_components``
-        not 1, 2 or 3.
+        No such start or not for these rows, or ``n_components`` is not 1, 2 or 3.
     """
     if n_components not in (1, 2, 3):
         raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
@@ -108,25 +92,14 @@ def classical_layout(
     n_neighbors: int = 15,
     random_state: int = 0,
 ) -> NDArray[np.float32]:
-    """Return the map of rows ``X`` (N, D) by a method of ``STARTS``, (N, d) float32.
-
-    Columns beyond what the data allow are 0.
-
-    Raises
-    ------
-    InputError
-        Too many rows, or sparse ones where the method needs dense ones.
-    """
+    """Return the map of rows (N, D) by a method of ``STARTS``, (N, d) float32."""
     check_fits(name, X)
     layout = STARTS[name].compute(X, n_components, n_neighbors, random_state)
     return np.ascontiguousarray(layout, dtype=np.float32)
 
 
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
-    """Project (N, D) rows on about the directions of largest variance, (N, d).
-
-    Columns beyond the smaller of N and D are 0.
-    """
+    """Project (N, D) rows on about the directions of largest variance, (N, d)."""
     n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
     scores = principal_components(rows, n, random_state, None, _PCA_POWERS)
     return filled(scores.astype(np.float64), n_components)
@@ -299,19 +272,9 @@ def _grouped(indptr: Any, indices: Any, weights: Any, group: Any, n_groups: int)
 
 @njit(nogil=True, cache=True)
 def components(indptr, indices):
-    """Return how many components a symmetric graph has, and which each point is in.
+    """Return how many components a graph has, and which each point is in (N,).
 
     As scipy's ``connected_components``, which keeps all other threads waiting.
-
-    Parameters
-    ----------
-    indptr, indices : of a CSR matrix (N, N) in which each edge stands in both rows
-
-    Returns
-    -------
-    n_parts : int
-    part : (N,) int32
-        In the order of their first points.
     """
     n = len(indptr) - 1
     part = np.full(n, -1, np.int32)

@@ -100,11 +100,7 @@ def modularity(indptr, indices, weights, resolution, labels):
 
 @njit(**_OPTIONS)
 def move_nodes(indptr, indices, weights, resolution, order, labels):
-    """Move nodes to the best neighbouring community until no move gains.
-
-    ``labels`` (n,) int64 below n are changed in place; ``order`` is the order in
-    which the nodes are visited.
-    """
+    """Move nodes to the best neighbouring community until no move gains."""
     n = labels.shape[0]
     degree = np.zeros(n)
     volume = np.zeros(n)

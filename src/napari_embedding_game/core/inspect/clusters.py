@@ -43,19 +43,8 @@ _Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr_matrix:
     """Return the summed weights of the edges between the points of landmarks.
 
-    Parameters
-    ----------
-    edges : Edges
-    labels : (N,) int
-        Landmark of each point, 0 to ``n_landmarks - 1``.
-    n_landmarks : int
-        L.
-
-    Returns
-    -------
-    (L, L) float64
-        Symmetric; the diagonal is the weight inside, counted from both ends.
-        A landmark without points has an empty row.
+    ``labels`` (N,): landmark of each point.  Returns (L, L), symmetric, float64; the
+    diagonal is the weight inside, counted from both ends.
 
     Raises
     ------
@@ -86,15 +75,9 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
 class MergeTree:
     """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
 
-    Attributes
-    ----------
-    born : (L,) int64
-        Least number of clusters at which a landmark leads a cluster of its own;
-        0 for a landmark without points.
-    leader : (L,) int64
-        The landmark that leads its cluster below that number.
-    levels : (n_levels, L) int64
-        The partitions that the tree passes through, finest first.
+    ``born`` (L,): least number of clusters at which a landmark leads one, 0 without
+    points; ``leader`` (L,): who leads its cluster below that; ``levels`` (n, L): the
+    partitions that the tree passes through, finest first.
     """
 
     born: NDArray[np.int64]
@@ -107,17 +90,10 @@ class MergeTree:
         return int(np.count_nonzero(self.born))
 
     def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, -1 where it has no points.
+        """Return the cluster of each landmark, from 0; -1 where it has no points.
 
-        Clusters are numbered from 0.  The cut into one more splits one cluster:
-        the larger part keeps its number, the smaller takes the next free one,
-        and all others stay as they are.  With more clusters than landmarks
-        that have points, each of these is a cluster.
-
-        Raises
-        ------
-        InputError
-            ``n_clusters`` is below 1.
+        The cut into one more splits one cluster: the larger part keeps its number, the
+        smaller takes the next free one.  There are at most ``n_leaves``.
         """
         if n_clusters < 1:
             raise InputError(
@@ -136,22 +112,11 @@ def merge_tree(
     previous: MergeTree | None = None,
     random_state: int = 0,
 ) -> MergeTree:
-    """Join the landmarks of ``graph``, two at a time, until one cluster is left.
+    """Join the landmarks of a graph (L, L), two at a time, until one cluster is left.
 
-    Parts that no edge connects are joined last, the smallest first.
-
-    Parameters
-    ----------
-    graph : (L, L) sparse matrix
-        See :func:`landmark_graph`.
-    sizes : (L,) int
-        Points of each landmark.
-    previous : MergeTree, optional
-        The tree of the same landmarks a moment ago.  Where its clusters are as
-        good as any found now they are kept, which steadies a running map and
-        takes less time.
-    random_state : int
-        Seed of the orders in which Louvain's method visits the landmarks.
+    Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
+    points of each landmark.  ``previous``: the tree of the same landmarks a moment ago,
+    whose clusters are kept where they are as good as any found now.
 
     Raises
     ------
@@ -202,11 +167,7 @@ def _best_partition(
     start: NDArray[np.int64] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Return the best of several partitions, numbered from 0.
-
-    ``start`` is improved as well, and a fresh partition must beat it clearly:
-    between equals the one that is known stays.
-    """
+    """Return the best of several partitions; ``start`` stays unless clearly beaten."""
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
     for _ in range(_TRIES if start is None else _TRIES_WITH_START):
         alone = np.arange(len(graph[0]) - 1)
@@ -252,20 +213,8 @@ def _start(known: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.in
 def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
     """Cut a cluster alone into parts, along the tree that it came from.
 
-    Parameters
-    ----------
-    tree : MergeTree
-    members : (M,) int
-        Landmarks of the cluster.  It need not be a cut's: the tree is followed
-        down to the first cut that has ``n_parts`` among these landmarks.
-    n_parts : int
-        At least 2.
-
-    Returns
-    -------
-    (M,) int32
-        Part of each member, 0 to ``n_parts - 1``; -1 where it has no points.
-        Numbers follow the tree's: part 0 holds the largest branch.
+    ``members`` (M,): its landmarks, which need not be a cut's.  Returns the part of
+    each, the largest branch 0; -1 where it has no points.
 
     Raises
     ------

@@ -89,14 +89,7 @@ def laid_on(
 ) -> tuple[NDArray[np.float32], ...]:
     """Return a second map, shifted, rotated and reflected to lie as the first one.
 
-    Its size stays, so that it is the same map: only its place on the canvas differs.
-
-    Parameters
-    ----------
-    first, second : (N, d) array
-        Row i of both is the same row of the data.
-    *others : (m, d) array
-        What goes with the second map, such as its landmarks.
+    Its size stays.  ``others`` (m, d): what goes with it, such as its landmarks.
     """
     middle, former, rotation = _turn(first.astype(float), second.astype(float))
     return tuple(
@@ -152,20 +145,11 @@ def neighbors_kept(
     rows: NDArray[np.integer] | None = None,
     wide: int = WIDE,
 ) -> NDArray[np.float32]:
-    """Return the share of each point's neighbours that a second map keeps.
+    """Return the share of each point's k neighbours that a second map keeps, (n,).
 
-    Those of the k nearest on the first map that are among ``wide`` times k on the
-    second: points may change places among their like, as they do in every run.
-
-    Parameters
-    ----------
-    first, second : (N, d) and (N, e) float
-        Row i of both is the same row of the data.
-    n_neighbors : int
-        k; of few points 1 / (wide - 1) of the others at most.
-    rows : (n,) int, optional
-        The points that are asked about, all by default.
-    wide : int
+    Those on the first map that are among ``wide`` times k on the second: points may
+    change places among their like.  ``rows``: the points that are asked about, all by
+    default.
     """
     n = len(first)
     rows = np.arange(n) if rows is None else rows

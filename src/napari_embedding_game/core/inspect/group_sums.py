@@ -81,23 +81,10 @@ def iter_grouped(
 ) -> Generator[float, None, FloatArray]:
     """Yield the share done, 0 to 1, and return figures of all columns, (..., G).
 
-    Those of :func:`moments`, (4, C, G), if nothing else is asked for.  Close the
-    generator to cancel; at most the blocks under way are finished.
-
-    Parameters
-    ----------
-    X : (N, G) array, scipy sparse matrix or ColumnBlocks
-        Compressed rows or columns are read as they are; float32 and float64
-        without a copy.  Of columns on disk some blocks are in memory at a time.
-    codes : (N,) int
-        Group of each row, from 0; below 0 of a row in none.
-    n_groups : int
-    of_block : callable, optional
-        What is to be worked out instead.
-    is_logged : bool
-        Whether the figures are to be those of exp(values) - 1, without squares.
-    n_jobs : int, optional
-        Threads; see :func:`threads.resolve_n_jobs`.
+    Those of :func:`moments`, (4, C, G), if ``of_block`` asks for nothing else.  Close
+    the generator to cancel.  ``X`` (N, G): an array, sparse matrix or ColumnBlocks;
+    ``codes`` (N,): group of each row, below 0 for none; ``is_logged``: whether the
+    figures are to be those of exp(values) - 1, without squares.
     """
     X, n_columns = _readable(X), X.shape[1]
     groups = np.ascontiguousarray(codes, np.int32)
@@ -216,13 +203,8 @@ class GroupSummary:
 def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
     """Return the mean of each column and the share above 0 in every group of rows.
 
-    Parameters
-    ----------
-    X : (N, G) array, scipy sparse matrix or ColumnBlocks
-        NaN where a value is missing.
-    codes : (N,) int
-        Group of each row, from 0; -1 of a row in none.
-    n_groups : int
+    ``X`` (N, G): an array, sparse matrix or ColumnBlocks, NaN where a value is missing;
+    ``codes`` (N,): group of each row, from 0; -1 for none.
 
     Raises
     ------

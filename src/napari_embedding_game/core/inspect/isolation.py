@@ -26,18 +26,10 @@ from napari_embedding_game.core.graph.edges import N_NEAREST
 def isolation(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
 ) -> NDArray[np.float32]:
-    """Return the isolation of each row, (N,), 0 and more.
+    """Return the isolation of each row, (N,), 0 and more, of its nearest rows (N, k).
 
-    It is 1 where all distances are 0, and infinite for a row that lies apart from
-    neighbours without distances among them.
-
-    Parameters
-    ----------
-    neighbors : (N, k) int
-        The nearest rows in the data, the row itself left out, of which ``N_NEAREST``
-        at most are looked at.
-    distances : (N, k) float
-        How far they are.
+    It is 1 where all distances are 0, and infinite for a row apart from neighbours
+    without distances among them.
     """
     neighbors = neighbors[:, :N_NEAREST]
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)

@@ -130,10 +130,10 @@ def gather_columns(indptr, indices, data, groups, sizes):
 
 @njit(**_OPTIONS)
 def moments(values, begin, end, sizes, out):
-    """Write figures of each group, of finite values, to ``out`` (4, C, columns).
+    """Write figures of each group to ``out`` (4, C, columns), of finite values.
 
-    They are how many values there are, their mean (0 of none), the sum of the squared
-    differences from it, and how many are above 0.
+    How many there are, their mean (0 of none), the sum of squared differences from it,
+    and how many are above 0.
     """
     for column in range(begin.shape[0]):
         for group in range(sizes.shape[0]):

@@ -177,23 +177,10 @@ def iter_leading(
 ) -> Generator[float, None, list[NDArray[np.intp]]]:
     """Yield the share done, 0 to 1, and return the leading markers of every group.
 
-    The data are read once, whatever the number of groups.  Scores and order are those
-    of ``scanpy.tl.rank_genes_groups`` with its default ``method="t-test"``.
-
-    Parameters
-    ----------
-    X : (N, G) array, scipy sparse matrix or :class:`.group_sums.ColumnBlocks`
-    codes : (N,) int
-        Group of each row, from 0; rows of -1 count to the others.
-    n_groups : int
-    log1p : bool
-        Whether the values are log(1 + x): then a marker is twice as high inside.
-
-    Returns
-    -------
-    list of (m,) int
-        For each group the columns that are higher inside, by falling score; none of a
-        group that is too small for a test, or leaves too few others.
+    For each group the columns (m,) that are higher inside, by falling score; with
+    ``log1p`` at least twice as high.  Scores are those of
+    ``scanpy.tl.rank_genes_groups`` with its default "t-test".  Rows of code -1 count to
+    the others.
     """
     groups = np.where(codes < 0, n_groups, codes)  # one more for all others
     figures = yield from iter_grouped(X, groups, n_groups + 1)

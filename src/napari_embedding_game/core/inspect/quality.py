@@ -208,11 +208,7 @@ def _nearest(distances: NDArray[np.floating], k: int) -> NDArray[np.intp]:
 def _rank_score(
     distances: NDArray[np.floating], neighbors: NDArray[np.intp], k: int
 ) -> NDArray[np.float64]:
-    """Return 1 less the scaled ranks beyond k that neighbours of the other side have.
-
-    Trustworthiness for ranks in the data of neighbours on the map, continuity the
-    other way round: 1 where all are among the k nearest.
-    """
+    """Return 1 less the scaled ranks beyond k of neighbours of the other side."""
     n_points = distances.shape[1]
     ordered = np.sort(distances, axis=1)
     theirs = np.take_along_axis(distances, neighbors, axis=1)
@@ -256,10 +252,7 @@ def _votes(
 def _same_group(
     rows: NDArray[np.integer], shown: NDArray[np.intp], codes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return the share of each point's neighbours on the map that are of its group.
-
-    Neighbours without a group do not count; NaN where there is nothing to compare.
-    """
+    """Return the share of each point's neighbours on the map that are of its group."""
     own, theirs = codes[rows][:, None], codes[shown]
     is_known = (own >= 0) & (theirs >= 0)
     return _share((own == theirs) & is_known, is_known)
@@ -272,13 +265,7 @@ def _share(right: NDArray[np.bool_], of: NDArray[np.bool_]) -> NDArray[np.float6
 
 
 def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
-    """Count the parts of a graph in which a neighbour links in both directions.
-
-    Parameters
-    ----------
-    neighbors : (N, K) int
-        Rows of each point's nearest neighbours, -1 for none.
-    """
+    """Count the parts of a graph of neighbours (N, K), -1 for none."""
     n, k = neighbors.shape
     at, which = np.nonzero(neighbors >= 0)
     ends = at, neighbors[at, which]

@@ -29,26 +29,12 @@ def recluster(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> NDArray[np.int32]:
-    """Return the part (m,) that each row is in, from 0, the largest first.
-
-    Parameters
-    ----------
-    X : (m, D) array or CSR matrix
-        The rows that are to be clustered, without any others.
-    n_parts : int
-        At least 2.
-    n_neighbors : int
-        Of the graph; of fewer rows as many as there are.
-    metric : str
-        Of the neighbours.
-    random_state : int
-    n_jobs : int, optional
-        Threads of the search.
+    """Return the part of each row of ``X`` (m, D), from 0, the largest first.
 
     Raises
     ------
     InputError
-        Too few rows or parts, or rows that are all the same.
+        Fewer rows than ``FEWEST``, parts below 2, or rows that are all the same.
     """
     n_rows = X.shape[0]
     if n_rows < FEWEST:

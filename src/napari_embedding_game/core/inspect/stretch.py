@@ -40,13 +40,7 @@ def stretch(
 ) -> NDArray[np.float32]:
     """Return the stretch of each point, (N,), 0 and more.
 
-    Parameters
-    ----------
-    neighbors : (N, k) int
-        The nearest rows in the data, the point itself left out; -1 for none.
-    embedding : (N, d) float
-    n_jobs : int, optional
-        Threads, see :func:`threads.resolve_n_jobs`.
+    ``neighbors`` (N, k): the nearest rows in the data, -1 for none.
     """
     y = np.ascontiguousarray(embedding, np.float32)
     stretched = np.zeros(len(y), np.float32)
@@ -83,23 +77,10 @@ def far_neighbors(
     rows: NDArray[np.integer],
     usual: float | None = None,
 ) -> NDArray[np.intp]:
-    """Return pairs of a row and a neighbour, not among them, that lie far on the map.
+    """Return pairs (m, 2) of a row and a neighbour, not a row, that lie far apart.
 
-    Parameters
-    ----------
-    neighbors : (N, k) int
-        As for :func:`stretch`.
-    embedding : (N, d) float
-    rows : (n,) int
-        The rows whose neighbours are looked for.
-    usual : float, optional
-        The :func:`usual_squared_length`, where it is known.
-
-    Returns
-    -------
-    (m, 2) int
-        Row and neighbour, more than ``FAR`` times the usual distance apart, the
-        longest way first.
+    More than ``FAR`` times the usual distance on the map, the longest way first.
+    ``usual``: the :func:`usual_squared_length`, where it is known.
     """
     usual = usual_squared_length(neighbors, embedding) if usual is None else usual
     is_among = np.zeros(len(embedding), bool)

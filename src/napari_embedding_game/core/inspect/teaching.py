@@ -177,11 +177,7 @@ def _balanced_log_loss(model: Any, X: Any, codes: NDArray[np.integer]) -> float:
 def _standard_error(
     recalls: NDArray[np.floating], counts: NDArray[np.integer]
 ) -> float:
-    """Return the standard error of the mean recall.
-
-    Each recall is a share of few examples: its posterior under a flat prior has a
-    spread even where all of them are told right.
-    """
+    """Return the standard error of the mean recall, under a flat prior."""
     right = 1 + recalls * counts
     share = right / (counts + 2)
     return float(np.sqrt((share * (1 - share) / (counts + 3)).sum()) / len(counts))

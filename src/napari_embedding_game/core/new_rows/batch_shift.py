@@ -30,16 +30,7 @@ _ROUNDS = 10
 def without_shift(
     rows: NDArray[np.floating], fitted: NDArray[np.floating], random_state: int = 0
 ) -> NDArray[np.float32]:
-    """Return new rows (Q, D) without what they differ in throughout, float32.
-
-    Parameters
-    ----------
-    rows : (Q, D) array
-        Principal components of the new rows, all of one batch.
-    fitted : (N, D) array
-    random_state : int
-        Seed of the clusters.
-    """
+    """Return new rows (Q, D) of one batch without what they differ in, float32."""
     n_clusters = max(1, min(_CLUSTERS, len(fitted) // _ROWS_OF_CLUSTER))
     centres = _directions(
         k_means(_directions(fitted).astype(np.float32), n_clusters, random_state)

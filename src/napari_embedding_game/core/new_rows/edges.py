@@ -41,19 +41,7 @@ Weights = NDArray[np.float32]
 
 
 class NewEdges:
-    """The edges of new rows to fitted rows.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Of the fitted rows.
-    affinity : str
-        One of ``choices.affinity_names()`` that new rows can have.
-    scale : float
-        Of the fitted edges, see :class:`graph.edges.Edges`.
-    perplexity : float
-        Of entropic edges.
-    """
+    """Edges of new rows to the rows of ``graph``; ``scale``: of the fitted ones."""
 
     def __init__(
         self, graph: NeighborGraph, affinity: str, scale: float, perplexity: float
@@ -76,17 +64,7 @@ class NewEdges:
     def weights(
         self, X: Any, fitted: Any, found: NDArray[np.int64], distances: Weights
     ) -> Weights:
-        """Return the weights of new rows' edges, (Q, M).
-
-        Parameters
-        ----------
-        X : (Q, D) array or sparse matrix
-            New rows.
-        fitted : (N, D) array or sparse matrix
-        found : (Q, M) int64
-            Nearest fitted rows, nearest first.
-        distances : (Q, M) float32
-        """
+        """Return the weights of new rows' edges to the rows that were found, (Q, M)."""
         if self._row is not None:
             assert self._row.new_weights is not None
             own: Weights = self._row.new_weights(X, fitted, found)
@@ -112,11 +90,7 @@ class NewEdges:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _taken(fitted_distances, table, found, distances, taken, factors):
-    """Write what fitted rows give to new rows, and the factors of close rows.
-
-    ``fitted_distances`` and ``table`` (N, K): of each row's neighbours, nearest first;
-    the others (Q, M).
-    """
+    """Write what fitted rows give to new rows, and the factors of close rows."""
     last = fitted_distances.shape[1] - 1
     for q in range(found.shape[0]):
         for m in range(found.shape[1]):

@@ -35,21 +35,9 @@ _OWN_COMPONENTS = 30
 class Unexplained:
     """Scores of new rows, calibrated on fitted ones.
 
-    Parameters
-    ----------
-    values : (N, G) float32
-        Scaled expression of the fitted rows, as the components were fitted on.
-    depth : (N,) float
-        Genes found in each.
-    n_components : int
-    n_neighbors : int
-        K, rows whose residuals are averaged.
-    random_state : int
-
-    Raises
-    ------
-    InputError
-        There are too few fitted rows.
+    ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
+    in each; ``n_neighbors``: rows whose residuals are averaged.  InputError of too few
+    rows.
     """
 
     def __init__(
@@ -89,14 +77,8 @@ class Unexplained:
     ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
-        Parameters
-        ----------
-        values : (n, G) float32
-            Scaled expression of new rows, ``MOST_ROWS`` at most, which see one another.
-        rest : (n, G) float32
-            ``values`` less their projection on the components.
-        depth : (n,) float
-            How many of the genes are found in each row: few leave more noise.
+        ``values`` (n, G): of new rows, ``MOST_ROWS`` at most, which see one another;
+        ``rest``: less their projection on the components; ``depth`` (n,): genes found.
         """
         sizes, around = self._common(values, rest, depth)
         scores = sizes - self._expected(np.clip(around, *self._range))

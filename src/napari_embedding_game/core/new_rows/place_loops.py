@@ -58,11 +58,7 @@ def _read_grid(x, potential, low, spacing, gradient):
 
 @njit(**OPTIONS)
 def _energy(f, k, x, places, weights, field, scratch, gradient):
-    """Return E at x and how strongly its edges hold it; write its gradient.
-
-    ``places`` (M, d) and ``weights`` (M,): the other ends of the edges.  ``field``: see
-    :func:`place_rows`.
-    """
+    """Return E at x and how strongly its edges hold it; write its gradient."""
     strength, sources, potential, low, high, spacing = field
     single, pushes, pull = scratch
     d = x.shape[0]
@@ -156,21 +152,11 @@ def _begin(f, k, x, places, weights, field, scratch, work):
 
 @njit(**OPTIONS)
 def place_rows(begin, end, f, k, found, weights, y, field, placed):
-    """Write the places of new rows from ``begin`` to ``end``, (Q, d) float32.
+    """Write the places of some new rows, (Q, d) float32.
 
-    Parameters
-    ----------
-    f, k : PairFunction
-        Attraction and kernel.
-    found : (Q, M) int
-        Fitted rows at the other ends of the edges, nearest first.
-    weights : (Q, M) float32
-    y : (N, d) float32
-        Places of the fitted rows.
-    field : tuple
-        What repels: the factor c; sources (d, S) float32, or none where the sum of k is
-        read from a grid: at its nodes (rows, layers, columns) float64; its ends
-        (d,) float64, low and high, beyond which nothing is placed; its spacing.
+    ``found``, ``weights`` (Q, M): their edges.  ``field``: the factor c; sources (d,
+    S), or none where the sum of k is read from a grid: at its nodes (rows, layers,
+    columns); its ends (d,), beyond which nothing is placed; its spacing.
     """
     d = placed.shape[1]
     sources = field[1]

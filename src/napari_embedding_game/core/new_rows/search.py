@@ -39,16 +39,7 @@ Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 class FittedSearch:
-    """A search among fitted rows.
-
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        The fitted rows: finite numbers.
-    metric : str or callable
-        As in the fit.
-    n_jobs : int, optional
-        Threads, see :func:`threads.resolve_n_jobs`.
+    """A search among fitted rows (N, D), by the metric of the fit.
 
     Raises
     ------
@@ -75,11 +66,7 @@ class FittedSearch:
         """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
 
         Of rows at the same distance the one of the lower number comes first.
-
-        Raises
-        ------
-        InputError
-            Values of ``X`` are too large, or the metric does not take such rows.
+        InputError where values are too large, or the metric does not take such rows.
         """
         found = np.empty((X.shape[0], n_neighbors), np.int64)
         if self._rows is None:

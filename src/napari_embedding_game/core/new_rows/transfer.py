@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 
 
 def vote_weights(distances: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return what the vote of each neighbour counts, (Q, K); a row sums to 1.
-
-    Parameters
-    ----------
-    distances : (Q, K) float
-        Of the nearest fitted rows, nearest first.
-    """
+    """Return what the votes of neighbours count, (Q, K); a row sums to 1."""
     farthest = np.where(distances[:, -1:] > 0, distances[:, -1:], 1.0)
     weights = np.exp(-2 * (distances.astype(np.float64) / farthest) ** 2)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -32,20 +26,10 @@ def vote_weights(distances: NDArray[np.floating]) -> NDArray[np.float64]:
 def vote(
     codes: NDArray[np.integer], weights: NDArray[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the label with the most votes of each row, and its share of them.
+    """Return the label of each row with the most votes, and its share, (Q,) each.
 
-    Parameters
-    ----------
-    codes : (Q, K) int
-        Label of each neighbour; -1 for a neighbour without one, which does not vote.
-    weights : (Q, K) float
-
-    Returns
-    -------
-    winners : (Q,) int64
-        Of equals the lowest code; -1 where no neighbour has a label.
-    confidence : (Q,) float64
-        0 to 1; votes of neighbours without a label count as being against.
+    ``codes`` (Q, K): -1 for a neighbour without a label, which counts as being against.
+    Of equals the lowest code wins; -1 where no neighbour has a label.
     """
     rows = np.arange(len(codes))
     # Those without a label vote for the last column, which does not win.

@@ -46,25 +46,10 @@ _WORK = 100_000
 
 @dataclass(frozen=True, eq=False)
 class FittedMap:
-    """A finished map and the rows of its fit, on which new rows are placed.
+    """A finished map of rows ``X``, on which new rows are placed.
 
-    Attributes
-    ----------
-    X : (N, D) array or csr matrix
-        The fitted rows.
-    graph : NeighborGraph
-        Theirs.
-    settings : Settings
-        Of the fit.
-    scale : float
-        Of the fitted edges, see :class:`edges.Edges`.
-    approximation : str
-        How the repulsion was found.
-    repulsion : float
-        The lambda of the energy.
-    points : (N, d) float32
-        Places of the rows.
-    landmarks : (L, d) float32
+    ``scale``: of the fitted edges, see :class:`edges.Edges`; ``repulsion``: the lambda
+    of the energy; ``points`` (N, d) and ``landmarks`` (L, d), float32.
     """
 
     X: Any
@@ -203,10 +188,7 @@ def nearest_landmark(
     landmarks: NDArray[np.float32],
     among: NDArray[np.bool_],
 ) -> NDArray[np.int32]:
-    """Return the nearest landmark (Eq. 7) of places (Q, d), (Q,) int32.
-
-    ``among``: (L,), which landmarks are asked.
-    """
+    """Return the nearest landmark (Eq. 7) of places (Q, d), of those ``among``."""
     numbers = np.flatnonzero(among).astype(np.int32)
     y, z = torch.from_numpy(places), torch.from_numpy(landmarks[numbers])
     nearest = objective.nearest_landmark(y, z, 1)
