@@ -32,6 +32,7 @@ from napari_embedding_game.ui.controls.method_choices import AUTOMATIC
 from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
+from napari_embedding_game.ui.style.coloring import of_column
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.texts import NO_PRESSURE
 from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
@@ -430,8 +431,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         assert again.look.color_by.value == "c"
         assert again.game.controls["learning_rate"].value == 0.5
         assert not again.game.stale.isHidden()
-        drawing = again.controller.drawing
-        colors = drawing._coloring.colors(session.snapshot)
+        colors = of_column("c", session.dataset).rgba
         session.selection.select_points(np.arange(5))
         shown = again.controller.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
