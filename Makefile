@@ -36,6 +36,7 @@ run: setup
 # pytest-xvfb gives each process a display of its own; tests/conftest.py says what
 # comes first.
 test: setup
+	@tools/system_libraries.sh browser
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Qt and OpenGL need from Debian or Ubuntu; instant when all is there.
+# With the word "browser" also Chromium, in which the tests open a web page.
 # Elsewhere, and on macOS and Windows, there is nothing for it to do.
 # It never fails the build: what is lacking is said with the command that mends it.
 set -euo pipefail
@@ -17,6 +18,10 @@ packages=(
 # Debian keeps ensurepip, without which venv makes no environment, in a package apart.
 if [ ! -x .venv/bin/python ] && ! "${PYTHON:-python3}" -c 'import ensurepip' 2>/dev/null; then
   packages+=(python3-venv)
+fi
+
+if [ "${1:-}" = browser ] && ! command -v chromium google-chrome >/dev/null; then
+  packages+=(chromium)
 fi
 
 # One word a line, with what a package stands for: newer systems have libglib2.0-0t64.

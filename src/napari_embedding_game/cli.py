@@ -139,6 +139,18 @@ def _parser() -> argparse.ArgumentParser:
                           "(.txt).")  # fmt: skip
     _add_quiet(notebook)
     _add_force(notebook)
+    words = "Write a map as one web page that needs no network."
+    page = make("export", _export, words, help=words)
+    page.add_argument("source", type=Path, metavar="MAP", help="Map (.h5ad).")
+    page.add_argument("out", type=Path, metavar="OUT", help="Web page (.html).")
+    page.add_argument("--basis", default="X_embedding_game", metavar="KEY",
+                      help="The map in obsm (default: %(default)s).")  # fmt: skip
+    page.add_argument("--columns", nargs="+", metavar="COLUMN",
+                      help="Of obs, to colour by; groups first.")  # fmt: skip
+    page.add_argument("--genes", nargs="+", metavar="GENE",
+                      help="Genes to colour by (default: markers).")  # fmt: skip
+    _add_force(page)
+    _add_quiet(page)
     words = "Compute anew what a paper reports: a figure, a table and a JSON file."
     command.add_arguments(make("reproduce", command.reproduce, words, help=words))
     make("warm-up", _warm_up, "Compile the numeric kernels now.")
@@ -477,6 +489,30 @@ def _notebook(options: Options) -> int:
     if not options.quiet:
         for file in files:
             print(f"Written: {file}")
+    return 0
+
+
+def _export(options: Options) -> int:
+    from anndata import read_h5ad
+
+    from napari_embedding_game.data.errors import check_filled, explain_damage
+    from napari_embedding_game.session.web_page import write_web_page
+
+    source, out = options.source, options.out
+    _check_out(source, out, options.force, ".html")
+    check_filled(source)
+    with explain_damage(source, "an .h5ad file"):
+        adata = read_h5ad(source)
+    write_web_page(
+        adata,
+        out,
+        basis=options.basis,
+        columns=options.columns,
+        genes=options.genes,
+        title=source.stem,
+    )
+    if not options.quiet:
+        print(f"Written: {out}")
     return 0
 
 

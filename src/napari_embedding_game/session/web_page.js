@@ -1,0 +1,233 @@
+"use strict";
+(async () => {
+const MISSING = 65535;
+const byId = (id) => document.getElementById(id);
+const make = (tag, text) => Object.assign(document.createElement(tag), { textContent: text ?? "" });
+
+// The payload: length of the JSON, the JSON, then the arrays that it names.
+async function unpack(text) {
+  const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const page = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const arrays = new Uint16Array(bytes.slice(4 + length).buffer);
+  const take = ({ start, stop }) => arrays.subarray(start, stop);
+  return [page, take];
+}
+
+const [page, take] = await unpack(byId("payload").textContent);
+const { names, n } = page;
+// Positions and numbers are stored as whole numbers between their limits.
+const scaled = (codes, low, high) => Float32Array.from(codes,
+  (code) => code === MISSING ? NaN : low + code / (MISSING - 1) * (high - low));
+// The library draws what lies from -1 to 1.
+const middles = page.limits.map(([low, high]) => (low + high) / 2);
+const half = 1.05 * Math.max(1e-9, ...page.limits.map(([low, high]) => (high - low) / 2));
+const placed = ({ x, y }) => [x, y].map((codes, axis) => scaled(take(codes),
+  ...page.limits[axis].map((end) => (end - middles[axis]) / half)));
+// A colour of CSS as hexadecimal digits.
+const paint = make("canvas").getContext("2d");
+const hexOf = (color) => {
+  paint.fillStyle = "#888888";
+  paint.fillStyle = color;
+  return paint.fillStyle.startsWith("#") ? paint.fillStyle : "#888888";
+};
+const columns = page.columns.map((column) => {
+  const codes = take(column.codes);
+  const values = column.levels
+    ? Float32Array.from(codes, (code) => code === MISSING ? NaN : code)
+    : scaled(codes, ...column.limits);
+  return { ...column, codes, values, colors: column.colors?.map(hexOf) };
+});
+const written = (column, row) => {
+  if (column.codes[row] === MISSING) return "–";
+  return column.levels ? column.levels[column.codes[row]]
+    : Number(column.values[row].toPrecision(3)).toString();
+};
+
+byId("title").textContent = page.title;
+byId("size").textContent = `${n.toLocaleString("en")} points`;
+const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+const grey = isDark ? "#4a4a50" : "#d0d0d4";
+const size = Math.max(2, Math.min(6, 600 / Math.sqrt(n)));
+const plot = reglScatterplot.default({
+  canvas: byId("map"), width: "auto", height: "auto", pointSize: size, pointSizeSelected: 0,
+  pointOutlineWidth: 0, colorBy: "valueA", opacity: 0.9, opacityInactiveMax: 0.12,
+  backgroundColor: isDark ? "#17171a" : "#ffffff", lassoColor: "#2563eb",
+  pointColorHover: isDark ? "#ffffff" : "#000000", lassoMinDelay: 0,
+});
+const positions = placed(page);
+
+let shown = columns[0];
+let hiddenLevels = new Set();
+let selected = [];
+
+// What the library draws colours by: the code of a level, or a share of the range; what is
+// missing has the last colour.
+const valuesOf = ({ levels, codes }) => Float32Array.from(codes, levels
+  ? (code) => code === MISSING ? levels.length : code
+  : (code) => code === MISSING ? 1 : code / MISSING * (1 - 1 / page.shades.length));
+
+async function draw([x, y], values) {
+  const colors = [...(shown.levels ? shown.colors : page.shades), grey];
+  plot.set({ pointColor: colors, pointColorActive: colors });
+  await plot.draw({ x, y, valueA: values },
+    { zDataType: shown.levels ? "categorical" : "continuous" });
+}
+
+async function colorBy(column) {
+  shown = column;
+  hiddenLevels = new Set();
+  const kept = selected;
+  await draw(positions, valuesOf(column));
+  select(kept);
+  byId("column").value = column.name;
+  byId("numbers").hidden = Boolean(column.levels);
+  byId("legend").replaceChildren(...(column.levels ?? []).map(legendRow));
+  if (!column.levels) {
+    byId("scale").style.background = `linear-gradient(to right, ${page.shades.join(",")})`;
+    const ends = byId("limits").children;
+    column.limits.forEach((end, i) => { ends[i].textContent = Number(end.toPrecision(3)); });
+  }
+}
+
+function legendRow(level, code) {
+  const row = make("li"), swatch = make("i");
+  swatch.className = "swatch";
+  swatch.style.background = shown.colors[code];
+  const count = make("small", shown.counts[code].toLocaleString("en"));
+  count.className = "weak";
+  row.append(swatch, make("span", level), count);
+  row.title = `Click to hide or show ${level}`;
+  row.onclick = () => {
+    hiddenLevels.has(code) ? hiddenLevels.delete(code) : hiddenLevels.add(code);
+    row.classList.toggle("hidden", hiddenLevels.has(code));
+    hiddenLevels.size ? plot.filter(allRows().filter(isShown)) : plot.unfilter();
+    select(selected.filter(isShown));
+  };
+  return row;
+}
+
+const allRows = () => Array.from({ length: n }, (_, row) => row);
+const isShown = (row) => !hiddenLevels.has(shown.codes[row]);
+
+function select(rows) {
+  rows.length ? plot.select(rows, { preventEvent: true }) : plot.deselect({ preventEvent: true });
+  selected = rows;
+  describe();
+}
+
+function describe() {
+  const rows = selected;
+  const total = hiddenLevels.size ? allRows().filter(isShown).length : n;
+  byId("download").hidden = !rows.length;
+  byId("counted").textContent = rows.length
+    ? `${rows.length.toLocaleString("en")} of ${total.toLocaleString("en")} selected`
+    : "Click on a point, or draw a loop with Lasso.";
+  const groups = columns.find((column) => column.name === page.groups);
+  const inside = [];
+  if (rows.length && groups) {
+    const counts = new Map();
+    for (const row of rows) {
+      const level = written(groups, row);
+      counts.set(level, (counts.get(level) ?? 0) + 1);
+    }
+    const falling = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 6);
+    inside.push(make("h2", groups.name), table(falling));
+    const markers = page.markers[falling[0][0]];
+    if (markers?.length) {
+      inside.push(make("h2", `Markers of ${falling[0][0]}`),
+        table(markers.map((gene) => [gene]), true));
+    }
+  }
+  byId("inside").replaceChildren(...inside);
+}
+
+function table(rows, areGenes = false) {
+  const made = make("table");
+  for (const cells of rows) {
+    const row = made.insertRow();
+    for (const cell of cells) row.insertCell().textContent = cell;
+    const column = columns.find((one) => one.name === cells[0]);
+    if (areGenes && column) {
+      row.dataset.gene = cells[0];
+      row.onclick = () => colorBy(column);
+    }
+  }
+  return made;
+}
+
+plot.subscribe("select", ({ points }) => {
+  selected = points.filter(isShown);
+  describe();
+});
+plot.subscribe("deselect", () => { selected = []; describe(); });
+
+byId("lasso").onclick = () => {
+  const isOn = plot.get("mouseMode") !== "lasso";
+  plot.set({ mouseMode: isOn ? "lasso" : "panZoom" });
+  byId("lasso").setAttribute("aria-pressed", isOn);
+};
+byId("reset").onclick = () => plot.reset();
+
+byId("column").replaceChildren(...columns.map((column) => make("option", column.name)));
+byId("column").onchange = (event) =>
+  colorBy(columns.find((column) => column.name === event.target.value));
+
+byId("search").oninput = (event) => {
+  const text = event.target.value.trim().toLowerCase();
+  const gene = columns.find((column) => column.name.toLowerCase() === text);
+  if (!text) return select([]);
+  if (gene) return colorBy(gene);
+  const levels = new Set((shown.levels ?? []).flatMap(
+    (level, code) => level.toLowerCase().includes(text) ? [code] : []));
+  const rows = [];
+  for (let row = 0; row < n; row++) {
+    if (levels.has(shown.codes[row]) || names[row].toLowerCase().includes(text)) rows.push(row);
+  }
+  select(rows);
+};
+
+byId("download").onclick = () => {
+  const lines = selected.map((row) => names[row]).join("\n") + "\n";
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([lines], { type: "text/plain" }));
+  link.download = "selected.txt";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+};
+
+// The card of the point under the mouse.
+plot.subscribe("pointOver", (row) => {
+  const card = byId("card"), [x, y] = plot.getScreenPosition(row);
+  const lines = columns.filter((one) => one === shown || !one.is_gene)
+    .map((one) => [one.name, written(one, row)]);
+  card.replaceChildren(make("b", names[row]), table(lines));
+  card.style.display = "block";
+  const { width, height } = byId("map").getBoundingClientRect();
+  card.style.left = `${Math.min(x + 16, width - card.offsetWidth - 8)}px`;
+  card.style.top = `${Math.min(y + 16, height - card.offsetHeight - 8)}px`;
+});
+plot.subscribe("pointOut", () => { byId("card").style.display = "none"; });
+
+// The run: frames of every few points, then the map again.
+if (page.frames.length) {
+  const frames = page.frames.map(placed);
+  byId("play").hidden = false;
+  byId("play").onclick = async () => {
+    byId("play").disabled = true;
+    select([]);
+    const values = valuesOf(shown).filter((_, row) => row % page.frame_step === 0);
+    for (const frame of frames) {
+      await draw(frame, values);
+      await new Promise((done) => setTimeout(done, 100));
+    }
+    await colorBy(shown);
+    byId("play").disabled = false;
+  };
+}
+
+await colorBy(columns[0]);
+document.body.dataset.ready = "yes";
+})();

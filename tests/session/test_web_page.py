@@ -1,0 +1,175 @@
+"""The web page of a map, opened from its file in a browser, with real clicks."""
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.web_page import write_web_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+SCRIPT = "<script>window.broken = 1</script>"
+WIDTH, HEIGHT = 900, 600
+
+
+@pytest.fixture
+def cells():
+    """Return a map of 60 cells in two groups, one left and one right."""
+    rng = np.random.default_rng(0)
+    is_right = np.arange(60) >= 40
+    X = rng.poisson(1.0, (60, 3)).astype(np.float32)
+    X[:, 1] += 8 * is_right
+    groups = pd.Categorical(np.where(is_right, "right", SCRIPT))
+    obs = pd.DataFrame({"group": groups, "depth": rng.normal(size=60)})
+    obs.index = [f"cell-{i}" for i in range(60)]
+    obs.loc["cell-3", "depth"] = np.nan
+    adata = AnnData(X, obs, pd.DataFrame(index=["ACTB", "CD8A", "MS4A1"]))
+    adata.obsm["X_umap"] = rng.normal(scale=0.3, size=(60, 2))
+    adata.obsm["X_umap"][is_right, 0] += 10
+    adata.uns["group_colors"] = np.array(["#ff0000", "green"])
+    return adata
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: `make test` installs it where it may")
+    from playwright.sync_api import sync_playwright
+
+    drawn_by = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", *drawn_by]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser, cells, tmp_path):
+    """Return the page, opened; it may ask for nothing but its file, nor complain."""
+    target = tmp_path / "map.html"
+    frames = [share * cells.obsm["X_umap"] for share in (0.2, 0.6)]
+    write_web_page(cells, target, basis="X_umap", frames=frames, title=SCRIPT)
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    asked, wrong = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.goto(target.as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    yield page
+    assert [url for url in asked if not url.startswith("blob:")] == [target.as_uri()]
+    assert wrong == []
+    assert not page.evaluate("'broken' in window")
+    page.close()
+
+
+def _lasso(page, left, right):
+    """Draw a loop around a part of the map, from share to share of its width."""
+    box = page.locator("#map").bounding_box()
+    x0, x1 = (box["x"] + share * box["width"] for share in (left, right))
+    y0, y1 = (box["y"] + share * box["height"] for share in (0.1, 0.9))
+    page.locator("#lasso").click()
+    page.mouse.move(x0, y0)
+    page.mouse.down()
+    for x, y in ((x1, y0), (x1, y1), (x0, y1), (x0, y0 + 5)):
+        page.mouse.move(x, y, steps=6)
+    page.mouse.up()
+    page.locator("#lasso").click()
+
+
+def _says(page, text):
+    page.get_by_text(text, exact=True).first.wait_for()
+
+
+def test_a_page_tells_what_is_in_a_map(opened):
+    page = opened
+    assert page.title() == page.locator("#title").inner_text() == SCRIPT
+    assert page.locator("#column option").all_inner_texts()[:2] == ["group", "depth"]
+    assert "CD8A" in page.locator("#column option").all_inner_texts()
+    assert page.locator("#legend li").all_inner_texts() == [
+        f"{SCRIPT}\n40", "right\n20"]  # fmt: skip
+
+    _lasso(page, 0.5, 0.99)
+    _says(page, "20 of 60 selected")
+    assert "CD8A" in page.locator("#inside").inner_text()
+    with page.expect_download() as download:
+        page.locator("#download").click()
+    names = download.value.path().read_text().split()
+    assert names == [f"cell-{i}" for i in range(40, 60)]
+
+    page.locator("#legend li").nth(1).click()
+    _says(page, "Click on a point, or draw a loop with Lasso.")
+    _lasso(page, 0.01, 0.99)
+    _says(page, "40 of 40 selected")
+    page.locator("#legend li").nth(1).click()
+
+    page.locator("#search").fill("cell-7")
+    _says(page, "1 of 60 selected")
+    page.locator("#search").fill("cd8a")
+    page.locator("#numbers").wait_for()
+    assert page.locator("#column").input_value() == "CD8A"
+
+
+def test_a_point_shows_who_it_is(opened):
+    page = opened
+    page.locator("#search").fill("cell-3")  # cell-3 and cell-30 to cell-39
+    _says(page, "11 of 60 selected")
+    page.locator("#column").select_option("depth")
+    box = page.locator("#map").bounding_box()
+    at = [box["x"] + box["width"] * 0.03, box["y"] + box["height"] / 2]
+    card = page.locator("#card")
+    for step in range(400):
+        page.mouse.move(at[0] + step % 20 * 4, at[1] + (step // 20 - 10) * 4)
+        page.evaluate("new Promise(requestAnimationFrame)")
+        if card.is_visible():
+            break
+    assert "cell-" in card.inner_text()
+    assert "depth" in card.inner_text()
+    page.mouse.down()
+    page.mouse.up()
+    _says(page, "1 of 60 selected")
+
+
+def test_the_run_can_be_played(opened):
+    opened.locator("#play").click()
+    opened.wait_for_selector("#play:not([disabled])")
+    _lasso(opened, 0.5, 0.99)
+    _says(opened, "20 of 60 selected")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"basis": "X_tsne"}, "X_umap"),
+        ({"columns": ["leiden"]}, "group, depth"),
+        ({"genes": ["CD3E"]}, "CD3E"),
+        ({"columns": ["name"]}, "300 levels"),
+    ],
+)
+def test_what_is_not_there_is_said(tmp_path, cells, wrong, sentence):
+    many = AnnData(obs=pd.DataFrame(index=[f"c{i}" for i in range(300)]))
+    adata = cells if "name" not in wrong.get("columns", ()) else many
+    if adata is many:
+        many.obs["name"] = many.obs_names
+        many.obsm["X_umap"] = np.zeros((300, 2))
+    options = {"basis": "X_umap"} | wrong
+    with pytest.raises(DataError, match=sentence):
+        write_web_page(adata, tmp_path / "map.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_line_writes_a_page(tmp_path, cells):
+    cells.write_h5ad(tmp_path / "map.h5ad")
+    command = [sys.executable, "-m", "napari_embedding_game.cli", "export"]
+    files = [str(tmp_path / "map.h5ad"), str(tmp_path / "map.html")]
+    subprocess.run([*command, *files, "--basis", "X_umap"], check=True)
+    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert SCRIPT not in text
