@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup run test test-versions test-lowest test-newest lint clean system
+.PHONY: setup run docs test test-versions test-lowest test-newest lint clean system
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,6 +52,12 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, into build/docs; each warning is an error.
+docs: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[docs]'
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
+	@echo 'The site is in build/docs/index.html.'
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest out build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

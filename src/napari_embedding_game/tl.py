@@ -240,6 +240,7 @@ def map_onto_reference(
         ``obsm["X_pca"]`` : (n_obs, C) float32
             The space of the reference, under its name.
         ``obs["<label>_predicted"]`` : category
+            The label with most votes.
         ``obs["<label>_confidence"]`` : float32
             0 to 1, share of the votes that the label has.
         ``obs["unlike_reference"]`` : bool

@@ -187,7 +187,7 @@ class EmbeddingGame(
     n_iter_ : int
         Under a minimiser, with those in which the landmarks settle at the end.
     n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) array of str
+    feature_names_in_ : (D,) array of str
         Where ``X`` was a table whose columns all have names.
     random_state_ : int
 
