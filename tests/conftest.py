@@ -21,7 +21,7 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
 from napari_embedding_game.data import joined, loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.file import origin
+from napari_embedding_game.session.file import rows
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def read_here(monkeypatch):
             result = yield from result
         return pickle.loads(pickle.dumps(result))  # noqa: S301
 
-    for module in (loading, joined, origin):
+    for module in (loading, joined, rows):
         monkeypatch.setattr(module, "read_apart", read_apart)
 
 

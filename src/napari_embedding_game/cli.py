@@ -135,8 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     notebook.add_argument("source", type=Path, metavar="SESSION",
                           help="Session file (.zip).")  # fmt: skip
     notebook.add_argument("out", type=Path, metavar="OUT",
-                          help="Notebook (.ipynb), script (.py) or methods "
-                          "(.txt).")  # fmt: skip
+                          help="Notebook (.ipynb) or methods (.txt).")  # fmt: skip
     _add_quiet(notebook)
     _add_force(notebook)
     words = "Write a map as one web page that needs no network."
@@ -385,7 +384,7 @@ def _result(
     from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.session.clusters.cluster_book import clusters_of
-    from napari_embedding_game.session.run.provenance import result_of
+    from napari_embedding_game.session.run.record import result_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
     clustering = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))

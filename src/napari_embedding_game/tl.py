@@ -262,14 +262,13 @@ def map_onto_reference(
     """
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
-    from napari_embedding_game.session.reference.new_cells import NewCells
     from napari_embedding_game.session.reference.reference_map import (
-        read_reference,
+        read_whole,
         reference_of,
     )
 
     if isinstance(reference, str | Path):
-        known = read_reference(Path(reference))
+        known = reference_of(read_whole(Path(reference)), Path(reference).name)
     else:
         known = reference_of(reference, "The reference")
     wanted = [labels] if isinstance(labels, str) else list(labels)
@@ -277,7 +276,8 @@ def map_onto_reference(
     mapped = finish(
         map_cells(
             known,
-            NewCells("The new data", adata),
+            "The new data",
+            adata,
             wanted,
             n_neighbors=n_neighbors,
             min_shared_genes=min_shared_genes,

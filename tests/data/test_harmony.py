@@ -21,7 +21,7 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file.origin import origin_of, reload
+from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
 
 run_harmony = pytest.importorskip("harmonypy").run_harmony
 pytest.importorskip("scanpy")
@@ -102,7 +102,7 @@ def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
     cells.obs["gaps"] = cells.obs["gaps"].astype(str)
     cells.write_h5ad(path)
     made = finish(apply_recipe(read(path), MIXED))
-    back = finish(reload(origin_of(made), made.kept, tmp_path)).dataset
+    back = finish(read_again(dataset_of(rows_of(made)), tmp_path, ())).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["recipe"]["batch_key"] == "day"
 
@@ -126,7 +126,7 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
     assert list(made_components(made)) == ["X_pca_harmony"]
-    back = finish(reload(origin_of(made), made.kept, components.parent)).dataset
+    back = finish(read_again(dataset_of(rows_of(made)), components.parent, ())).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"
 

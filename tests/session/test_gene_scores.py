@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from napari_embedding_game.data.export.writers import write_csv, write_h5ad
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
 
 N, G = 40, 300
@@ -58,32 +56,3 @@ def test_files_have_the_score_of_every_row(session, scored, tmp_path):
     write_csv(session.dataset, session.result(), tmp_path / "map.csv")
     table = pd.read_csv(tmp_path / "map.csv")
     np.testing.assert_allclose(table["T cells"], score, rtol=1e-6)
-
-
-def test_a_session_file_brings_the_scores_back(session, scored, tmp_path):
-    session.look.color_by = "T cells"
-    saved = session.capture()
-    path = tmp_path / "work.zip"
-    archive.save(SavedSession(maps=(saved,)), path)
-    found = archive.load(path).maps[0]
-    assert found.dataset.scores == {"T cells": ("g1", "g2", "none")}
-    again, troubles = archive.open_session(path)
-    assert not troubles
-    other = Session(session._engine)
-    other.restore(again.maps[0])
-    np.testing.assert_allclose(other.dataset.obs["T cells"], scored.values)
-    assert other.look.color_by == "T cells"
-
-
-def test_sets_of_a_session_without_its_data_are_kept(session, scored, tmp_path):
-    path = tmp_path / "work.zip"
-    archive.save(SavedSession(maps=(session.capture(),)), path)
-    (tmp_path / "cells.h5ad").unlink()
-    lost, troubles = archive.open_session(path)
-    assert "missing" in troubles[0]
-    other = Session(session._engine)
-    other.restore(lost.maps[0])
-    archive.save(SavedSession(maps=(other.capture(),)), path)
-    assert archive.load(path).maps[0].dataset.scores == session.dataset.scores
-    write_csv(other.dataset, other.result(), tmp_path / "map.csv")  # without scores
-    assert "T cells" not in pd.read_csv(tmp_path / "map.csv")

@@ -1,7 +1,6 @@
 """What a hand does to the points of a session's map, without a window."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import NO_FORCES
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -168,55 +165,23 @@ def test_a_moved_cluster_is_held_where_it_was_moved_to(session):
     assert np.array_equal(session.snapshot.embedding[ONE], expected)
 
 
-def test_a_session_file_replays_what_a_hand_did(session, tmp_path):
-    maps = MapTree(session)
-    played = begun(session)
-    session.hand.hold(ONE[:7])
-    session.settings.repulsion = 500.0  # at the same iteration
-    played.frame()
-    session.hand.hold(OTHER)
-    session.hand.let_go(OTHER[:3])  # both are taken up at once
-    played.frame()
-    session.hand.begin_drag(session.clusters.clusters[0].id)
-    for step in range(5):
-        session.hand.drag_by(np.array([step, -0.123 * step]))
-        played.frame()
-    session.hand.end_drag(is_pinned=True)
-    played.to_the_end()
-    path = tmp_path / "map.zip"
-    archive.save(maps.capture(), path)
-    (saved,) = archive.load(path).maps
-    assert len(saved.record.forced) == len(session.played.forced)
-    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
-    other = Session(pace=UNPACED)
-    other.restore(saved, session.dataset)
-    mine, theirs = session.hand.forces, other.hand.forces
-    assert np.array_equal(theirs.holds[0].places, mine.holds[0].places)
-    assert theirs.springs[0].place == mine.springs[0].place
-    assert np.array_equal(theirs.holds[1].rows, OTHER[3:])
-
-
-def test_a_landmark_is_dragged_pinned_and_let_go(session, tmp_path):
-    maps = MapTree(session)
+def test_a_landmark_is_dragged_pinned_and_let_go(session):
     played = begun(session)
     hand, place = session.hand, np.array([4.0, -3.0])
     hand.begin_landmark(5)
     assert session.timeline.newest.label == "Landmark dragged by hand"
-    hand.drag_landmark_to(place)
+    hand.drag_to(place)
     played.frame()
     assert np.array_equal(session.snapshot.landmarks[5], place)
-    hand.end_landmark()
+    hand.end_drag()
     assert not hand.forces
     hand.begin_landmark(5)
-    hand.drag_landmark_to(place)
-    hand.end_landmark(is_pinned=True)
+    hand.drag_to(place)
+    hand.end_drag(is_pinned=True)
     played.to_the_end()
     assert np.array_equal(session.snapshot.landmarks[5], place)
     assert hand.told() == "By hand: 1 landmark pinned."
     assert same(replay(X.astype(np.float32), session.played), session.snapshot)
-    archive.save(maps.capture(), tmp_path / "map.zip")
-    (saved,) = archive.load(tmp_path / "map.zip").maps
-    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
     newest = session.timeline.newest
     session.look_back(newest.parent)
     session.look_back(newest.number)
@@ -233,12 +198,11 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session, tmp_path):
         hand.begin_landmark(5)
 
 
-def test_landmarks_are_added_and_deleted_without_a_jump(session, tmp_path):
-    maps = MapTree(session)
+def test_landmarks_are_added_and_deleted_without_a_jump(session):
     played = begun(session)
     hand, place = session.hand, np.array([1.0, -2.0])
     hand.begin_landmark(7)
-    hand.end_landmark(is_pinned=True)
+    hand.end_drag(is_pinned=True)
     played.frame()
     before = session.snapshot
     hand.remove_landmarks(3)
@@ -258,33 +222,10 @@ def test_landmarks_are_added_and_deleted_without_a_jump(session, tmp_path):
     assert np.linalg.norm(session.snapshot.landmarks[19] - place) < radius(before)
     played.to_the_end()
     assert same(replay(X.astype(np.float32), session.played), session.snapshot)
-    archive.save(maps.capture(), tmp_path / "map.zip")
-    (saved,) = archive.load(tmp_path / "map.zip").maps
-    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
     mark = next(m for m in session.timeline.marks if "deleted" in m.label)
     session.look_back(mark.number)
     assert session.settings.n_landmarks == 20
     assert [hold.number for hold in hand.forces.landmarks] == [7]
-
-
-def test_damaged_moves_by_hand_are_refused(session, tmp_path):
-    maps = MapTree(session)
-    played = begun(session)
-    session.hand.hold(ONE)
-    played.to_the_end()
-    saved = maps.capture()
-    (one,) = saved.maps
-    (forced,) = one.record.forced
-    (hold,) = forced.forces.holds
-    wrong = replace(forced.forces, holds=(replace(hold, rows=hold.rows + 1000),))
-    record = replace(one.record, forced=(replace(forced, forces=wrong),))
-    archive.save(replace(saved, maps=(replace(one, record=record),)), tmp_path / "a")
-    with pytest.raises(DataError, match=r"damaged \(its moves by hand\)"):
-        archive.load(tmp_path / "a")
-    late = replace(one.record, forced=(replace(forced, iteration=10_000),))
-    archive.save(replace(saved, maps=(replace(one, record=late),)), tmp_path / "b")
-    with pytest.raises(DataError, match="damaged"):
-        archive.load(tmp_path / "b")
 
 
 def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
@@ -328,19 +269,13 @@ def test_a_minimiser_goes_on_without_what_was_held(session):
     assert session.state == "finished"
 
 
-def test_a_refusal_is_told_until_something_is_done(session):
+def test_a_refusal_is_told_until_something_is_done_and_restart_forgets_all(session):
     played = begun(session)
     session.hand.refuse("Not so.")
     played.frame()
-    assert session.message == ""  # that of the newest frame
     assert session.hand.told() == "Not so."
     session.hand.hold(ONE)
     assert session.hand.told() == "By hand: 30 points held."
-
-
-def test_restart_forgets_what_was_held(session):
-    played = begun(session)
-    session.hand.hold(ONE)
     played.frame()
     again = Played(session, session.begin())
     assert not session.hand.forces
@@ -397,11 +332,10 @@ class RandomPerson:
             "let all go": lambda: self.begin(hand.let_go()),
             "grab": lambda: hand.begin_drag(self.cluster()),
             "drag": lambda: hand.drag_by(by),
-            "drag on": lambda: hand.drag_by(by),
             "drop": lambda: hand.end_drag(is_pinned=bool(rng.integers(2))),
             "grab landmark": lambda: hand.begin_landmark(int(rng.integers(0, 60))),
-            "drag landmark": lambda: hand.drag_landmark_to(by),
-            "drop landmark": lambda: hand.end_landmark(is_pinned=bool(rng.integers(2))),
+            "drag landmark": lambda: hand.drag_to(by),
+            "drop landmark": lambda: hand.end_drag(is_pinned=bool(rng.integers(2))),
             "add landmark": lambda: hand.add_landmark(by),
             "delete landmark": lambda: hand.remove_landmarks(int(rng.integers(0, 9))),
             "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
@@ -433,7 +367,7 @@ class RandomPerson:
 
 
 @pytest.mark.usefixtures("torch")  # in a thread of its own
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_hundreds_of_random_actions_break_nothing(session, seed):
     n_threads = threading.active_count()
     person = RandomPerson(session, seed)

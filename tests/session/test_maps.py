@@ -7,7 +7,8 @@ from psygnal import EmitLoopError
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive, map_text
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file import rows as file_rows
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -273,7 +274,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
 
 
 def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
-    monkeypatch.setattr(map_text, "LARGEST_X", 10)
+    monkeypatch.setattr(file_rows, "LARGEST_X", 10)
     archive.save(tree.capture(), tmp_path / "tree.zip")
     found, troubles = archive.open_session(tmp_path / "tree.zip")
     assert troubles == [

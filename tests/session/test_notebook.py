@@ -1,7 +1,6 @@
 """A map as code: run from the input, it gives the map that was on show."""
 
 import json
-import runpy
 import warnings
 from dataclasses import replace
 
@@ -27,12 +26,12 @@ from napari_embedding_game.session.looked_at import (
 )
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.notebook.methods_text import methods_text
+from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.taught_classes import add_classes, learn_examples
 
-sc = pytest.importorskip("scanpy")
+nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
 
 RECIPE = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 LIMITS = {"max_genes": 142, "min_counts": 240, "max_counts": 430, "max_mito": 3.0}
@@ -283,15 +282,22 @@ SCENARIOS = {
 BESIDE = {by_hand: "map_run.zip", no_file: "map_features.h5ad"}
 
 
+def code_in(path):
+    """Return the code of all cells."""
+    cells = json.loads(path.read_text())["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
 def run_code(path, monkeypatch):
-    """Run a script without windows, and return what it has made."""
+    """Run a notebook without windows, and return what it has made."""
     import matplotlib.pyplot as plt
 
+    made = {"__name__": "__main__"}
     monkeypatch.chdir(path.parent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plt.switch_backend("Agg")
-        made = runpy.run_path(str(path))
+        exec(code_in(path), made)
         plt.close("all")
     return made
 
@@ -299,10 +305,11 @@ def run_code(path, monkeypatch):
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch):
     desk = scenario(tmp_path, cells)
-    path = tmp_path / "map.py"
+    path = tmp_path / "map.ipynb"
     files = [one.name for one in write_code(desk.maps.capture(), path)]
-    assert {*files} == {"map.py", "map_cells.csv", BESIDE.get(scenario, "map.py")}
-    code = path.read_text()
+    nbformat.validate(nbformat.read(path, as_version=4))
+    assert {*files} == {"map.ipynb", "map_cells.csv", BESIDE.get(scenario, "map.ipynb")}
+    code = path.read_text().replace('\\"', '"')
     for words in SCENARIOS[scenario]:
         assert words.lower() in code.lower()
     made = run_code(path, monkeypatch)
@@ -319,8 +326,8 @@ def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch)
 
 def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkeypatch):
     desk = looked_at(tmp_path, cells)
-    write_code(desk.maps.capture(), tmp_path / "map.py")
-    found = run_code(tmp_path / "map.py", monkeypatch)["found"]
+    write_code(desk.maps.capture(), tmp_path / "map.ipynb")
+    found = run_code(tmp_path / "map.ipynb", monkeypatch)["found"]
     expression, names = desk.session.dataset.expression, list(cells.var_names)
     last = list(desk.session.comparisons)[-1]
     donors = cells.obs["donor"].to_numpy()
@@ -333,25 +340,12 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     assert "means of samples (pseudobulk)" in text
     assert len(markers(expression.values, last.inside, None, names)) == 20
     desk = made_columns(tmp_path, cells)
-    write_code(desk.maps.capture(), tmp_path / "map.py")
-    obs = run_code(tmp_path / "map.py", monkeypatch)["adata"].obs
+    write_code(desk.maps.capture(), tmp_path / "map.ipynb")
+    obs = run_code(tmp_path / "map.ipynb", monkeypatch)["adata"].obs
     there = desk.session.dataset.obs
     for name in ("a set", "wanders", "taught_confidence"):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()
-
-
-def test_a_notebook_is_one_of_the_format(cells, tmp_path):
-    nbformat = pytest.importorskip("nbformat")
-    desk = components(tmp_path, cells)
-    write_code(desk.maps.capture(), tmp_path / "map.ipynb")
-    write_code(desk.maps.capture(), tmp_path / "map.py")
-    notebook = nbformat.read(tmp_path / "map.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    code = (tmp_path / "map.py").read_text()
-    assert all(c.source in code for c in notebook.cells if c.cell_type == "code")
-    made = json.loads((tmp_path / "map.ipynb").read_text())
-    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
 
 
 def test_a_session_file_gives_the_same_code(cells, tmp_path):
@@ -359,14 +353,14 @@ def test_a_session_file_gives_the_same_code(cells, tmp_path):
     archive.save(desk.maps.capture(), tmp_path / "s.zip")
     opened, troubles = archive.open_session(tmp_path / "s.zip")
     assert not troubles
-    write_code(desk.maps.capture(), tmp_path / "one.py")
-    write_code(opened, tmp_path / "two.py")
-    one, two = ((tmp_path / f"{n}.py").read_text() for n in ("one", "two"))
+    write_code(desk.maps.capture(), tmp_path / "one.ipynb")
+    write_code(opened, tmp_path / "two.ipynb")
+    one, two = ((tmp_path / f"{n}.ipynb").read_text() for n in ("one", "two"))
     assert one.replace("one_", "two_") == two
     again = Session(pace=UNPACED)
     again.restore(opened.maps[0], opened.maps[0].dataset)
     shown = zip(again.comparisons, desk.session.comparisons, strict=True)
-    assert all(one.is_as(other) for one, other in shown)
+    assert all(one.key == other.key for one, other in shown)
     assert list(again.figures) == list(desk.session.figures)
 
 
@@ -413,14 +407,14 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
 def test_what_cannot_be_written_is_told(cells, tmp_path):
     desk = of_file(tmp_path / "cells.h5ad")
     with pytest.raises(DataError, match="press Run first"):
-        write_code(desk.maps.capture(), tmp_path / "map.py")
+        write_code(desk.maps.capture(), tmp_path / "map.ipynb")
     desk.play()
     with pytest.raises(DataError, match="choose a name that ends in"):
         write_code(desk.maps.capture(), tmp_path / "map.md")
     saved = desk.maps.capture()
     lost = replace(saved.maps[0], record=replace(saved.maps[0].record, is_branch=True))
     with pytest.raises(DataError, match="went on from another map"):
-        write_code(replace(saved, maps=(lost,)), tmp_path / "map.py")
+        write_code(replace(saved, maps=(lost,)), tmp_path / "map.ipynb")
     assert [p.name for p in tmp_path.iterdir()] == ["cells.h5ad"]
 
 

@@ -18,10 +18,8 @@ from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
+from napari_embedding_game.session.reference.labels import load_reference, place_cells
 from napari_embedding_game.session.reference.mapping import map_cells
-from napari_embedding_game.session.reference.new_cells import NewCells
-from napari_embedding_game.session.reference.placing import place_cells
-from napari_embedding_game.session.reference.predicting import load_reference
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -91,8 +89,8 @@ def test_cells_lie_where_transform_places_them(tree, cells, reference):
     session, (known, _) = tree._session, reference
     own = session.snapshot
     tree.place(cells)
-    new = NewCells("new", anndata.read_h5ad(session.dataset.source))
-    mapped = finish(map_cells(known, new))
+    new = anndata.read_h5ad(session.dataset.source)
+    mapped = finish(map_cells(known, "new", new))
     # Sums of sparse and dense rows are rounded differently.
     np.testing.assert_allclose(session.snapshot.embedding, mapped.places, atol=0.02)
     assert session.behind is cells.on
@@ -162,10 +160,10 @@ def test_files_have_the_places_and_say_of_what(tree, cells, tmp_path):
     write_code(tree.capture(), tmp_path / "methods.txt")
     methods = (tmp_path / "methods.txt").read_text()
     assert "placed on the map of a reference (known.h5ad, 260 cells)" in methods
-    write_code(tree.capture(), tmp_path / "map.py")
-    script = (tmp_path / "map.py").read_text()
+    write_code(tree.capture(), tmp_path / "map.ipynb")
+    script = (tmp_path / "map.ipynb").read_text()
     assert "where they were placed on the map of `known.h5ad`" in script
-    assert 'tl.replay(adata, "map_run.zip"' in script
+    assert 'tl.replay(adata, \\"map_run.zip\\"' in script
 
 
 def test_a_session_file_brings_it_back(tree, cells, tmp_path):

@@ -18,7 +18,7 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.reference.predicting import (
+from napari_embedding_game.session.reference.labels import (
     first_label,
     load_reference,
     predict_labels,

@@ -8,13 +8,11 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import HandForces, Hold, Spring, WarmStart
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.record import Forced, RunRecord, record
@@ -22,7 +20,12 @@ from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.steering import moved
-from napari_embedding_game.session.timeline import Timeline, told_change, warm_start
+from napari_embedding_game.session.timeline import (
+    Timeline,
+    n_bytes,
+    told_change,
+    warm_start,
+)
 
 CHOSEN = Settings()
 SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
@@ -85,17 +88,16 @@ def test_steps_back_and_forth_follow_the_branch(make_snapshot):
     assert timeline.marks == (a, b, c, d)
     timeline.show(a.number)
     assert timeline.after is d
-    assert timeline.ends == (c, d)
 
 
 def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     one = Timeline()
     add(one, make_snapshot, "a")
     shared = make_snapshot().neighbors
-    each = one.n_bytes - shared.nbytes
+    each = n_bytes(one.marks) - shared.nbytes
     timeline = Timeline(most_bytes=3 * each + shared.nbytes)
     marks = add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
-    assert timeline.n_bytes == 3 * each + shared.nbytes
+    assert n_bytes(timeline.marks) == 3 * each + shared.nbytes
     timeline.pin(marks[0].number, True)
     add(timeline, make_snapshot, "d", neighbors=shared)
     assert labels(timeline) == ["a", "c", "d"]
@@ -105,32 +107,13 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
 
 def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
     (one := Timeline()).add("one", "hand", moment(s := make_snapshot()))
-    each = one.n_bytes - s.neighbors.nbytes
+    each = n_bytes(one.marks) - s.neighbors.nbytes
     shared = s.neighbors
     timeline = Timeline(most_bytes=3 * each + shared.nbytes)
     add(timeline, make_snapshot, "end of first", neighbors=shared)
     timeline.begin_branch(None)
     add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
     assert labels(timeline) == ["end of first", "b", "c"]
-
-
-def test_twenty_marks_of_a_million_points_fit(make_snapshot):
-    n = 1_000_000
-    arrays = {
-        "embedding": np.zeros((n, 2), np.float32),
-        "labels": np.zeros(n, np.int32),
-        "pressure": np.zeros(n, np.float32),
-        "stretch": np.zeros(n, np.float32),
-    }
-    neighbors = np.zeros((n, 15), np.int32)
-    timeline = Timeline()
-    snapshot = make_snapshot(n_points=40)
-    for i in range(20):
-        own = {name: np.empty_like(array) for name, array in arrays.items()}
-        moved = replace(snapshot, iteration=i, neighbors=neighbors, **own)
-        timeline.add("moved", "hand", moment(moved))
-    assert len(timeline.marks) == 20
-    assert timeline.n_bytes > 400e6
 
 
 def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, engine):
@@ -144,15 +127,15 @@ def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, en
     timeline = Timeline()
     shot = make_snapshot()
     timeline.add("plain", "hand", moment(shot))
-    plain = timeline.n_bytes
+    plain = n_bytes(timeline.marks)
     record = RunRecord(settings=CHOSEN, n_iter=9, forced=forced)
     timeline.add("held", "hand", moment(shot, record=record, merging=merging))
     held = rows.nbytes + places.nbytes  # shared rows count once
     merged = sum(array.nbytes for array in merging.arrays)
     assert merged > 0
-    assert timeline.n_bytes == plain + held + merged
+    assert n_bytes(timeline.marks) == plain + held + merged
     timeline.add("held still", "hand", moment(shot, record=record))
-    assert timeline.n_bytes == plain + held + merged
+    assert n_bytes(timeline.marks) == plain + held + merged
 
 
 def test_what_is_on_show_is_not_deleted(make_snapshot):
@@ -284,32 +267,6 @@ def test_a_method_that_comes_with_other_edges_is_told_by_its_name(session):
     assert told == ["Method t-SNE, Distance euclidean to cosine"]
 
 
-def test_a_change_of_an_earlier_map_is_a_mark_of_its_own(session):
-    run = session.begin()
-    frames = frames_to(session, run, 10)
-    session.pause()
-    session.resume()
-    frames_to(session, run, 50, frames)
-    session.look_back(session.timeline.marks[0].number)
-    session.settings.n_neighbors = 7
-    frames_to(session, session.play_on(), 50)
-    mark = session.timeline.find(session.timeline.newest.parent)
-    assert (mark.label, mark.settings.n_neighbors) == ("Neighbours 15 to 7", 15)
-    assert mark.parent == session.timeline.marks[0].number
-
-
-def test_a_map_from_a_file_goes_on_with_other_neighbours(session, engine, dataset):
-    frames_to(session, session.begin())
-    saved = session.capture("first")
-    again = Session(engine, UNPACED)
-    again.restore(saved, dataset)
-    assert not again.stale
-    again.settings.n_neighbors = 9
-    assert again.stale
-    frames_to(again, again.play_on(), 10)
-    assert "Neighbours 15 to 9" in labels(again.timeline)
-
-
 def test_restart_keeps_the_map_that_it_replaces(session):
     run = session.begin()
     frames_to(session, run, 30)
@@ -403,16 +360,6 @@ def _centred(places):
     return places.astype(float) - places.mean(axis=0)
 
 
-def test_landmarks_begin_where_they_were():
-    settings = resolve(Settings(**SHORT))
-    end = to_end(Run(X, settings, pace=UNPACED))[-1]
-    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
-    first = to_end(branch)[0]
-    assert np.array_equal(first.landmarks, end.landmarks)
-    assert first.energy == pytest.approx(end.energy, rel=1e-6)
-    assert branch.settings == settings
-
-
 def test_a_branch_is_replayed_with_its_map_or_refused():
     settings = resolve(Settings(**SHORT))
     end = to_end(Run(X, settings, pace=UNPACED))[-1]
@@ -420,27 +367,6 @@ def test_a_branch_is_replayed_with_its_map_or_refused():
     last = to_end(branch)[-1]
     with pytest.raises(DataError, match="went on from another map"):
         replay(X, replace(record(branch, last), warm_start=None))
-
-
-def test_a_branch_in_a_session_file_is_replayed(tmp_path, dataset):
-    session = Session(pace=UNPACED)
-    session.load(dataset)
-    session.settings.max_iter = 30
-    maps = MapTree(session)
-    frames_to(session, session.begin(), 30)
-    frames_to(session, session.play_on(), 15)
-    archive.save(maps.capture(), tmp_path / "map.zip")
-    (saved,) = archive.load(tmp_path / "map.zip").maps
-    assert saved.record.is_branch
-    assert same(replay(dataset.X, saved.record), session.snapshot)
-
-
-def test_a_library_refuses_to_go_on(make_snapshot):
-    settings = resolve(Settings(method="pca"))
-    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
-    former = warm_start(make_snapshot(n_points=len(X)))
-    with pytest.raises(InputError, match="always begins anew"):
-        next(pipeline.begin(edges, layout, settings, warm_start=former))
 
 
 # Moved by hand

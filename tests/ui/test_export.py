@@ -683,6 +683,6 @@ def test_methods_are_copied_only_of_a_map(play, dock, workspace):
 
 def test_code_that_cannot_be_written_is_told(play, qtbot, dock, answer, tmp_path):
     play()
-    answer("none/map.py")
-    action(dock, "Script").trigger()
+    answer("none/map.ipynb")
+    action(dock, "Notebook").trigger()
     qtbot.waitUntil(lambda: "could not be written" in dock.data.trouble.text())

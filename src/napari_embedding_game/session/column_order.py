@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
@@ -45,18 +46,15 @@ class ColumnOrder:
         if self._of[0] is not obs or (self._of[1] is not labels and not is_moving):
             self._of, self._agreement = (obs, labels), {}
         if not is_moving:
-            rng = np.random.default_rng(0)
-            n = len(labels)
-            rows = np.sort(rng.permutation(n)[:MOST_ROWS]) if n > MOST_ROWS else None
+            order = np.random.default_rng(0).permutation(len(labels))
+            rows = np.sort(order[:MOST_ROWS])
             for column in columns:
                 if column not in self._agreement:
-                    values = obs[column] if rows is None else obs[column].iloc[rows]
+                    values = obs[column].iloc[rows]
                     found = 0.0
                     if not is_continuous(values):
                         codes = as_levels(values).cat.codes.to_numpy()
-                        found = explained(
-                            codes, labels if rows is None else labels[rows]
-                        )
+                        found = explained(codes, labels[rows])
                     self._agreement[column] = round(found, 2)
         return sorted(columns, key=lambda column: -self._agreement.get(column, 0.0))
 
@@ -72,14 +70,8 @@ def explained(codes: NDArray[np.integer], labels: NDArray[np.integer]) -> float:
     codes, labels : (n,) int
         Group and cluster of each point.
     """
-    groups, group = np.unique(codes, return_inverse=True)
-    clusters, cluster = np.unique(labels, return_inverse=True)
-    n_groups = len(groups)
-    pairs = np.bincount(
-        cluster * n_groups + group, minlength=n_groups * len(clusters)
-    ).reshape(len(clusters), n_groups)
-    n = max(len(codes), 1)
+    pairs = pd.crosstab(labels, codes).to_numpy()
+    n, sizes = max(len(codes), 1), np.maximum(pairs.sum(axis=1, keepdims=True), 1)
     by_chance = float(((pairs.sum(axis=0) / n) ** 2).sum())
-    sizes = np.maximum(pairs.sum(axis=1, keepdims=True), 1)
     together = float((pairs**2 / sizes).sum() / n)
     return (together - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0

@@ -33,21 +33,23 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 Rows = NDArray[np.integer]
+Place = NDArray[np.floating]
 HandAction = Literal["hold", "let go"]
 FARTHEST = 1e5
-"""Largest coordinate that a cluster is dragged to, well on the map of a game."""
+"""Largest coordinate that something is dragged to, well on the map of a game."""
 NOTHING_HELD = "Nothing is held by hand."
 
 
 @dataclass
 class _Drag:
-    """A cluster that the mouse has hold of."""
+    """A cluster or a landmark that the mouse has hold of."""
 
     run: Run
-    rows: Rows
-    middle: NDArray[np.floating]
-    """(d,) middle of its points when the mouse took hold of it."""
-    at: NDArray[np.floating]
+    held: Rows | int
+    """The points, or the number of the landmark."""
+    begin: Place
+    """(d,) where it was, of a cluster the middle of its points."""
+    at: Place
     """(d,) where it is drawn to."""
 
 
@@ -66,10 +68,9 @@ class Hand:
         self.forces = NO_FORCES
         """What acts at present."""
         self._drag: _Drag | None = None
-        self._landmark: tuple[Run, int] | None = None
         self._refusal = ""
 
-    # A cluster at the mouse, while the game runs
+    # A cluster or a landmark at the mouse, while the game runs
 
     def begin_drag(self, cluster: int) -> None:
         """Take hold of a cluster while the game runs.
@@ -87,66 +88,7 @@ class Hand:
         session.mark(f"{session.cluster_name(cluster)} dragged by hand")
         middle = snapshot.embedding[rows].mean(axis=0, dtype=float)
         self._drag = _Drag(run, rows, middle, middle)
-        self.drag_by(np.zeros(len(middle)))
-
-    def drag_by(self, by: NDArray[np.floating]) -> None:
-        """Draw the cluster at the mouse to where it was, moved by ``by`` (d,).
-
-        Nothing happens where its run is no longer played.
-        """
-        drag = self._drag
-        if drag is not None and self._session.plays(drag.run):
-            drag.at = np.clip(drag.middle + by, -FARTHEST, FARTHEST)
-            self._tell(drag.run, self._with_spring(drag, is_pinned=False))
-
-    def end_drag(self, *, is_pinned: bool = False) -> None:
-        """Let go of the cluster, or pin it where it is drawn to."""
-        drag, self._drag = self._drag, None
-        if drag is None or not self._session.plays(drag.run):
-            return
-        forces = self._without_springs(drag.rows)
-        if is_pinned:
-            forces = self._with_spring(drag, is_pinned=True)
-        self._tell(drag.run, forces)
-
-    def pin(self, rows: Rows, embedding: NDArray[np.floating]) -> None:
-        """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
-        middle = embedding[rows].mean(axis=0, dtype=float)
-        place = tuple(np.clip(middle, -FARTHEST, FARTHEST).tolist())
-        forces = self._without_springs(rows)
-        spring = Spring(rows=rows, place=place, is_pinned=True)
-        self._set(replace(forces, springs=(*forces.springs, spring)))
-
-    def carry(
-        self, take: Callable[[NDArray[np.floating]], NDArray[np.floating]]
-    ) -> None:
-        """Take what is held along into a map of other dimensions.
-
-        Parameters
-        ----------
-        take : callable
-            Takes places (m, d) of the former map into the new one: (m, e).
-        """
-
-        def one(place: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(take(np.array([place]))[0].tolist())
-
-        self._drag = self._landmark = None
-        forces = self.forces
-        if forces:
-            springs = (replace(s, place=one(s.place)) for s in forces.springs)
-            holds = (replace(h, places=take(h.places)) for h in forces.holds)
-            landmarks = (replace(h, place=one(h.place)) for h in forces.landmarks)
-            self._set(
-                replace(
-                    forces,
-                    springs=tuple(springs),
-                    holds=tuple(holds),
-                    landmarks=tuple(landmarks),
-                )
-            )
-
-    # A landmark at the mouse
+        self.drag_to(middle)
 
     def begin_landmark(self, number: int) -> None:
         """Take hold of a landmark while the game runs.
@@ -166,29 +108,34 @@ class Hand:
         if not 0 <= number < len(snapshot.landmarks):
             raise DataError("This landmark is gone: drag another one.")
         session.mark("Landmark dragged by hand")
-        self._landmark = run, number
-        self.drag_landmark_to(snapshot.landmarks[number])
+        place = snapshot.landmarks[number].astype(float)
+        self._drag = _Drag(run, number, place, place)
+        self.drag_to(place)
 
-    def drag_landmark_to(self, place: NDArray[np.floating]) -> None:
-        """Bring the landmark at the mouse to a place (d,), unless its run is over."""
-        if self._landmark is None or not self._session.plays(self._landmark[0]):
-            return
-        run, number = self._landmark
-        at = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
-        hold = LandmarkHold(number=number, place=tuple(at.tolist()))
-        self._tell(run, self._with_landmarks(number, hold))
+    def drag_by(self, by: Place) -> None:
+        """Draw what the mouse has hold of to where it was, moved by ``by`` (d,)."""
+        if self._drag is not None:
+            self.drag_to(self._drag.begin + by)
 
-    def end_landmark(self, *, is_pinned: bool = False) -> None:
-        """Let go of the landmark, or pin it where it is."""
-        held, self._landmark = self._landmark, None
-        if held is None or not self._session.plays(held[0]):
-            return
-        run, number = held
-        last = next((h for h in self.forces.landmarks if h.number == number), None)
-        pins = (replace(last, is_pinned=True),) if is_pinned and last else ()
-        self._tell(run, self._with_landmarks(number, *pins))
+    def drag_to(self, place: Place) -> None:
+        """Draw what the mouse has hold of to a place (d,), unless its run is over."""
+        drag = self._drag
+        if drag is not None and self._session.plays(drag.run):
+            drag.at = _within_reach(place)
+            self._tell(drag.run, _held(self.forces, drag.held, drag.at))
 
-    def add_landmark(self, place: NDArray[np.floating]) -> None:
+    def end_drag(self, *, is_pinned: bool = False) -> None:
+        """Let go of what the mouse has hold of, or pin it where it is drawn to."""
+        drag, self._drag = self._drag, None
+        if drag is not None and self._session.plays(drag.run):
+            forces = _freed(self.forces, drag.held)
+            if is_pinned:
+                forces = _held(self.forces, drag.held, drag.at, is_pinned=True)
+            self._tell(drag.run, forces)
+
+    # Landmarks that come and go
+
+    def add_landmark(self, place: Place) -> None:
         """Add a landmark at a place (d,) of the map while the game runs.
 
         Raises
@@ -200,8 +147,7 @@ class Hand:
         n = self._n_landmarks(snapshot)
         if n >= len(snapshot.embedding):
             raise DataError("Every point has a landmark already: none can be added.")
-        at = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
-        edit = LandmarkEdit(added=(tuple(at.tolist()),))
+        edit = LandmarkEdit(added=(tuple(_within_reach(place).tolist()),))
         self._edit(run, "Landmark added by hand", n + 1, edit, self.forces.landmarks)
 
     def remove_landmarks(self, *numbers: int) -> None:
@@ -218,7 +164,7 @@ class Hand:
             raise DataError("This landmark is gone: choose another one.")
         if n == len(gone):
             raise DataError("The last landmark stays: add another one first.")
-        self._landmark = None
+        self._drag = None
         holds = tuple(
             replace(hold, number=hold.number - sum(hold.number > x for x in gone))
             for hold in self.forces.landmarks
@@ -248,13 +194,10 @@ class Hand:
         settings = self._session.set_n_landmarks(n_landmarks)
         run.steer(settings, replace(self.forces, edits=(edit,)))
 
-    def _with_landmarks(self, number: int, *holds: LandmarkHold) -> HandForces:
-        others = (h for h in self.forces.landmarks if h.number != number)
-        return replace(self.forces, landmarks=(*others, *holds))
-
     def forget_landmarks(self) -> None:
         """Hold no landmark any more: there are more or fewer, with other numbers."""
-        self._landmark = None
+        if self._drag is not None and isinstance(self._drag.held, int):
+            self._drag = None
         if self.forces.landmarks:
             forces, run = replace(self.forces, landmarks=()), self._session.run
             self._set(forces)
@@ -264,18 +207,7 @@ class Hand:
     # Chosen points
 
     def act(self, action: HandAction) -> Run | None:
-        """Do to the selected points what a button says.
-
-        Returns
-        -------
-        Run or None
-            The branch that is to be played, where nothing was played.
-
-        Raises
-        ------
-        DataError, InputError
-            As the method of the action does.
-        """
+        """Do to the selected points what a button says, as :meth:`hold`."""
         rows = self._session.selection.rows
         if action == "let go":
             return self.let_go(rows if len(rows) else None)
@@ -294,40 +226,36 @@ class Hand:
         DataError, InputError
             There is no map, no point is chosen, or nothing takes up forces.
         """
-        snapshot = self._check(rows)
-        hold = Hold(rows=rows, places=snapshot.embedding[rows])
+        if not len(rows):
+            raise DataError(
+                "Choose some points first: click a cluster, or draw around."
+            )
+        hold = Hold(rows=rows, places=self._snapshot().embedding[rows])
         holds = (*_without(self.forces.holds, rows), hold)
         return self._apply(f"{_points(rows)} held", replace(self.forces, holds=holds))
 
     def let_go(self, rows: Rows | None = None) -> Run | None:
-        """Let go of points: what holds or draws them acts no more.
+        """Let go of points (m,), by default of all: what holds them acts no more.
 
-        Parameters
-        ----------
-        rows : (m,) int array, optional
-            All points by default.
-
-        Raises
-        ------
-        DataError, InputError
-            Nothing acts on them, or there is no map.
+        Returns and raises as :meth:`hold`, and where nothing acts on them.
         """
-        is_all = rows is None
+        forces, is_all = self.forces, rows is None
         if rows is None:
             rows = np.arange(len(self._snapshot().embedding))
-        forces = replace(
-            self._without_springs(rows),
-            holds=_without(self.forces.holds, rows),
-            landmarks=() if is_all else self.forces.landmarks,
-        )
-        if not (self.acts_on(rows) or (is_all and self.forces.landmarks)):
-            is_any = bool(self.forces)
+        held = [*(s.rows for s in forces.springs), *(h.rows for h in forces.holds)]
+        acts = any(bool(np.isin(one, rows).any()) for one in held)
+        if not (acts or (is_all and forces.landmarks)):
             raise DataError(
                 "The chosen points are free already: choose those that are held."
-                if is_any
+                if forces
                 else NOTHING_HELD
             )
-        return self._apply(f"{_points(rows)} let go", forces)
+        free = replace(
+            _freed(forces, rows),
+            holds=_without(forces.holds, rows),
+            landmarks=() if is_all else forces.landmarks,
+        )
+        return self._apply(f"{_points(rows)} let go", free)
 
     def refuse(self, reason: str) -> None:
         """Tell why something was not done, until something is.
@@ -340,44 +268,37 @@ class Hand:
 
     def told(self) -> str:
         """Return in a sentence what acts on the map, or why something was not done."""
-        if self._refusal:
-            return self._refusal
         forces = self.forces
         counts = (
             (sum(len(hold.rows) for hold in forces.holds), "point", "held"),
             (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
             (sum(h.is_pinned for h in forces.landmarks), "landmark", "pinned"),
         )
-        words = [
-            f"{n:,} {noun if n == 1 else noun + 's'} {state}"
-            for n, noun, state in counts
-            if n
-        ]
-        return f"By hand: {', '.join(words)}." if words else ""
-
-    def acts_on(self, rows: Rows) -> bool:
-        """Return whether any of these points is held or drawn."""
-        forces = self.forces
-        sets = [*(s.rows for s in forces.springs), *(h.rows for h in forces.holds)]
-        return any(bool(np.isin(one, rows).any()) for one in sets)
+        words = [f"{n:,} {noun}{'s' * (n > 1)} {is_}" for n, noun, is_ in counts if n]
+        return self._refusal or (f"By hand: {', '.join(words)}." if words else "")
 
     # What the session says
 
     def clear(self) -> None:
         """Forget all: another map comes."""
-        self._drag = self._landmark = None
+        self._drag = None
         self._set(NO_FORCES)
 
     def restore(self, record: RunRecord | None) -> None:
         """Let act what acted at the end of a record."""
-        self._drag = self._landmark = None
+        self._drag = None
         forced = () if record is None else record.forced
         last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
         self._set(replace(last, springs=pinned, landmarks=landmarks, edits=()))
 
-    def move(self, rows: Rows, by: NDArray[np.floating]) -> None:
+    def pin(self, rows: Rows, embedding: Place) -> None:
+        """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
+        middle = _within_reach(embedding[rows].mean(axis=0, dtype=float))
+        self._set(_held(self.forces, rows, middle, is_pinned=True))
+
+    def move(self, rows: Rows, by: Place) -> None:
         """Let what holds these points hold them at places moved by ``by`` (d,)."""
         holds = []
         for hold in self.forces.holds:
@@ -392,30 +313,34 @@ class Hand:
         )
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
+    def carry(self, take: Callable[[Place], Place]) -> None:
+        """Take what is held along into a map of other dimensions.
+
+        Parameters
+        ----------
+        take : callable
+            Takes places (m, d) of the former map into the new one: (m, e).
+        """
+
+        def one(place: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(take(np.array([place]))[0].tolist())
+
+        self._drag, was = None, self.forces
+        if was:
+            forces = HandForces(
+                springs=tuple(replace(s, place=one(s.place)) for s in was.springs),
+                holds=tuple(replace(h, places=take(h.places)) for h in was.holds),
+                landmarks=tuple(replace(h, place=one(h.place)) for h in was.landmarks),
+            )
+            self._set(forces)
+
     # Inside
-
-    def _with_spring(self, drag: _Drag, *, is_pinned: bool) -> HandForces:
-        forces = self._without_springs(drag.rows)
-        place = tuple(drag.at.tolist())
-        spring = Spring(rows=drag.rows, place=place, is_pinned=is_pinned)
-        return replace(forces, springs=(*forces.springs, spring))
-
-    def _without_springs(self, rows: Rows) -> HandForces:
-        kept = (s for s in self.forces.springs if not np.isin(s.rows, rows).any())
-        return replace(self.forces, springs=tuple(kept))
 
     def _snapshot(self) -> Snapshot:
         snapshot = self._session.snapshot
         if snapshot is None:
             raise DataError("There is no map yet: press Run.")
         return snapshot
-
-    def _check(self, rows: Rows) -> Snapshot:
-        if not len(rows):
-            raise DataError(
-                "Choose some points first: click a cluster, or draw around."
-            )
-        return self._snapshot()
 
     def _running(self) -> tuple[Run, Snapshot]:
         """Return the run that is played and its newest snapshot."""
@@ -448,6 +373,32 @@ class Hand:
         if forces is not self.forces or self._refusal:
             self.forces, self._refusal = forces, ""
             self.changed.emit()
+
+
+def _freed(forces: HandForces, held: Rows | int) -> HandForces:
+    """Return forces without a landmark's hold, or the springs of points."""
+    if isinstance(held, int):
+        left = tuple(hold for hold in forces.landmarks if hold.number != held)
+        return replace(forces, landmarks=left)
+    kept = tuple(s for s in forces.springs if not np.isin(s.rows, held).any())
+    return replace(forces, springs=kept)
+
+
+def _held(
+    forces: HandForces, held: Rows | int, at: Place, *, is_pinned: bool = False
+) -> HandForces:
+    """Return forces that hold a landmark, or the middle of points, at a place."""
+    free, place = _freed(forces, held), tuple(at.tolist())
+    if isinstance(held, int):
+        hold = LandmarkHold(number=held, place=place, is_pinned=is_pinned)
+        return replace(free, landmarks=(*free.landmarks, hold))
+    spring = Spring(rows=held, place=place, is_pinned=is_pinned)
+    return replace(free, springs=(*free.springs, spring))
+
+
+def _within_reach(place: Place) -> Place:
+    reached: Place = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
+    return reached
 
 
 def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:

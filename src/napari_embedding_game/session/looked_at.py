@@ -29,14 +29,12 @@ class ShownComparison:
     samples: str = ""
     """Column that names the samples which were compared; "" for single points."""
 
-    def is_as(self, other: ShownComparison) -> bool:
-        """Return whether both compare the same points in the same way."""
-        one, two = (
-            np.stack([c.inside, ~c.inside if c.outside is None else c.outside])
-            for c in (self, other)
-        )
-        how = (self.method, self.samples) == (other.method, other.samples)
-        return how and np.array_equal(one, two)
+    @property
+    def key(self) -> object:
+        """The same for the same points, compared in the same way."""
+        outside = ~self.inside if self.outside is None else self.outside
+        groups = self.inside.tobytes(), outside.tobytes()
+        return groups, self.method, self.samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,33 +52,32 @@ class ShownFigure:
     is_scaled: bool = True
     """Whether each gene went from its lowest value, 0, to its highest, 1."""
 
-    def is_as(self, other: ShownFigure) -> bool:
-        """Return whether both are the same figure, if of other clusters or scale."""
-        return (
-            (self.kind, self.column, self.splits_clusters, self.are_leading)
-            == (other.kind, other.column, other.splits_clusters, other.are_leading)
-        ) and (self.are_leading or self.genes == other.genes)
+    @property
+    def key(self) -> object:
+        """The same for the same figure, if of other clusters or scale."""
+        genes = () if self.are_leading else self.genes
+        return self.kind, self.column, self.splits_clusters, self.are_leading, genes
 
 
 T = TypeVar("T", bound="ShownComparison | ShownFigure")
 
 
 class Newest(Generic[T]):
-    """The newest ones, each once, in their order."""
+    """The newest ones, each once, in their order; a new one gives way to none."""
 
     def __init__(self) -> None:
-        self._kept: tuple[T, ...] = ()
+        self._kept: dict[Any, T] = {}
 
     def __iter__(self) -> Iterator[T]:
         """Iterate over them, the oldest first."""
-        return iter(self._kept)
+        return iter(list(self._kept.values()))
 
     def add(self, new: T) -> None:
         """Remember one; the same one from before gives way to it."""
-        same: Any = new.is_as
-        others = [one for one in self._kept if not same(one)]
-        self._kept = (*others, new)[-MOST:]
+        self._kept.pop(new.key, None)
+        newest = list(self._kept.items())[1 - MOST :]
+        self._kept = {**dict(newest), new.key: new}
 
     def clear(self) -> None:
         """Forget all: other data."""
-        self._kept = ()
+        self._kept = {}

@@ -34,7 +34,7 @@ from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import Trail
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.reference.placing import PlacedCells
+from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.transfer_edits import (
     PersonsWork,

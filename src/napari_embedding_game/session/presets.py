@@ -1,45 +1,39 @@
 """Presets: settings that belong together, by the name of what they are good for.
 
-A preset sets everything that shapes a map, and leaves what the data or the computer
-ask for: distance, dimensions, seed, device.  What it does not name gets its default.
+A preset sets everything that shapes a map, and leaves what the data or the computer ask
+for: distance, dimensions, seed, device.  What it does not name gets its default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.settings import ChosenSettings
 
-LEFT_ALONE = frozenset({"n_components", "metric", "random_state", "device", "n_jobs"})
+LEFT_ALONE = {"n_components", "metric", "random_state", "device", "n_jobs"}
 """Settings that no preset changes."""
-PRESET_FIELDS = tuple(f.name for f in fields(Settings) if f.name not in LEFT_ALONE)
+_DEFAULTS: dict[str, Any] = {
+    f.name: f.default for f in fields(Settings) if f.name not in LEFT_ALONE
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """Settings under a name."""
 
     name: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any]
     """Fields of :class:`Settings` that differ from their defaults."""
-    description: str = ""
-
-    def complete(self) -> dict[str, Any]:
-        """Return a value for each of ``PRESET_FIELDS``."""
-        return {**_DEFAULTS, **self.values}
+    description: str
 
 
-_DEFAULTS: dict[str, Any] = {
-    f.name: f.default for f in fields(Settings) if f.name in PRESET_FIELDS
-}
-
-PRESETS: tuple[Preset, ...] = (
+PRESETS = (
     Preset(
         "Standard",
-        description="The defaults: types of cells as islands, neighbours side by side.",
+        {},
+        "The defaults: types of cells as islands, neighbours side by side.",
     ),
     Preset(
         "Islands apart",
@@ -80,19 +74,11 @@ PRESETS: tuple[Preset, ...] = (
 
 def apply(preset: Preset, settings: ChosenSettings) -> None:
     """Take up a preset; listeners hear of it when all settings are there."""
-    settings.update(**preset.complete())
-
-
-def differing(settings: ChosenSettings) -> dict[str, Any]:
-    """Return those settings a preset could hold that are not the defaults."""
-    return {
-        name: getattr(settings, name)
-        for name in PRESET_FIELDS
-        if getattr(settings, name) != _DEFAULTS[name]
-    }
+    settings.update(**{**_DEFAULTS, **preset.values})
 
 
 def preset_of(settings: ChosenSettings) -> Preset | None:
     """Return the preset that the settings are those of, or None."""
-    chosen = differing(settings)
+    chosen = {name: getattr(settings, name) for name in _DEFAULTS}
+    chosen = {name: v for name, v in chosen.items() if v != _DEFAULTS[name]}
     return next((preset for preset in PRESETS if preset.values == chosen), None)

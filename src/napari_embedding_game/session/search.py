@@ -6,10 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
-from numpy.typing import NDArray
-
-SEPARATOR = "\0"
 MOST_HITS = 50
 
 
@@ -24,47 +20,8 @@ class Hit:
     name: str
 
 
-class Names:
-    """A list of names, searched as one text: that runs at the speed of memory.
-
-    Upper and lower case are the same.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        text = SEPARATOR + SEPARATOR.join([*names, ""])
-        is_plain = text.isascii() and text.count(SEPARATOR) == len(names) + 1
-        self._text = text.lower() if is_plain else _each_folded(names)
-        self._ends = _separators(self._text)[1:]
-
-    def beginning_with(self, query: str) -> Iterator[int]:
-        """Yield the places of names that begin with the query, whole names first."""
-        begin = SEPARATOR + _folded(query)
-        if begin[1:] not in self._text:  # quicker than where names begin
-            return
-        yield from self._places(begin + SEPARATOR)
-        for place in self._places(begin):
-            if len(self.names[place].casefold()) != len(begin) - 1:
-                yield place
-
-    def containing(self, query: str) -> Iterator[int]:
-        """Yield the places of names that have the query further inside."""
-        query = _folded(query)
-        for place in self._places(query):
-            if not self.names[place].casefold().startswith(query):
-                yield place
-
-    def _places(self, part: str) -> Iterator[int]:
-        position = self._text.find(part)
-        while position >= 0:
-            begin = position + part.startswith(SEPARATOR)
-            place = int(np.searchsorted(self._ends, begin))
-            yield place
-            position = self._text.find(part, int(self._ends[place]))
-
-
 class Search:
-    """Several lists of names, looked through in their order.
+    """Several lists of names, looked through in their order; case is the same.
 
     Parameters
     ----------
@@ -79,41 +36,26 @@ class Search:
     def __init__(
         self, lists: Mapping[str, Sequence[str]], former: Search | None = None
     ) -> None:
-        known: dict[str, Names] = former._lists if former is not None else {}
-        self._lists: dict[str, Names] = {
-            kind: known[kind]
-            if kind in known and known[kind].names is names
-            else Names(names)
-            for kind, names in lists.items()
-        }
+        known = {} if former is None else former._lists
+        self._lists: dict[str, tuple[Sequence[str], list[str]]] = {}
+        """By kind the names, and the same in small letters."""
+        for kind, names in lists.items():
+            is_known = kind in known and known[kind][0] is names
+            folded = known[kind][1] if is_known else [n.casefold() for n in names]
+            self._lists[kind] = names, folded
 
     def find(self, query: str, most: int = MOST_HITS) -> list[Hit]:
-        """Return names that begin with the query, then names that contain it."""
-        if not query.strip():
-            return []
-        return list(islice(self._hits(query.strip()), most))
+        """Return names that are the query or begin with it, then that contain it."""
+        query = query.strip().casefold()
+        return list(islice(self._hits(query), most)) if query else []
 
     def _hits(self, query: str) -> Iterator[Hit]:
-        for kind, names in self._lists.items():
-            for place in names.beginning_with(query):
-                yield Hit(kind, place, names.names[place])
-        for kind, names in self._lists.items():
-            for place in names.containing(query):
-                yield Hit(kind, place, names.names[place])
-
-
-def _each_folded(names: Sequence[str]) -> str:
-    """Return one text of names in any letters; a folded name may be longer."""
-    return SEPARATOR + SEPARATOR.join([*map(_folded, names), ""])
-
-
-def _separators(text: str) -> NDArray[np.intp]:
-    """Return the places of all separators."""
-    is_ascii = text.isascii()
-    coded = text.encode("ascii" if is_ascii else "utf-32-le")
-    letters = np.frombuffer(coded, np.uint8 if is_ascii else np.dtype("<u4"))
-    return np.flatnonzero(letters == ord(SEPARATOR))
-
-
-def _folded(query: str) -> str:
-    return query.casefold().replace(SEPARATOR, " ")
+        inside = []
+        for kind, (names, folded) in self._lists.items():
+            found = [i for i, name in enumerate(folded) if query in name]
+            first = [i for i in found if folded[i].startswith(query)]
+            yield from (Hit(kind, i, names[i]) for i in first if folded[i] == query)
+            yield from (Hit(kind, i, names[i]) for i in first if folded[i] != query)
+            begin = set(first)
+            inside += [Hit(kind, i, names[i]) for i in found if i not in begin]
+        yield from inside

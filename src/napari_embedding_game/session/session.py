@@ -39,7 +39,6 @@ from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
 from napari_embedding_game.session.display import DisplaySettings
-from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.hiding import Hiding
@@ -51,9 +50,13 @@ from napari_embedding_game.session.looked_at import (
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
-from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine
-from napari_embedding_game.session.run.record import RunRecord, record
+from napari_embedding_game.session.run.record import (
+    RunRecord,
+    parameters,
+    record,
+    result_of,
+)
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
@@ -66,6 +69,7 @@ from napari_embedding_game.session.timeline import (
     told_change,
     warm_start,
 )
+from napari_embedding_game.session.transfer_edits import is_same_source
 
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
@@ -172,6 +176,9 @@ class Session:
         self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
+        former = self.dataset
+        if not (former and dataset and is_same_source(former, dataset)):
+            self.boxes = {}
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -602,14 +609,10 @@ class Session:
         played = self.played
         if self.dataset is None or played is None or self.snapshot is None:
             return None
-        found = provenance.result(
-            self.dataset, played, self.snapshot, self.clusters.clustering
-        )
-        behind = self.behind
-        if behind is None:
-            return found
-        told = {**found.parameters, "placed_on": behind.reference}
-        return replace(found, parameters=told)
+        told = parameters(played, self.snapshot, self.dataset.space)
+        if self.behind is not None:
+            told["placed_on"] = self.behind.reference
+        return result_of(self.snapshot, told, self.clusters.clustering)
 
     @property
     def moment(self) -> Moment | None:
@@ -703,7 +706,6 @@ class Session:
             drawn=self.selection.points if self.selection.is_of_points else None,
             look=replace(self.look),
             view=dict(view or {}),
-            origin=self._lost_origin,
             comparisons=tuple(self.comparisons),
             boxes=self.boxes,
             figures=tuple(self.figures),
@@ -740,15 +742,9 @@ class Session:
 
     # Inside
 
-    @property
-    def _lost_origin(self) -> Origin | None:
-        """Where the data would be read from, had they been there for the restoring."""
-        is_lost = self.dataset is not None and not self.dataset.X.shape[1]
-        return self._restored.origin if is_lost and self._restored else None
-
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
-        self.boxes = saved.boxes
         self.load(dataset)
+        self.boxes = saved.boxes
         self._choose(saved.settings, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
         self.placed_on = saved.placed_on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,11 @@ MOST_UNDONE = 100
 """Changes of the boxes that can be taken back."""
 FEW = 5
 """With fewer examples of a class, its share of right ones says little."""
+EMPTY = "Box 1", "Box 2"
+"""The boxes that there are at first."""
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A named class with its examples."""
 
     name: str
@@ -41,9 +42,9 @@ class Box:
 class Teaching:
     """The boxes of a session, and what was learned from them.
 
-    Examples are rows of the source, so that they stay the same in maps of parts.
-
-    ``changed`` tells that a box, or what was learned, is another one.
+    Examples are rows of the source, so that they stay the same in maps of parts;
+    :attr:`Session.boxes` has them.  ``changed`` tells that a box, or what was learned,
+    is another one.
 
     Parameters
     ----------
@@ -54,42 +55,46 @@ class Teaching:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.boxes: list[Box] = []
         self.column = TAUGHT
         """Name of the column of the metadata that the classes go into."""
         self.learned: Learned | None = None
         """What was learned last; None before, and on another map."""
         self._learned_from: Examples = {}
-        self._dataset: Dataset | None = None
-        self._stored: Examples = {}
-        """The boxes as the session has them."""
-        self._former: list[list[Box]] = []
-        self._undone: list[list[Box]] = []
+        self._former: list[Examples] = []
+        self._undone: list[Examples] = []
         self._n_drawn = 0
-        session.dataset_changed.connect(self._on_dataset)
-        self._on_dataset(session.dataset)
+        self._shown: Examples = {}
+        session.dataset_changed.connect(self._follow, max_args=0)
+        session.restored.connect(self._follow, max_args=0)
+        self._follow()
 
     # The boxes
 
+    @property
+    def boxes(self) -> list[Box]:
+        """The boxes in their order."""
+        boxes = self._session.boxes or dict.fromkeys(EMPTY, ())
+        return [Box(name, frozenset(rows)) for name, rows in boxes.items()]
+
     def add_box(self, name: str = "") -> int:
         """Add an empty box, and return its place."""
-        wanted = name.strip() or f"Box {len(self.boxes) + 1}"
-        self._replace([*self.boxes, Box(self._unique(wanted, self.boxes))])
-        return len(self.boxes) - 1
+        boxes = self.boxes
+        wanted = name.strip() or f"Box {len(boxes) + 1}"
+        self._take([*boxes, Box(_unique(wanted, boxes))])
+        return len(boxes)
 
     def rename(self, place: int, name: str) -> None:
         """Give a box another name; an empty one changes nothing."""
-        box = self.boxes[place]
-        wanted = name.strip()
-        if wanted and wanted != box.name:
-            boxes = list(self.boxes)
-            others = boxes[:place] + boxes[place + 1 :]
-            boxes[place] = replace(box, name=self._unique(wanted, others))
-            self._replace(boxes)
+        boxes, wanted = self.boxes, name.strip()
+        others = boxes[:place] + boxes[place + 1 :]
+        if wanted and wanted != boxes[place].name:
+            boxes[place] = boxes[place]._replace(name=_unique(wanted, others))
+            self._take(boxes)
 
     def remove(self, place: int) -> None:
         """Remove a box; its examples are in none then."""
-        self._replace(self.boxes[:place] + self.boxes[place + 1 :])
+        boxes = self.boxes
+        self._take(boxes[:place] + boxes[place + 1 :])
 
     def put(self, place: int, points: NDArray[np.bool_]) -> str:
         """Put points (n,) into a box, and take them out of any other.
@@ -99,33 +104,29 @@ class Teaching:
         str
             A sentence on those that were in another box; "" if none were.
         """
-        new = self._source_rows(points)
-        taken = {
-            box.name: len(box.rows & new)
-            for i, box in enumerate(self.boxes)
+        boxes, new = self.boxes, self._source_rows(points)
+        moved = [
+            f"{len(box.rows & new):,} out of {box.name}"
+            for i, box in enumerate(boxes)
             if i != place and box.rows & new
-        }
-        self._replace(
+        ]
+        self._take(
             [
-                replace(box, rows=box.rows | new if i == place else box.rows - new)
-                for i, box in enumerate(self.boxes)
+                Box(box.name, box.rows | new if i == place else box.rows - new)
+                for i, box in enumerate(boxes)
             ]
         )
-        if not taken:
-            return ""
-        moved = " and ".join(f"{n:,} out of {other}" for other, n in taken.items())
-        return f"Moved {moved} to {self.boxes[place].name}: a point is in one box."
+        told = f"Moved {' and '.join(moved)} to {boxes[place].name}"
+        return f"{told}: a point is in one box." if moved else ""
 
     def take_out(self, points: NDArray[np.bool_]) -> None:
         """Take points (n,) out of whatever box they are in."""
         gone = self._source_rows(points)
-        self._replace([replace(box, rows=box.rows - gone) for box in self.boxes])
+        self._take([Box(box.name, box.rows - gone) for box in self.boxes])
 
     def points(self, place: int) -> NDArray[np.bool_]:
         """(n,) whether each point of the map is in a box."""
-        dataset = self._session.dataset
-        assert dataset is not None
-        return rows_of(dataset, self.boxes[place].rows)
+        return rows_of(self._dataset, self.boxes[place].rows)
 
     def box_of(self) -> NDArray[np.intp]:
         """(n,) place of the box that each point of the map is in; -1: in none."""
@@ -134,16 +135,6 @@ class Teaching:
         for place in range(len(self.boxes) if len(places) else 0):
             places[self.points(place)] = place
         return places
-
-    @property
-    def is_of_present_data(self) -> bool:
-        """Whether the boxes are of the session's data: not while these are exchanged.
-
-        What hears of that earlier than the boxes do, as of a selection that ends, must
-        not look for their rows.
-        """
-        present = self._session.dataset
-        return self._dataset is present or _is_same_source(self._dataset, present)
 
     @property
     def n_elsewhere(self) -> int:
@@ -164,16 +155,14 @@ class Teaching:
     def undo(self) -> None:
         """Take the last change of the boxes back."""
         if self._former:
-            self._undone.append(self.boxes)
-            self.boxes = self._former.pop()
-            self._tell()
+            self._undone.append(self._session.boxes)
+            self._tell(self._former.pop())
 
     def redo(self) -> None:
         """Make a change again that was taken back."""
         if self._undone:
-            self._former.append(self.boxes)
-            self.boxes = self._undone.pop()
-            self._tell()
+            self._former.append(self._session.boxes)
+            self._tell(self._undone.pop())
 
     def refusal(self) -> str:
         """Return why nothing can be learned yet, and what to do; "" if it can."""
@@ -187,10 +176,9 @@ class Teaching:
                 "There are no numbers here to learn from, only which rows are "
                 "neighbours: choose another space under Data."
             )
-        n_filled = sum(bool(self.points(i).any()) for i in range(len(self.boxes)))
+        n_filled, elsewhere = len(self.examples()), self.n_elsewhere
         if n_filled > 1:
             return ""
-        elsewhere = self.n_elsewhere
         if elsewhere:
             return (
                 f"{elsewhere:,} of the examples are not in this map of a part: put "
@@ -223,15 +211,14 @@ class Teaching:
 
     def lesson(self) -> Callable[[], Stages[Learned]]:
         """Return what is to be done in the background, with the boxes as they are."""
-        dataset = self._session.dataset
-        assert dataset is not None
-        examples = self.examples()
+        dataset, examples = self._dataset, self.examples()
         return lambda: learn_examples(dataset, examples)
 
     def examples(self) -> Examples:
         """Return the examples of each box that has any on the map."""
-        dataset = self._session.dataset
-        return {} if dataset is None else _on_map(dataset, self._as_examples())
+        if self._session.dataset is None:
+            return {}
+        return _on_map(self._dataset, self._session.boxes)
 
     def take_up(self, learned: Learned, examples: Examples) -> str:
         """Make what was learned columns of the metadata; return the classes' column.
@@ -241,9 +228,7 @@ class Teaching:
         examples : Examples
             What it was learned from.
         """
-        dataset = self._session.dataset
-        assert dataset is not None
-        self.column = add_classes(dataset, self.column, learned, examples)
+        self.column = add_classes(self._dataset, self.column, learned, examples)
         self.learned, self._learned_from = learned, dict(examples)
         self._session.columns_changed.emit()
         self.changed.emit()
@@ -251,26 +236,18 @@ class Teaching:
 
     def doubtful(self) -> NDArray[np.intp]:
         """Return the points that the classes are least sure of, examples left out."""
-        dataset = self._session.dataset
-        if dataset is None or not self.has_classes:
+        if not self.has_classes:
             return np.zeros(0, np.intp)
-        sure = dataset.obs[self.confidence_column].to_numpy()
+        sure = self._dataset.obs[self.confidence_column].to_numpy()
         confidence = np.where(self.box_of() >= 0, np.inf, sure)
         order = np.argsort(confidence, kind="stable")[:N_SHOWN]
         return order[np.isfinite(confidence[order])]
 
     def drawn(self) -> NDArray[np.intp]:
         """Return some points that are in no box, drawn at random, others each time."""
-        free = np.flatnonzero(self.box_of() < 0)
         rng = np.random.default_rng(self._n_drawn)
         self._n_drawn += 1
-        return rng.permutation(free)[:N_SHOWN]
-
-    def told(self) -> str:
-        """Return in sentences how well the classes can be told apart."""
-        if self.learned is None:
-            return ""
-        return told(self.learned, list(self._learned_from))
+        return rng.permutation(np.flatnonzero(self.box_of() < 0))[:N_SHOWN]
 
     def recalls(self) -> dict[str, float]:
         """Return for each class the share of left-out examples that are told right."""
@@ -278,57 +255,74 @@ class Teaching:
             return {}
         return dict(zip(self._learned_from, self.learned.recalls, strict=False))
 
+    def told(self) -> str:
+        """Return in sentences how well the classes can be told apart."""
+        learned, names = self.learned, list(self._learned_from)
+        if learned is None:
+            return ""
+        if learned.score is None:
+            pairs = zip(names, learned.counts, strict=False)
+            single = ", ".join([name for name, n in pairs if n == 1][:3])
+            return (
+                f"Learned from {learned.n_examples} examples, but not tested: {single} "
+                "has a single one. Add another, to be told how often the classes are "
+                "right."
+            )
+        sentence = (
+            f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are told "
+            f"right (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
+            "accuracy)."
+        )
+        fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
+        n, share = learned.counts[fewest], learned.recalls[weakest]
+        if n < FEW:
+            return f"{sentence} {names[fewest]} has {n}: add more of it."
+        if share < learned.score - learned.spread:
+            told = f"{names[weakest]} is told right least often ({share:.0%})."
+            return f"{sentence} {told}"
+        return sentence
+
     # Inside
 
-    def _replace(self, boxes: list[Box]) -> None:
-        if boxes == self.boxes:
-            return
-        self._former = [*self._former[-MOST_UNDONE:], self.boxes]
-        self._undone = []
-        self.boxes = boxes
-        self._tell()
+    @property
+    def _dataset(self) -> Dataset:
+        assert self._session.dataset is not None
+        return self._session.dataset
 
-    def _tell(self) -> None:
-        self._store()
+    def _take(self, boxes: list[Box]) -> None:
+        new = {box.name: tuple(sorted(box.rows)) for box in boxes}
+        if new != self._session.boxes:
+            self._former = [*self._former[-MOST_UNDONE:], self._session.boxes]
+            self._undone = []
+            self._tell(new)
+
+    def _tell(self, boxes: Examples) -> None:
+        self._session.boxes = self._shown = boxes
         self.changed.emit()
 
-    def _store(self) -> None:
-        self._stored = self._session.boxes = self._as_examples()
-
-    def _as_examples(self) -> Examples:
-        return {box.name: tuple(sorted(box.rows)) for box in self.boxes}
-
-    @staticmethod
-    def _unique(wanted: str, others: list[Box]) -> str:
-        taken = {box.name for box in others}
-        name, number = wanted, 1
-        while name in taken:
-            number += 1
-            name = f"{wanted} {number}"
-        return name
-
     def _source_rows(self, points: NDArray[np.bool_]) -> frozenset[int]:
-        dataset = self._session.dataset
-        assert dataset is not None
-        return frozenset(np.flatnonzero(dataset.kept)[points].tolist())
+        return frozenset(np.flatnonzero(self._dataset.kept)[points].tolist())
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
-        """Keep the boxes in maps of the same source, else take up those of the data."""
-        former, self._dataset = self._dataset, dataset
+    def _follow(self) -> None:
+        """Take up the classes of another map; other boxes have no former ones."""
+        dataset, boxes = self._session.dataset, self._session.boxes
         taught = {} if dataset is None else dataset.taught
-        is_restored = self._session.boxes is not self._stored
-        if is_restored or not _is_same_source(former, dataset):
+        if boxes != self._shown:
             self._former, self._undone, self.column = [], [], TAUGHT
-            examples: Examples = self._session.boxes if is_restored else {}
-            examples = examples or next(reversed(taught.values()), {})
-            boxes = [Box(name, frozenset(rows)) for name, rows in examples.items()]
-            self.boxes = boxes or [Box("Box 1"), Box("Box 2")]
-            self._store()
-        self.column = next(reversed(taught), self.column)
+        self._shown, self.column = boxes, next(reversed(taught), self.column)
         self.learned, self._learned_from = None, {}
         if dataset is not None and self.column in taught:
             self._learned_from = _on_map(dataset, taught[self.column])
         self.changed.emit()
+
+
+def _unique(wanted: str, others: list[Box]) -> str:
+    taken = {box.name for box in others}
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted} {number}"
+    return name
 
 
 def _on_map(dataset: Dataset, examples: Examples) -> Examples:
@@ -336,36 +330,3 @@ def _on_map(dataset: Dataset, examples: Examples) -> Examples:
     return {
         name: rows for name, rows in examples.items() if rows_of(dataset, rows).any()
     }
-
-
-def _is_same_source(one: Dataset | None, other: Dataset | None) -> bool:
-    if one is None or other is None:
-        return False
-    return bool(one.source_obs_names.equals(other.source_obs_names))
-
-
-def told(learned: Learned, names: list[str]) -> str:
-    """Return in sentences how well classes of these names can be told apart."""
-    single = [name for name, n in zip(names, learned.counts, strict=False) if n == 1]
-    if learned.score is None:
-        return (
-            f"Learned from {learned.n_examples} examples, but not tested: "
-            f"{_listed(single)} has a single one. Add another, to be told "
-            "how often the classes are right."
-        )
-    sentence = (
-        f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are told right "
-        f"(by chance {1 / len(learned.counts):.0%}; cross-validated balanced accuracy)."
-    )
-    weakest = int(np.argmin(learned.recalls))
-    if learned.counts.min() < FEW:
-        few = names[int(learned.counts.argmin())]
-        return f"{sentence} {few} has {learned.counts.min()}: add more of it."
-    if learned.recalls[weakest] < learned.score - learned.spread:
-        share = learned.recalls[weakest]
-        return f"{sentence} {names[weakest]} is told right least often ({share:.0%})."
-    return sentence
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:3])

@@ -1,20 +1,18 @@
 """The timeline of a map: marks of what it was like, and the ways between them.
 
 A mark keeps a layout with all that is shown of it and the settings of that moment.
-Marks are a tree: a run that goes on from an earlier mark is a branch, and what had
-come after that mark stays beside it.  The arrays of a mark are those of its snapshot,
-which nobody changes, so that marks share what they have in common.
+Marks are a tree: a run that goes on from an earlier mark is a branch, and what had come
+after that mark stays beside it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -26,6 +24,7 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.moment import Moment
 
 Kind = Literal["change", "pause", "end", "hand"]
@@ -35,7 +34,6 @@ MOST_BYTES = 2**30
 MOST_MARKS = 200
 TOGETHER_SECONDS = 1.0
 """Changes of the same settings that follow each other faster are one mark."""
-
 UNCHANGED = "Settings as before"
 
 
@@ -75,10 +73,6 @@ class Mark(Moment):
         method = get_method(self.settings.method).title
         return f"{method}, seed {self.settings.random_state}, {when}"
 
-    def warm_start(self) -> WarmStart:
-        """Return the layout as one that a run can go on from."""
-        return warm_start(self.snapshot)
-
 
 def warm_start(snapshot: Snapshot) -> WarmStart:
     """Return the layout of a snapshot as one that a run can go on from."""
@@ -94,11 +88,15 @@ class TimelineState:
     """All of a timeline, to be taken up later."""
 
     marks: tuple[Mark, ...] = ()
+    """The oldest first."""
     head: int | None = None
+    """Number of the mark that the map on show was at last."""
     shown: int | None = None
+    """Number of the mark whose layout is on show; None while a run is."""
     n_made: int = 0
     branch: int = 0
     n_thinned: int = 0
+    """How many marks were forgotten because memory ran short."""
 
 
 class Timeline:
@@ -107,9 +105,7 @@ class Timeline:
     Parameters
     ----------
     most_bytes : int
-        Memory for the arrays of all marks.  Above it the oldest are forgotten: first
-        those on the way, then the ends of branches; never one that is pinned, shown or
-        the newest.
+        Memory for the arrays of all marks, above which :func:`thinned` takes some.
     clock : callable, optional
         Returns seconds since the epoch.
     """
@@ -119,77 +115,53 @@ class Timeline:
     def __init__(
         self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.time
     ) -> None:
-        self._most_bytes = most_bytes
-        self._clock = clock
-        self._state = TimelineState()
-        self._changed_at = 0.0
-
-    @property
-    def state(self) -> TimelineState:
+        self._most_bytes, self._clock = most_bytes, clock
+        self.state = TimelineState()
         """All of it; immutable."""
-        return self._state
+        self._changed_at = 0.0
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         """All marks, the oldest first."""
-        return self._state.marks
+        return self.state.marks
 
     @property
     def newest(self) -> Mark | None:
         """The mark that the map on show was at last."""
-        return self.find(self._state.head)
+        return self.find(self.state.head)
 
     @property
     def shown(self) -> Mark | None:
         """The mark whose layout is on show; None while a run is."""
-        return self.find(self._state.shown)
+        return self.find(self.state.shown)
 
     @property
     def n_thinned(self) -> int:
         """How many marks were forgotten because memory ran short."""
-        return self._state.n_thinned
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory that the arrays of the marks take; shared ones count once."""
-        return _n_bytes(self.marks)
-
-    @property
-    def ends(self) -> tuple[Mark, ...]:
-        """The marks that nothing came after, and those that are pinned or named."""
-        parents = {mark.parent for mark in self.marks}
-        return tuple(
-            mark
-            for mark in self.marks
-            if mark.number not in parents or mark.is_pinned or mark.name
-        )
+        return self.state.n_thinned
 
     def find(self, number: int | None) -> Mark | None:
         """Return the mark of this number; None if there is none."""
         return next((m for m in self.marks if m.number == number), None)
 
-    # The way back and forth
-
     @property
     def before(self) -> Mark | None:
         """Where a step back leads: to the mark before the one that is on show."""
-        newest = self.newest
-        if newest is None or self._state.shown is None:
-            return newest
-        return self.find(newest.parent)
+        shown = self.shown
+        return self.newest if shown is None else self.find(shown.parent)
 
     @property
     def after(self) -> Mark | None:
         """Where a step forward leads: the mark that came next, the last of several."""
-        shown = self._state.shown
-        following = [m for m in self.marks if shown is not None and m.parent == shown]
+        shown = self.shown
+        following = [m for m in self.marks if shown and m.parent == shown.number]
         return following[-1] if following else None
 
     # Changes
 
     def begin_branch(self, number: int | None) -> None:
         """Let what comes next follow a mark, or nothing: a new run."""
-        last = max([self._state.branch, *(mark.branch for mark in self.marks)])
+        last = max([self.state.branch, *(mark.branch for mark in self.marks)])
         self._set(head=number, shown=None, branch=last + 1)
 
     def add(
@@ -207,27 +179,21 @@ class Timeline:
         is_beside : bool
             Whether it is another map altogether, that nothing on show leads to.
         """
-        assert moment.snapshot is not None
-        state, self._changed_at = self._state, self._clock()
+        state, self._changed_at = self.state, self._clock()
+        number = state.n_made + 1
         mark = Mark(
-            number=state.n_made + 1,
+            number=number,
             label=label,
             kind=kind,
-            snapshot=self._sharing(moment.snapshot),
-            settings=moment.settings,
-            record=moment.record,
-            energies=moment.energies,
-            merging=moment.merging,
             parent=None if is_beside else state.head,
             branch=state.branch + is_beside,
             made_at=self._changed_at,
+            **self._of(moment),
         )
-        if is_beside:
-            self._set(marks=(*state.marks, mark), n_made=mark.number)
-            return mark
-        marks, head = (*state.marks, mark), mark.number
-        shown = None if state.shown is None else head
-        self._set(marks=marks, head=head, n_made=head, shown=shown)
+        new: dict[str, Any] = {"marks": (*state.marks, mark), "n_made": number}
+        if not is_beside:
+            new |= {"head": number, "shown": state.shown and number}
+        self._set(**new)
         return mark
 
     def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:
@@ -235,30 +201,21 @@ class Timeline:
 
         It is where it is of a change a moment ago, or of a change of the same layout.
         """
-        mark = self.newest
+        mark, now = self.newest, self._clock()
         if mark is None or mark.kind != "change" or self.shown is not None:
             return False
-        now = self._clock()
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
         self._changed_at = now
-        now_is = steered(mark.settings, settings)
-        label = told_change(mark.settings, now_is) or UNCHANGED
-        self._replace(mark.number, label=label)
+        label = told_change(mark.settings, steered(mark.settings, settings))
+        self._replace(mark.number, label=label or UNCHANGED)
         return True
 
     def follow(self, moment: Moment) -> None:
         """Let the newest mark, if of a pause, be of a frame that was on its way."""
         newest = self.newest
         if newest is not None and newest.kind == "pause" and self.shown is None:
-            assert moment.snapshot is not None
-            self._replace(
-                newest.number,
-                snapshot=self._sharing(moment.snapshot),
-                record=moment.record,
-                energies=moment.energies,
-                merging=moment.merging,
-            )
+            self._replace(newest.number, **self._of(moment))
 
     def show(self, number: int) -> Mark:
         """Note that the layout of a mark is on show, and return the mark.
@@ -284,14 +241,9 @@ class Timeline:
 
     def tell_quality(self, snapshot: Snapshot, quality: Any) -> None:
         """Note what was measured of a layout, in all marks of it."""
-        marks = tuple(
-            replace(mark, quality=quality)
-            if mark.snapshot.embedding is snapshot.embedding
-            else mark
-            for mark in self.marks
-        )
-        if any(one is not other for one, other in zip(marks, self.marks, strict=True)):
-            self._set(marks=marks)
+        for mark in self.marks:
+            if mark.snapshot.embedding is snapshot.embedding:
+                self._replace(mark.number, quality=quality)
 
     def remove(self, number: int) -> None:
         """Forget a mark; those after it follow the one before.
@@ -301,7 +253,7 @@ class Timeline:
         DataError
             It is the one on show.
         """
-        if number in (self._state.shown, self._state.head):
+        if number in (self.state.shown, self.state.head):
             raise DataError(
                 "This layout is on show: choose another one before you delete it."
             )
@@ -313,43 +265,40 @@ class Timeline:
 
     def take_up(self, state: TimelineState) -> None:
         """Go on with the timeline of another time."""
-        self._state = state
+        self.state = state
         self.changed.emit()
 
     # Inside
 
-    def _replace(self, number: int, **values: object) -> None:
-        marks = tuple(
-            replace(mark, **values) if mark.number == number else mark  # type: ignore[arg-type]
-            for mark in self.marks
-        )
-        self._set(marks=marks)
-
-    def _set(self, **values: object) -> None:
-        state = replace(self._state, **values)  # type: ignore[arg-type]
-        self._state = thinned(state, self._most_bytes)
-        self.changed.emit()
-
-    def _sharing(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with what an earlier one has of the same data, if equal.
+    def _of(self, moment: Moment) -> dict[str, Any]:
+        """Return the parts of a moment, with the arrays of an earlier one if equal.
 
         These are the neighbours of the points, and how isolated they are.
         """
-        neighbors = self._known_as("neighbors", snapshot.neighbors)
-        isolation = self._known_as("isolation", snapshot.isolation)
-        if neighbors is snapshot.neighbors and isolation is snapshot.isolation:
-            return snapshot
-        return replace(snapshot, neighbors=neighbors, isolation=isolation)
+        values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
+        snapshot, shared = values["snapshot"], {}
+        for name in ("neighbors", "isolation"):
+            array = getattr(snapshot, name)
+            known = (getattr(mark.snapshot, name) for mark in reversed(self.marks))
+            last = next((one for one in known if one is not None), None)
+            if array is None or last is None or last is array:
+                continue
+            if np.array_equal(last, array):
+                shared[name] = last
+        if shared:
+            values["snapshot"] = replace(snapshot, **shared)
+        return values
 
-    def _known_as(self, name: str, array: Any) -> Any:
-        """Return the newest array of this name of a mark that is equal, or this one."""
-        for mark in reversed(self.marks):
-            known = getattr(mark.snapshot, name)
-            if array is None or known is array:
-                return array
-            if known is not None and np.array_equal(known, array):
-                return known
-        return array
+    def _replace(self, number: int, **values: Any) -> None:
+        self._set(
+            marks=tuple(
+                replace(mark, **values) if mark.number == number else mark
+                for mark in self.marks
+            )
+        )
+
+    def _set(self, **values: Any) -> None:
+        self.take_up(thinned(replace(self.state, **values), self._most_bytes))
 
 
 def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
@@ -358,25 +307,16 @@ def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
     The oldest marks are forgotten: first those on the way, then the ends of branches;
     never one that is pinned, shown or the newest.
     """
-    while _n_bytes(state.marks) > most_bytes or len(state.marks) > MOST_MARKS:
+    while n_bytes(state.marks) > most_bytes or len(state.marks) > MOST_MARKS:
         spared = state.shown, state.head
         old = [m for m in state.marks if not m.is_pinned and m.number not in spared]
         parents = {mark.parent for mark in state.marks}
         on_the_way = [mark for mark in old if mark.number in parents]
         if not old:
-            return state
-        gone = (on_the_way or old)[0]
-        state = replace(
-            state,
-            marks=_without(state.marks, gone.number),
-            n_thinned=state.n_thinned + 1,
-        )
+            break
+        marks = _without(state.marks, (on_the_way or old)[0].number)
+        state = replace(state, marks=marks, n_thinned=state.n_thinned + 1)
     return state
-
-
-def _n_bytes(marks: tuple[Mark, ...]) -> int:
-    """Return the memory that the arrays of marks take; shared ones count once."""
-    return sum(a.nbytes for a in _distinct(marks))
 
 
 def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
@@ -388,30 +328,25 @@ def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
     )
 
 
-def _distinct(marks: tuple[Mark, ...]) -> Iterator[NDArray[np.generic]]:
-    arrays: dict[tuple[int, int], NDArray[np.generic]] = {}
-    for mark in marks:
-        parts: list[object] = [mark.snapshot]
-        if mark.record is not None:
-            parts += [mark.record.warm_start, *(f.forces for f in mark.record.forced)]
-        if mark.merging is not None:
-            parts += mark.merging.arrays
-        for array in (a for part in parts for a in _arrays(part)):
+def n_bytes(marks: tuple[Mark, ...]) -> int:
+    """Return the memory that the arrays of marks take; shared ones count once."""
+    arrays: dict[tuple[int, int], int] = {}
+
+    def look(value: object) -> None:
+        if isinstance(value, np.ndarray):
             # not by their identity: a sparse matrix keeps views of what it is made of
-            arrays[array.ctypes.data, array.nbytes] = array
-    yield from arrays.values()
+            arrays[value.ctypes.data, value.nbytes] = value.nbytes
+        elif isinstance(value, tuple):
+            for part in value:
+                look(part)
+        elif isinstance(value, Merging):
+            look(value.arrays)
+        elif is_dataclass(value):
+            for field in fields(value):
+                look(getattr(value, field.name))
 
-
-def _arrays(value: object) -> Iterator[NDArray[np.generic]]:
-    """Yield all arrays in a value of dataclasses and tuples."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _arrays(part)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _arrays(getattr(value, field.name))
+    look(tuple((mark.snapshot, mark.record, mark.merging) for mark in marks))
+    return sum(arrays.values())
 
 
 def told_change(before: Settings, after: Settings) -> str:
@@ -420,23 +355,18 @@ def told_change(before: Settings, after: Settings) -> str:
     A method comes with settings of its own, so that of what may change on the way it is
     told alone.
     """
-    names, words = changed_fields(before, after), []
-    if "method" in names:
+    words, passed = [], {"method"}
+    if before.method != after.method:
         words.append(f"Method {get_method(after.method).title}")
-        names = tuple(n for n in names if n not in (*STEERABLE, "affinity"))
-    titles = {each.name: each.metadata["title"] for each in fields(Settings)}
-    for name in names:
-        old, new = getattr(before, name), getattr(after, name)
-        if name == "repulsion":
+        passed |= {*STEERABLE, "affinity"}
+    for each in fields(Settings):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if old == new or each.name in passed:
+            continue
+        if each.name == "repulsion":
             old, new = repulsion_of(before), repulsion_of(after)
-        words.append(f"{titles[name]} {_said(old)} to {_said(new)}")
+        words.append(f"{each.metadata['title']} {_said(old)} to {_said(new)}")
     return ", ".join(words)
-
-
-def changed_fields(before: Settings, after: Settings) -> tuple[str, ...]:
-    """Return the names of the settings that differ."""
-    names = (field.name for field in fields(Settings))
-    return tuple(n for n in names if getattr(before, n) != getattr(after, n))
 
 
 def _said(value: object) -> str:

@@ -20,7 +20,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import HandAction
-from napari_embedding_game.session.reference.placing import PlacedCells
+from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence

@@ -13,7 +13,6 @@ from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.display import DisplaySettings
-from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
@@ -27,13 +26,10 @@ class SavedMap(Moment):
     key: str
     """Lasting key among the maps of the session; "" is the first one's."""
     title: str
-    """What a person calls it."""
     parent: str | None = None
     """Key of the map that this is a part of."""
     dataset: Dataset
     """The data, or rows without numbers where they were not read again."""
-    origin: Origin | None = None
-    """Where the data came from; None while nobody has looked."""
     reading: ReadResult | None = None
     """What came of reading the data again; it is not saved."""
     book: BookState
@@ -46,12 +42,10 @@ class SavedMap(Moment):
     comparisons: tuple[ShownComparison, ...] = ()
     """Those of groups that were kept or saved, the oldest first."""
     boxes: Examples = field(default_factory=dict)
-    """Rows of the source that are sorted into boxes to teach by, the same in all maps
-    of a session."""
+    """Rows of the source in boxes to teach by, the same in all maps of a session."""
     figures: tuple[ShownFigure, ...] = ()
     """Dot plots and their like that were looked at, the oldest first."""
     timeline: TimelineState | None = None
-    """Its marks; None where they are not known, as in older files."""
     placed_on: PlacedOn | None = None
     """The map of a reference that the points were placed on, where they were."""
 
@@ -83,7 +77,3 @@ class SavedSession:
     def __getitem__(self, key: str) -> SavedMap:
         """Return the map of this key."""
         return next(one for one in self.maps if one.key == key)
-
-    def find(self, key: str) -> SavedMap | None:
-        """Return the map of this key, None if there is none."""
-        return next((one for one in self.maps if one.key == key), None)

@@ -1,7 +1,8 @@
-"""Write a map as a notebook or script that makes it again from the input."""
+"""Write a map as a notebook that makes it again from the input."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from datetime import date
@@ -21,7 +22,6 @@ from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
-from napari_embedding_game.data.export.plots import PlotKind
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.readers import is_table
@@ -30,29 +30,83 @@ from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
-from napari_embedding_game.session.notebook import cells
-from napari_embedding_game.session.notebook.cells import Cell, Code, call, code_of
-from napari_embedding_game.session.notebook.methods_text import (
+from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
     clustering_of,
     how_merged,
     methods_text,
 )
-from napari_embedding_game.session.run.provenance import steps
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import check
 
-NOTEBOOK, SCRIPT, METHODS = ".ipynb", ".py", ".txt"
-ENDINGS = (NOTEBOOK, SCRIPT, METHODS)
-"""Endings of files that can be written."""
+NOTEBOOK, METHODS = ".ipynb", ".txt"
 MOST_STEPS = 40
 """Changes of settings above which they are repeated from a session file."""
-_PLOTS: dict[PlotKind, str] = {
-    "dots": "dotplot",
-    "matrix": "matrixplot",
-    "cells": "heatmap",
-}
-_WORKED_OUT = {"Stretch": "stretch", "Isolation": "isolation", "Pressure": "pressure"}
+WIDTH = 88
+"""Most characters of a line of code, where it can be broken."""
+_PLOTS = {"dots": "dotplot", "matrix": "matrixplot", "cells": "heatmap"}
+
+TITLE = """\
+# {title}
+
+The map that was on show in napari on {date}, as code: written by \
+napari-embedding-game {version}. With the same versions of all packages the map is \
+the same bit for bit, on any processor; on a GPU sums may be rounded otherwise, and \
+it then differs in detail.
+
+Versions: {versions}."""
+IMPORTS = """\
+import pandas as pd
+import scanpy as sc
+
+from napari_embedding_game import read, tl
+from napari_embedding_game.data.export.plots import VolcanoPlot, draw
+from napari_embedding_game.data.read_options import Recipe"""
+DATA = """\
+## Data
+
+{how} What is embedded is in `obsm["X_features"]`; `X` has the genes, with counts as \
+logarithms, or the columns. `{table}` has what was known of each row in the window, by \
+its name: its cluster, and the groups it was in."""
+ROWS = """\
+{read}
+rows = pd.read_csv({table}, dtype=str, keep_default_na=False).set_index("name")
+adata = adata[rows.index].copy()
+adata"""
+NAMED = """\
+clusters = {clusters}
+adata.obs[{column}] = pd.Categorical(rows["cluster"], list(clusters))
+adata.uns[{colors}] = list(clusters.values())
+table = pd.crosstab(adata.obs["embedding_game_cluster"], adata.obs[{column}])
+agreement = table.max(axis=1).sum() / adata.n_obs
+is_same = adata.uns["embedding_game"]["map_hash"] == {map_hash}
+print(
+    "The map is", "the same" if is_same else "another in detail", "as in the window;",
+    f"{{agreement:.1%}} of the rows are of the cluster of most around their landmark",
+    "(there {agreement:.1%})."
+)"""
+COMPARED = """\
+inside = rows[{column}] == "inside"
+outside = rows[{column}] == "outside"
+{found}
+draw(
+    VolcanoPlot(
+        names=found["names"].to_numpy(),
+        changes=found["logfoldchanges"].to_numpy(),
+        p_values=found["pvals_adj"].to_numpy(),
+        title={title},
+    )
+)
+found.head(20)"""
+SOME_ROWS = """\
+some = adata.obs.sample(frac=1, random_state=0)
+some = some.groupby({column}, observed=True).head({n}).index"""
+
+
+class Code(str):
+    """An expression that stands in the code as it is, not as a text in quotes."""
+
+    __slots__ = ()
 
 
 def write_code(
@@ -62,7 +116,7 @@ def write_code(
     comparisons: Iterable[ShownComparison] | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Write the map that is shown as .ipynb or .py, or its methods as .txt.
+    """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
 
     Run, the code reads the input, makes the same map, gives its points the clusters of
     the window, by their names, and says how far they agree.
@@ -89,41 +143,47 @@ def write_code(
         Nothing was played, the run or the data are not at hand, the ending is
         another, or a file cannot be written.
     """
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise DataError(
-            f"{path.name} cannot be written as code: choose a name that ends in "
-            f"{', '.join(ENDINGS)}."
-        )
     saved = session[session.current]
     comparisons = list(saved.comparisons if comparisons is None else comparisons)
-    if ending == METHODS:
-        _write_text(methods_text(saved, comparisons) + "\n", path)
-        return [path]
-    if saved.snapshot is None or saved.record is None:
-        raise DataError(NOTHING_PLAYED)
-    made = _Code(saved, path, colors or {})
-    made.add_all(comparisons)
-    for target in made.files:
+    files: dict[Path, Callable[[Path], object]]
+    if path.suffix.lower() == METHODS:
+        text = methods_text(saved, comparisons) + "\n"
+        files = {path: lambda target: target.write_text(text, encoding="utf-8")}
+    elif path.suffix.lower() == NOTEBOOK:
+        files = _Notebook(saved, path, colors or {}, comparisons).files
+    else:
+        raise DataError(
+            f"{path.name} cannot be written as code: choose a name that ends in "
+            f"{NOTEBOOK}, or {METHODS} for the methods."
+        )
+    for target in files:
         source = saved.dataset.source
         if source is not None and is_same_file(target, source):
             raise DataError(
                 f"{target.name} is the data file itself and stays as it is: choose "
                 "another name."
             )
-    for target, write in made.files.items():
+    for target, write in files.items():
         with whole_or_nothing(target) as temporary:
             write(temporary)
-    return list(made.files)
+    return list(files)
 
 
-class _Code:
-    """The cells of a map's code, and the files that it reads."""
+class _Notebook:
+    """The cells of a map's notebook, and the files that it reads."""
 
-    def __init__(self, saved: SavedMap, path: Path, colors: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        saved: SavedMap,
+        path: Path,
+        colors: Mapping[str, str],
+        comparisons: list[ShownComparison],
+    ) -> None:
+        if saved.snapshot is None or saved.record is None:
+            raise DataError(NOTHING_PLAYED)
         self.saved, self.dataset, self.path = saved, saved.dataset, path
-        self.colors = colors
-        self.cells: list[Cell] = []
+        self.snapshot, self.colors = saved.snapshot, colors
+        self.cells: list[dict[str, Any]] = []
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = clustering_of(saved)
         names = pd.Index(unique_names(self.dataset.source_obs_names))
@@ -133,39 +193,37 @@ class _Code:
         )
         """What the code reads of each row."""
         self.column = "cluster" if "cluster" not in self.dataset.obs else "map_cluster"
-
-    def add_all(self, comparisons: list[ShownComparison]) -> None:
-        """Add all cells."""
-        dataset = self.dataset
-        table = self._beside("cells.csv", lambda path: self.rows.to_csv(path))
+        table = self._beside("cells.csv", lambda target: self.rows.to_csv(target))
         self._text(
-            cells.TITLE,
-            title=self.saved.title,
+            TITLE,
+            title=saved.title,
             date=f"{date.today():%d %B %Y}",
             version=metadata.version("napari-embedding-game"),
             versions=", ".join(f"{name} {one}" for name, one in versions().items()),
         )
-        self._code(cells.IMPORTS)
+        self._code(IMPORTS)
         how, read = self._reading()
-        self._text(cells.DATA, how=how, table=table)
-        self._code(f"{read}\n" + cells.ROWS.format(table=code_of(table)))
-        self._add_run()
+        self._text(DATA, how=how, table=table)
+        self._code(ROWS.format(read=read, table=_code_of(table)))
+        self._add_run(saved.record)
         self._add_made_columns()
         self._add_clusters()
-        if dataset.profile.shape[1]:
-            for one in comparisons:
-                self._add_comparison(one)
-            for figure in self.saved.figures:
+        if self.dataset.profile.shape[1]:
+            for number, compared in enumerate(comparisons, 1):
+                self._add_comparison(compared, f"comparison {number}")
+            for figure in saved.figures:
                 self._add_figure(figure)
-        self._text(
-            "## Methods, for a paper\n\n" + methods_text(self.saved, comparisons)
-        )
+        methods = methods_text(saved, comparisons)
+        self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 
     def _text(self, template: str, **values: Any) -> None:
-        self.cells.append(Cell("markdown", template.format(**values)))
+        source = template.format(**values).splitlines(keepends=True)
+        self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
     def _code(self, source: str) -> None:
-        self.cells.append(Cell("code", source))
+        lines = source.splitlines(keepends=True)
+        cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": lines}
+        self.cells.append({**cell, "execution_count": None, "outputs": []})
 
     def _beside(self, ending: str, write: Callable[[Path], object]) -> str:
         """Let a file be written beside the code, and return its name."""
@@ -174,17 +232,29 @@ class _Code:
         return path.name
 
     def _write(self, path: Path) -> None:
-        is_notebook = self.path.suffix.lower() == NOTEBOOK
-        as_text = cells.as_notebook if is_notebook else cells.as_script
-        path.write_text(as_text(self.cells), encoding="utf-8")
+        """Write an .ipynb file, in version 4.5 of the format."""
+        cells = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(self.cells)]
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+        notebook = {"cells": cells, "metadata": about, "nbformat": 4}
+        text = json.dumps(
+            {**notebook, "nbformat_minor": 5}, indent=1, ensure_ascii=False
+        )
+        path.write_text(text + "\n", encoding="utf-8")
 
     def _reading(self) -> tuple[str, str]:
         """Return how the data are read, in words and as code."""
         dataset, source = self.dataset, self.dataset.source
         if _is_read_again(dataset):
-            told = dataset.name.lower() if source is None else self._path_to(source)
-            options = {} if source is None else _options(dataset.read_options)
-            code = call("adata = read", code_of(told), **options)
+            told, options = dataset.name.lower(), {}
+            if source is not None:
+                source, folder = source.absolute(), self.path.absolute().parent
+                is_below = source.is_relative_to(folder)
+                told = (
+                    source.relative_to(folder).as_posix() if is_below else str(source)
+                )
+                options = _options(dataset.read_options)
+            code = _call("adata = read", _code_of(told), **options)
             return "`read` reads the data as the window does.", code
         if not dataset.X.shape[1]:
             raise DataError(dataset.missing_reason)
@@ -196,25 +266,10 @@ class _Code:
             f"The numbers are no file's: they are those of **{dataset.name}**, as they "
             f"were in napari, saved in `{name}`."
         )
-        return how, f"adata = sc.read_h5ad({code_of(name)})"
+        return how, f"adata = sc.read_h5ad({_code_of(name)})"
 
-    def _path_to(self, source: Path) -> str:
-        """Return how the code calls a file: relative where it lies beside or below."""
-        source, folder = source.absolute(), self.path.absolute().parent
-        is_below = source.is_relative_to(folder)
-        return source.relative_to(folder).as_posix() if is_below else str(source)
-
-    def _add_run(self) -> None:
-        """Add what makes the map of the data.
-
-        Raises
-        ------
-        DataError
-            The run went on from a map that is not kept.
-        """
-        record, saved = self.saved.record, self.saved
-        assert record is not None
-        assert saved.snapshot is not None
+    def _add_run(self, record: RunRecord) -> None:
+        """Add what makes the map of the data."""
         if record.is_branch and record.warm_start is None:
             raise DataError(
                 "This run went on from another map, which is not kept any more: press "
@@ -222,25 +277,22 @@ class _Code:
             )
         check(record)
         title = get_method(record.settings.method).title
-        changes = steps(record)
-        if record.is_branch or record.forced or len(changes) > MOST_STEPS:
-            name = self._beside("run.zip", partial(_write_session, saved))
+        if record.is_branch or record.forced or len(record.steps) > MOST_STEPS:
+            name = self._beside("run.zip", partial(_write_session, self.saved))
             told = f"What was done by hand is in `{name}`, a session file."
-            if saved.behind is not None:
-                reference = Path(saved.behind.reference).name
+            if self.saved.behind is not None:
+                reference = Path(self.saved.behind.reference).name
                 told = f"Cells lie where they were placed on the map of `{reference}`."
             self._text("## Map: {title}\n\n{told}", title=title, told=told)
-            self._code(call("tl.replay", "adata", code_of(name), use_rep=FEATURES))
+            self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))
             return
-        way: dict[str, Any] = {}
-        if changes:
-            way["steering"] = changes
-        if not saved.snapshot.finished:
+        way: dict[str, Any] = {"steering": record.steps} if record.steps else {}
+        if not self.snapshot.finished:
             way["stop_at"] = record.n_iter
-        way |= {"random_state": record.settings.random_state}
+        way["random_state"] = record.settings.random_state
         options = {"use_rep": FEATURES, **parameters(record), **way}
         self._text("## Map: {title}", title=title)
-        self._code(call("tl.embedding_game", "adata", **options))
+        self._code(_call("tl.embedding_game", "adata", **options))
 
     def _add_made_columns(self) -> None:
         """Add the columns that were made in the window: scores, labels, classes."""
@@ -252,67 +304,52 @@ class _Code:
         names = [name for name in dataset.obs if name in made]
         if not names:
             return
-        is_number = pd.api.types.is_numeric_dtype
         self.rows[names] = dataset.obs[names].set_axis(self.rows.index)
-        numbers = [name for name in names if is_number(dataset.obs[name])]
-        texts = [name for name in names if name not in numbers]
-        self._text(cells.MADE, told="\n".join(f"- `{name}`" for name in names))
+        told = "\n".join(f"- `{name}`" for name in names)
+        self._text("## Columns that were made in the window\n\n{told}", told=told)
         lines = []
-        if texts:
-            lines.append(f"adata.obs[{code_of(texts)}] = rows[{code_of(texts)}]")
-        if numbers:
-            values = f"rows[{code_of(numbers)}].apply(pd.to_numeric)"
-            lines.append(f"adata.obs[{code_of(numbers)}] = {values}")
+        for name in names:
+            values = f"rows[{_code_of(name)}]"
+            if pd.api.types.is_numeric_dtype(dataset.obs[name]):
+                values = f"pd.to_numeric({values})"
+            lines.append(f"adata.obs[{_code_of(name)}] = {values}")
         self._code("\n".join(lines))
 
     def _add_clusters(self) -> None:
         """Add the clusters of the window, and the figure of the map."""
-        snapshot, shown = self.saved.snapshot, self.clustering.clusters
-        assert snapshot is not None
+        snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
-        notes = "\n".join(f"- **{one.name}**: {one.note}" for one in shown if one.note)
+        notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
         how = how_merged(self.saved, self.clustering)
-        self._text(cells.CLUSTERS, how=how, sizes=sizes)
-        if notes:
-            self._text("{notes}", notes=notes)
+        told = (
+            f"{how} They are those of the window, with their names: {sizes}.\n{notes}"
+        )
+        self._text("## Clusters\n\n{told}", told=told.strip())
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
             labels = nearest_landmark(snapshot.embedding, snapshot.landmarks, every)
         table = pd.crosstab(labels, self.clustering.names)
         order = {one.name: self.colors.get(one.name, "#888888") for one in shown}
-        pairs = [f"    {code_of(name)}: {code_of(c)}," for name, c in order.items()]
+        pairs = [f"    {_code_of(name)}: {_code_of(c)}," for name, c in order.items()]
         self._code(
-            cells.NAMED.format(
+            NAMED.format(
                 clusters="\n".join(["{", *pairs, "}"]),
-                column=code_of(self.column),
-                colors=code_of(f"{self.column}_colors"),
-                map_hash=code_of(map_hash(snapshot.embedding, labels)),
+                column=_code_of(self.column),
+                colors=_code_of(f"{self.column}_colors"),
+                map_hash=_code_of(map_hash(snapshot.embedding, labels)),
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
-        place = {"projection": "3d"} if snapshot.embedding.shape[1] == 3 else {}
-        colored = list(dict.fromkeys([self.column, *self._colored()]))
-        options = {"color": colored, **place}
-        self._code(call("sc.pl.embedding", "adata", f'"X_{KEY}"', **options))
+        look, known = self.saved.look, {*self.dataset.obs, *self.dataset.profile_names}
+        also = [name for name in (look.color_by, look.split_by) if name in known]
+        options: dict[str, Any] = {"color": list(dict.fromkeys([self.column, *also]))}
+        if snapshot.embedding.shape[1] == 3:
+            options["projection"] = "3d"
+        self._code(_call("sc.pl.embedding", "adata", f'"X_{KEY}"', **options))
 
-    def _colored(self) -> list[str]:
-        """Return what else the map was coloured or split by on the screen."""
-        dataset, snapshot, look = self.dataset, self.saved.snapshot, self.saved.look
-        if look.color_by in _WORKED_OUT:
-            values = getattr(snapshot, _WORKED_OUT[look.color_by])
-            is_known = values is not None and not np.isnan(values).all()
-            color = f"{KEY}_{_WORKED_OUT[look.color_by]}" if is_known else ""
-        else:
-            color = look.color_by
-        known = {*dataset.obs, *dataset.profile_names}
-        named = [name for name in (color, look.split_by) if name in known]
-        return [color, *named] if color.startswith(KEY) else named
-
-    def _add_comparison(self, one: ShownComparison) -> None:
+    def _add_comparison(self, one: ShownComparison, column: str) -> None:
         """Add what sets two groups apart, which the table beside the code names."""
-        number = sum(name.startswith("comparison ") for name in self.rows) + 1
-        column = f"comparison {number}"
         outside = ~one.inside if one.outside is None else one.outside
         self.rows[column] = np.select([one.inside, outside], ["inside", "outside"], "")
         how: dict[str, Any] = {"samples": one.samples} if one.samples else {}
@@ -323,13 +360,12 @@ class _Code:
         groups = "adata", "inside", "outside"
         self._text("## Compared: {title}", title=one.title)
         self._code(
-            cells.COMPARED.format(
-                column=code_of(column),
-                found=call("found = tl.compare", *groups, **how, n_top=None),
-                title=code_of(one.title),
+            COMPARED.format(
+                column=_code_of(column),
+                found=_call("found = tl.compare", *groups, **how, n_top=None),
+                title=_code_of(one.title),
             )
         )
-        self._code("found.head(20)")
 
     def _add_figure(self, one: ShownFigure) -> None:
         """Add a figure of genes in groups; nothing where the data lack a part of it."""
@@ -344,15 +380,15 @@ class _Code:
             labels, clusters = self.clustering.labels, self.clustering.clusters
             rows = rows_of(choice, dataset, labels, clusters)
             self.rows[column] = np.array(rows.names, dtype=object)[rows.labels]
-            values = f"rows[{code_of(column)}], {code_of(list(rows.names))}"
-            lines.append(f"adata.obs[{code_of(column)}] = pd.Categorical({values})")
+            values = f"rows[{_code_of(column)}], {_code_of(list(rows.names))}"
+            lines.append(f"adata.obs[{_code_of(column)}] = pd.Categorical({values})")
         drawn = "adata"
         if one.kind == "cells":
-            lines.append(cells.SOME_ROWS.format(column=code_of(column), n=N_CELLS))
+            lines.append(SOME_ROWS.format(column=_code_of(column), n=N_CELLS))
             drawn = "adata[some]"
         options: dict[str, Any] = {"standard_scale": "var"} if one.is_scaled else {}
-        function, genes = f"sc.pl.{_PLOTS[one.kind]}", code_of(list(one.genes))
-        lines.append(call(function, drawn, genes, groupby=column, **options))
+        function, genes = f"sc.pl.{_PLOTS[one.kind]}", _code_of(list(one.genes))
+        lines.append(_call(function, drawn, genes, groupby=column, **options))
         self._code("\n".join(lines))
 
 
@@ -372,7 +408,7 @@ def _options(options: ReadOptions | None) -> dict[str, Any]:
         return {}
     told = _unusual(options, ReadOptions())
     if options.recipe is not None:
-        told["recipe"] = Code(call("Recipe", **_unusual(options.recipe, Recipe())))
+        told["recipe"] = Code(_call("Recipe", **_unusual(options.recipe, Recipe())))
     return told
 
 
@@ -401,6 +437,28 @@ def _write_session(saved: SavedMap, path: Path) -> None:
     archive.save(SavedSession(maps=(alone,), current=""), path)
 
 
-def _write_text(text: str, path: Path) -> None:
-    with whole_or_nothing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def _code_of(value: Any) -> str:
+    """Return the code of a value: texts in double quotes, as formatters write them."""
+    if isinstance(value, str):
+        is_code = isinstance(value, Code)
+        return str(value) if is_code else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code_of, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_code_of, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, dict):
+        pairs = (f"{_code_of(key)}: {_code_of(one)}" for key, one in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def _call(function: str, *positional: str, **named: Any) -> str:
+    """Return the code of a call of expressions and named values.
+
+    Over several lines where it is long.
+    """
+    arguments = [*positional, *(f"{name}={_code_of(v)}" for name, v in named.items())]
+    one_line = f"{function}({', '.join(arguments)})"
+    if len(one_line) <= WIDTH:
+        return one_line
+    return "\n".join([f"{function}(", *(f"    {one}," for one in arguments), ")"])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
@@ -37,14 +38,14 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.anndata_contents import split_space
-from napari_embedding_game.data.projection import GeneMatch, match_genes, normalised
+from napari_embedding_game.data.projection import (
+    GeneMatch,
+    Projection,
+    match_genes,
+    normalised,
+)
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.session.reference.new_cells import (
-    NewCells,
-    brought_space,
-    expression_of,
-)
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 
 if TYPE_CHECKING:
@@ -56,14 +57,16 @@ UNLIKE = 0.01
 """Share of the reference's cells that would be told to be unlike the reference."""
 MIN_SHARED_GENES = 0.5
 _ROWS_AT_ONCE = 8_192
+_OTHER_NAMES = {
+    *("gene_ids", "gene_id", "ensembl_id", "gene_name", "gene_names", "gene_symbol"),
+    *("gene_symbols", "feature_name", "symbol"),
+}
+"""Columns of var under which files keep other names of their genes."""
 
 
 @dataclass(frozen=True, eq=False)
 class MappedCells:
-    """Where new cells are on the map of a reference, and what they are like.
-
-    n cells in the order of the new data.
-    """
+    """Where n new cells are on the map of a reference, and what they are like."""
 
     places: NDArray[np.float32]
     """(n, d)"""
@@ -80,11 +83,8 @@ class MappedCells:
     """(n,) mean distance to the nearest reference cells, 1 as between those."""
     unlike: NDArray[np.bool_]
     """(n,) whether ``likeness`` is below the threshold."""
-    genes: GeneMatch | None
-    lognorm: Any = None
-    """(n, M) expression as it was compared; None where the space was brought along."""
-    gene_names: tuple[str, ...] = ()
-    """(M,)"""
+    is_projected: bool
+    """Whether ``rows`` came of genes, and were not brought along."""
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """For the record, in plain values."""
@@ -92,7 +92,8 @@ class MappedCells:
 
 def map_cells(
     reference: ReferenceMap,
-    cells: NewCells,
+    name: str,
+    cells: AnnData,
     labels: Sequence[str] = (),
     *,
     n_neighbors: int = N_NEIGHBORS,
@@ -105,7 +106,9 @@ def map_cells(
     Parameters
     ----------
     reference : ReferenceMap
-    cells : NewCells
+    name : str
+        What the new cells are called in sentences.
+    cells : AnnData
     labels : sequence of str
         Columns of the reference's metadata that are predicted.
     n_neighbors : int
@@ -127,78 +130,74 @@ def map_cells(
     InputError
         An argument is out of range.
     """
-    _check_arguments(n_neighbors, min_shared_genes, unlike)
-    _check_columns(reference, labels)
+    _check(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
-    prepared = _Prepared.of(reference, cells, min_shared_genes)
-    n = prepared.n
-    rows = np.empty((n, reference.dataset.X.shape[1]), reference.dataset.X.dtype)
-    places = np.empty((n, reference.model.embedding_.shape[1]), np.float32)
-    distances = np.empty((n, min(n_neighbors, len(reference.dataset.obs))), np.float32)
-    near = np.empty(distances.shape, np.int64)
-    model, seed = reference.model, reference.model.random_state_
-    on_map = FittedSearch(model.embedding_, "euclidean")
-    for begin in range(0, n, _ROWS_AT_ONCE):
-        block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
-        rows[block] = prepared.rows(block)
+    n, dataset, model = cells.n_obs, reference.dataset, reference.model
+    if n < 1:
+        raise DataError(f"{name} has no cells: choose another file.")
+    way, genes, notes = reference.projection, None, reference.notes
+    if way is None:
+        rows = _brought_space(name, cells, reference)
+    else:
+        genes, note = _Genes.of(name, cells, way, min_shared_genes)
+        notes = (note, *notes)
+        parts = [genes.components(block) for block in _blocks(n)]
+        rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
-        rows = without_shift(rows, np.asarray(reference.dataset.X), seed)
-    for begin in range(0, n, _ROWS_AT_ONCE):
-        yield Stage("Placing the new cells", begin / n)
-        block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
-        places[block] = reference.model.transform(rows[block])
-        distances[block], near[block] = reference.model.kneighbors(
-            rows[block], n_neighbors
-        )
+        rows = without_shift(rows, np.asarray(dataset.X), model.random_state_)
+    places, distances, near = [], [], []
+    for block in _blocks(n):
+        yield Stage("Placing the new cells", block.start / n)
+        places.append(model.transform(rows[block]))
+        found = model.kneighbors(rows[block], min(n_neighbors, len(dataset.obs)))
+        distances.append(found[0])
+        near.append(found[1])
+    embedding = np.concatenate(places).astype(np.float32, copy=False)
+    apart = np.concatenate(distances).astype(np.float32, copy=False)
     yield Stage("Predicting labels")
-    voters, apart = on_map(places, distances.shape[1])
-    weights = vote_weights(apart)
+    on_map = FittedSearch(model.embedding_, "euclidean")
+    voters, on_map_apart = on_map(embedding, apart.shape[1])
+    weights = vote_weights(on_map_apart)
     predicted, confidence = {}, {}
     for column in labels:
-        codes, names = pd.factorize(reference.dataset.obs[column].astype(object))
+        codes, names = pd.factorize(dataset.obs[column].astype(object))
         winners, confidence[column] = vote(codes[voters], weights)
         texts = np.array([*map(str, names), ""], dtype=object)
         predicted[column] = texts[winners]
-    own = reference.model.knn_distances_[:, :n_neighbors].mean(axis=1)
-    usual = own[near].mean(axis=1)
-    mean = distances.mean(axis=1)
+    own = model.knn_distances_[:, :n_neighbors].mean(axis=1)
+    usual, mean = own[np.concatenate(near)].mean(axis=1), apart.mean(axis=1)
     distance = np.divide(mean, usual, out=np.ones_like(mean), where=usual > 0)
     yield Stage("Looking for cells unlike the reference")
-    likeness, how = _likeness(reference, prepared, mean, own, n_neighbors)
+    likeness = None if genes is None else _unexplained(reference, genes, n, n_neighbors)
+    how = "distance" if likeness is None else "expression"
+    likeness = tail_share(mean, own) if likeness is None else likeness
     is_unlike = likeness < unlike
-    notes = [*prepared.notes, *reference.notes]
     if is_unlike.mean() > 0.5:
-        notes.append(
+        way_out = "; where the kinds of cells are the same, correct the batch."
+        told = (
             f"{is_unlike.mean():.0%} of the new cells are unlike the reference: "
-            f"another "
-            "tissue, species, assay or treatment, or another batch. Their labels say "
-            "little"
-            + (
-                "."
-                if correct_batch
-                else "; where the kinds of cells are the same, correct the batch."
-            )
+            "another tissue, species, assay or treatment, or another batch. Their "
+            f"labels say little{'.' if correct_batch else way_out}"
         )
-    match = prepared.match
+        notes = (*notes, told)
+    match = None if genes is None else genes.match
     return MappedCells(
-        places=places,
+        places=embedding,
         rows=rows,
         labels=predicted,
         confidence=confidence,
         likeness=likeness,
         distance=np.asarray(distance, np.float64),
         unlike=is_unlike,
-        genes=match,
-        lognorm=prepared.lognorm,
-        gene_names=prepared.gene_names,
-        notes=tuple(notes),
+        is_projected=genes is not None,
+        notes=notes,
         facts={
             "reference": reference.name,
-            "space": reference.dataset.space,
-            "reference_cells": len(reference.dataset.obs),
+            "space": dataset.space,
+            "reference_cells": len(dataset.obs),
             "labels": list(labels),
-            "n_neighbors": int(distances.shape[1]),
+            "n_neighbors": int(apart.shape[1]),
             "genes": 0 if match is None else len(match.genes),
             "missing_genes": [] if match is None else match.missing,
             "genes_matched_by": "" if match is None else match.by,
@@ -211,9 +210,7 @@ def map_cells(
     )
 
 
-def write_mapped(
-    adata: AnnData, mapped: MappedCells, space: str, dimensions: str = f"X_{KEY}"
-) -> None:
+def write_mapped(adata: AnnData, mapped: MappedCells, space: str) -> None:
     """Put what was found out about new cells into their AnnData.
 
     ``obsm["X_embedding_game"]`` the places, ``obsm`` the space of the reference (such
@@ -221,160 +218,156 @@ def write_mapped(
     ``<label>_confidence``; ``unlike_reference`` (bool), ``reference_likeness`` (0 to 1)
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
-    adata.obsm[dimensions] = mapped.places
+    adata.obsm[f"X_{KEY}"] = mapped.places
     place = split_space(space)
-    if place is not None and place[0] == "obsm" and mapped.genes is not None:
+    if place is not None and place[0] == "obsm" and mapped.is_projected:
         adata.obsm[place[1]] = mapped.rows
-    for name, column in mapped_columns(mapped).items():
-        adata.obs[name] = column.to_numpy() if column.dtype != "category" else (
-            pd.Categorical(column)
-        )  # fmt: skip
-    adata.uns[f"{KEY}_reference"] = {
-        **storable(mapped.facts),
-        "versions": versions(),
-    }
-
-
-def mapped_columns(mapped: MappedCells) -> dict[str, pd.Series]:
-    """Return what was found out about each new cell, by the name of its column."""
-    columns: dict[str, Any] = {}
     for label, names in mapped.labels.items():
-        columns[f"{label}_predicted"] = pd.Series(pd.Categorical(names))
-        columns[f"{label}_confidence"] = mapped.confidence[label].astype(np.float32)
-    columns["unlike_reference"] = mapped.unlike
-    columns["reference_likeness"] = mapped.likeness.astype(np.float32)
-    columns["reference_distance"] = mapped.distance.astype(np.float32)
-    return {name: pd.Series(values) for name, values in columns.items()}
+        confidence = mapped.confidence[label].astype(np.float32)
+        adata.obs[f"{label}_predicted"] = pd.Categorical(names)
+        adata.obs[f"{label}_confidence"] = confidence
+    adata.obs["unlike_reference"] = mapped.unlike
+    adata.obs["reference_likeness"] = mapped.likeness.astype(np.float32)
+    adata.obs["reference_distance"] = mapped.distance.astype(np.float32)
+    record = {**storable(mapped.facts), "versions": versions()}
+    adata.uns[f"{KEY}_reference"] = record
 
 
 # Inside
 
 
 @dataclass(frozen=True, eq=False)
-class _Prepared:
-    """New cells in the terms of a reference."""
+class _Genes:
+    """The expression of new cells in the terms of a reference."""
 
-    reference: ReferenceMap
-    n: int
+    way: Projection
+    match: GeneMatch
     lognorm: Any
-    """(n, M); None where the cells bring the space along."""
-    gene_names: tuple[str, ...]
-    match: GeneMatch | None
-    brought: NDArray[np.float32] | None
-    notes: tuple[str, ...]
+    """(n, M) log1p of counts of the reference's sum."""
 
     @classmethod
     def of(
-        cls, reference: ReferenceMap, cells: NewCells, min_share: float
-    ) -> _Prepared:
-        adata, way = cells.adata, reference.projection
-        if adata.n_obs < 1:
-            raise DataError(f"{cells.name} has no cells: choose another file.")
-        if way is None:
-            dataset = reference.dataset
-            rows = brought_space(
-                cells, dataset.space, dataset.X.shape[1], reference.name
+        cls, name: str, cells: AnnData, way: Projection, min_share: float
+    ) -> tuple[_Genes, str]:
+        """Return it, with a sentence on what was compared."""
+        others = {
+            column: list(map(str, cells.var[column]))
+            for column in cells.var.columns
+            if str(column).casefold() in _OTHER_NAMES
+        }
+        parts: list[tuple[Any, Any, Any, str]] = []
+        if "counts" in cells.layers:
+            counts = cells.layers["counts"]
+            parts.append((counts, cells.var_names, others, "layers['counts']"))
+        if cells.X is not None:
+            parts.append((cells.X, cells.var_names, others, "X"))
+        if cells.raw is not None:
+            parts.append((cells.raw.X, cells.raw.var_names, {}, "raw"))
+        usable = [part for part in parts if Expression(part[0], True).kind != "values"]
+        if not usable:
+            raise DataError(
+                f"{name} holds neither raw counts nor their logarithms (values below "
+                "0, or too large): give cells with counts in X, in layers['counts'] "
+                "or in raw."
             )
-            return cls(reference, adata.n_obs, None, (), None, rows, ())
-        values, names, others, origin = expression_of(cells, way.target_sum)
-        match = match_genes(
-            way.genes, names, others, min_share=min_share, where=cells.name
-        )
-        how = "" if match.by == "names" else f" by {match.by}"
-        notes = (f"Genes compared{how}, from {origin}: {match.told}",)
-        return cls(reference, adata.n_obs, values, tuple(names), match, None, notes)
+        # All genes count for the depth of a cell: the widest is the most complete.
+        values, names, aliases, origin = max(usable, key=lambda one: one[0].shape[1])
+        genes = list(map(str, names))
+        match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
+        values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
+        by = "" if match.by == "names" else f" by {match.by}"
+        told = f"Genes compared{by}, from {origin}: {match.told}"
+        return cls(way, match, normalised(values, way.target_sum, name)), told
 
     def scaled(self, rows: Any) -> NDArray[np.float32]:
         """Return the scaled genes of some of the cells."""
-        way, match = self.reference.projection, self.match
-        assert way is not None
-        assert match is not None
-        return way.scaled(self.lognorm[rows], match)
+        return self.way.scaled(self.lognorm[rows], self.match)
 
-    def rows(self, rows: Any) -> NDArray[np.float32]:
+    def components(self, rows: Any) -> NDArray[np.float32]:
         """Return some of the cells in the space of the reference."""
-        if self.brought is not None:
-            brought: NDArray[np.float32] = self.brought[rows]
-            return brought
-        way = self.reference.projection
-        assert way is not None
-        return way.components(self.scaled(rows))
+        return self.way.components(self.scaled(rows))
 
 
-def _likeness(
-    reference: ReferenceMap,
-    prepared: _Prepared,
-    distance: NDArray[np.floating],
-    own: NDArray[np.floating],
-    n_neighbors: int,
-) -> tuple[NDArray[np.float64], str]:
-    """Return the share of reference cells that are as unlike as each new cell."""
-    way, match = reference.projection, prepared.match
-    n_rows = len(reference.dataset.obs)
-    order = np.random.default_rng(0).permutation(n_rows)
-    sample = np.sort(order[:MOST_ROWS])
-    lognorm = None
-    if way is not None and match is not None and n_rows >= FEWEST_ROWS:
-        lognorm = _reference_lognorm(reference, sample)
-    if way is None or match is None or lognorm is None:
-        return tail_share(distance, own), "distance"
-    mine = match_genes(way.genes, reference.dataset.profile_names, min_share=0)
+def _blocks(n: int) -> list[slice]:
+    starts = range(0, n, _ROWS_AT_ONCE)
+    return [slice(begin, min(begin + _ROWS_AT_ONCE, n)) for begin in starts]
+
+
+def _brought_space(
+    name: str, cells: AnnData, reference: ReferenceMap
+) -> NDArray[np.float32]:
+    """Return the space of a reference that new cells bring along, (n, width)."""
+    space, width = reference.dataset.space, reference.dataset.X.shape[1]
+    place = split_space(space)
+    has = place is not None and place[0] == "obsm" and place[1] in cells.obsm
+    rows = np.asarray(cells.obsm[place[1]]) if has and place else None
+    if rows is None or rows.shape[1] != width or not np.isfinite(rows).all():
+        raise DataError(
+            f"How {space} of {reference.name} came of genes is not known, so that "
+            f"{name} has to bring it along: {space} with {width} columns without "
+            "missing values, computed by the model of the reference."
+        )
+    return rows.astype(reference.dataset.X.dtype, copy=False)
+
+
+def _unexplained(
+    reference: ReferenceMap, genes: _Genes, n: int, n_neighbors: int
+) -> NDArray[np.float64] | None:
+    """Return the share of reference cells that are as unlike as each new cell.
+
+    None where the expression of the reference is not at hand.
+    """
+    dataset, way, match = reference.dataset, genes.way, genes.match
+    n_rows, profile = len(dataset.obs), dataset.profile
+    is_known = dataset.has_expression and Expression(profile, True).kind != "values"
+    if n_rows < FEWEST_ROWS or not is_known:
+        return None
+    sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
+    if isinstance(profile, StoredColumns):
+        read = profile[sample].in_memory()
+        lognorm = normalised(read, way.target_sum, dataset.name)
+    else:
+        lognorm = normalised(profile, way.target_sum, dataset.name)[sample]
+    mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.places >= 0) & (match.places >= 0)
-    values = way.scaled(lognorm, mine)[:, both]
-    scores = Unexplained(
-        values,
-        _n_found(lognorm, mine.places[both]),
-        way.loadings.shape[1],
-        n_neighbors,
-    )
-    likeness = np.empty(prepared.n)
-    parts = np.array_split(
-        np.random.default_rng(0).permutation(prepared.n), -(-prepared.n // MOST_ROWS)
-    )
-    for part in parts:
-        scaled = prepared.scaled(part)
+    values, depth = way.scaled(lognorm, mine), _n_found(lognorm, mine.places[both])
+    scores = Unexplained(values[:, both], depth, way.loadings.shape[1], n_neighbors)
+    likeness = np.empty(n)
+    order = np.random.default_rng(0).permutation(n)
+    for part in np.array_split(order, -(-n // MOST_ROWS)):
+        scaled = genes.scaled(part)
         rest = way.rest(scaled, way.components(scaled))
-        depth = _n_found(prepared.lognorm[part], match.places[both])
+        depth = _n_found(genes.lognorm[part], match.places[both])
         likeness[part] = scores(scaled[:, both], rest[:, both], depth)
-    return likeness, "expression"
+    return likeness
 
 
 def _n_found(lognorm: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.asarray((lognorm[:, places] > 0).sum(axis=1), np.float64).ravel()
 
 
-def _reference_lognorm(reference: ReferenceMap, rows: NDArray[np.intp]) -> Any:
-    """Return the expression of some of the reference's cells, None without any."""
-    dataset, way = reference.dataset, reference.projection
-    if way is None or not dataset.has_expression:
-        return None
-    if Expression(dataset.profile, True).kind == "values":
-        return None
-    if isinstance(dataset.profile, StoredColumns):
-        read = dataset.profile[rows].in_memory()
-        return normalised(read, way.target_sum, dataset.name)
-    return normalised(dataset.profile, way.target_sum, dataset.name)[rows]
-
-
-def _check_arguments(n_neighbors: int, min_share: float, unlike: float) -> None:
+def _check(
+    reference: ReferenceMap,
+    labels: Sequence[str],
+    n_neighbors: int,
+    min_share: float,
+    unlike: float,
+) -> None:
     if n_neighbors < 1:
         raise InputError(f"n_neighbors must be at least 1, not {n_neighbors}.")
     for name, value in (("min_shared_genes", min_share), ("unlike", unlike)):
         if not 0 < value < 1:
             raise InputError(f"{name} must be between 0 and 1, not {value:g}.")
-
-
-def _check_columns(reference: ReferenceMap, labels: Sequence[str]) -> None:
     known = reference.label_columns
     for label in labels:
-        if label not in reference.dataset.obs:
-            raise DataError(
-                f'{reference.name} has no column "{label}" to predict: choose one of '
-                f"{', '.join(known) or 'none, as it has no groups'}."
-            )
         if label not in known:
-            raise DataError(
+            is_there = label in reference.dataset.obs
+            what = (
                 f'The column "{label}" of {reference.name} holds numbers, and only '
-                f"groups are predicted: choose one of {', '.join(known) or 'none'}."
+                "groups are predicted"
+                if is_there
+                else f'{reference.name} has no column "{label}" to predict'
             )
+            offered = ", ".join(known) or "none, as it has no groups"
+            raise DataError(f"{what}: choose one of {offered}.")

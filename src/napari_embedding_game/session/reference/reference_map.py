@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.expression import Expression
-from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.anndata import from_anndata, open_store
 from napari_embedding_game.data.formats.anndata_contents import split_space
+from napari_embedding_game.data.formats.anndata_store import check_part
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.session.reference.new_cells import read_whole
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -30,47 +28,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMap:
-    """A fitted map with what new cells need to be placed on it.
-
-    Attributes
-    ----------
-    name : str
-    dataset : Dataset
-        The reference's cells on the map, N of them.
-    model : EmbeddingGame
-        Fitted: it has their places.
-    projection : Projection or None
-        The way from genes to its space; None where that is computed elsewhere, and
-        new cells have to bring it.
-    notes : tuple of str
-        What a person has to know of the reference.
-    """
+    """A fitted map with what new cells need to be placed on it."""
 
     name: str
     dataset: Dataset
+    """The reference's cells on the map, N of them."""
     model: EmbeddingGame
+    """Fitted: it has their places."""
     projection: Projection | None
+    """The way from genes to its space; None where that is computed elsewhere, and new
+    cells have to bring it."""
     notes: tuple[str, ...] = ()
+    """What a person has to know of the reference."""
 
     @property
     def label_columns(self) -> list[str]:
         """Columns of the metadata that can be predicted: those of groups."""
-        obs = self.dataset.obs
-        return [str(name) for name in obs if not _is_numeric(obs[name])]
+        numbers = self.dataset.obs.select_dtypes("number").columns
+        return [str(name) for name in self.dataset.obs if name not in numbers]
 
 
-def read_reference(path: Path) -> ReferenceMap:
-    """Return the reference of a result that was saved as .h5ad.
+def read_whole(path: Path) -> AnnData:
+    """Read a whole .h5ad file, after a look at its size."""
+    from anndata.io import read_h5ad
 
-    Raises
-    ------
-    DataError
-        There is no map in it, or new cells cannot be projected into its space.
-    """
-    return reference_of(read_whole(path), path.name)
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: check the name and the folder.")
+    if path.suffix.lower() != ".h5ad":
+        raise DataError(
+            f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
+        )
+    with explain_damage(path, "an .h5ad file"):
+        with open_store(path) as root:
+            check_part(root, path.name, "its content")
+        return read_h5ad(path)
 
 
-def reference_of(adata: AnnData, name: str, key: str = KEY) -> ReferenceMap:
+def reference_of(adata: AnnData, name: str) -> ReferenceMap:
     """Return the reference of an AnnData that holds a result.
 
     Parameters
@@ -79,60 +73,41 @@ def reference_of(adata: AnnData, name: str, key: str = KEY) -> ReferenceMap:
         With a map, as ``tl.embedding_game`` or a saved file leave it.
     name : str
         What it is called in sentences.
-    key : str
-        Under which the result is kept.
 
     Raises
     ------
     DataError
         There is no map, or new cells cannot be projected into its space.
     """
-    at = f"X_{key}" if key == KEY else key
-    if key not in adata.uns or at not in adata.obsm:
+    at = f"X_{KEY}"
+    if KEY not in adata.uns or at not in adata.obsm:
         raise DataError(
             f"{name} holds no map to place new cells on: make one with "
             "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
         )
-    noted = adata.uns[key]
-    parameters = dict(noted["parameters"])
+    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+
+    noted = adata.uns[KEY]
+    parameters = {k: _plain(v) for k, v in noted["parameters"].items()}
     space, notes = _space_of(adata, parameters, noted, name)
     dataset = from_anndata(adata, name, ReadOptions(space=space, missing="drop"))
     embedding = np.asarray(adata.obsm[at], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
         dataset = dataset.subset(on_map)
+    embedding = embedding[dataset.kept]
     projection = dataset.projection
     if projection is None:
         projection = _way(adata, space, name)
-    return _fitted(
-        name, dataset, parameters, embedding[dataset.kept], noted["landmarks"],
-        projection, (*notes, *_batch_notes(space, noted)),
-    )  # fmt: skip
-
-
-# Inside
-
-
-def _fitted(
-    name: str,
-    dataset: Dataset,
-    parameters: Mapping[str, Any],
-    embedding: NDArray[np.float32],
-    landmarks: Any,
-    projection: Projection | None,
-    notes: Sequence[str],
-) -> ReferenceMap:
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-
-    given = {k: _plain(v) for k, v in parameters.items()}
-    given |= {"init": "random", "warm_start": False, "n_clusters": None, "n_jobs": None}
-    given |= {"n_components": embedding.shape[1], "device": "cpu"}
-    if given.get("metric") == "precomputed":
-        given["metric"] = str(_plain(parameters.get("neighbors_metric")) or "euclidean")
-    model = EmbeddingGame(**as_parameters(given)).restore(
-        dataset.X, embedding, np.asarray(landmarks, np.float32)
+    given = {"n_components": embedding.shape[1], "init": "random", "device": "cpu"}
+    given |= {"warm_start": False, "n_clusters": None, "n_jobs": None}
+    if parameters.get("metric") == "precomputed":
+        given["metric"] = parameters.get("neighbors_metric") or "euclidean"
+    model = EmbeddingGame(**as_parameters({**parameters, **given})).restore(
+        dataset.X, embedding, np.asarray(noted["landmarks"], np.float32)
     )
-    return ReferenceMap(name, dataset, model, projection, tuple(notes))
+    notes = (*notes, *_batch_notes(space, noted))
+    return ReferenceMap(name, dataset, model, projection, notes)
 
 
 def _plain(value: Any) -> Any:
@@ -149,7 +124,7 @@ def _space_of(
     projection = noted.get("projection")
     if projection is not None:
         return str(projection["space"]), ()
-    space = str(_plain(parameters.get("use_rep", parameters.get("space"))) or "")
+    space = str(parameters.get("use_rep", parameters.get("space")) or "")
     if space and split_space(space) is None and space != "X":
         raise DataError(
             f"The map of {name} is of {space}, which {name} does not hold: fit it "
@@ -157,9 +132,9 @@ def _space_of(
         )
     if space and not space.startswith("obsp"):
         return space, ()
-    key = str(_plain(parameters.get("neighbors_key")) or "neighbors")
+    key = str(parameters.get("neighbors_key") or "neighbors")
     search = adata.uns.get(key, {}).get("params", {})
-    parameters["neighbors_metric"] = search.get("metric")
+    parameters["neighbors_metric"] = _plain(search.get("metric"))
     used = search.get("use_rep") or ("X_pca" if "X_pca" in adata.obsm else "X")
     space = "X" if used == "X" else f"obsm['{used}']"
     return space, (
@@ -207,9 +182,3 @@ def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
         "known for the batch of the new cells: they are placed by their components as "
         "they are.",
     )
-
-
-def _is_numeric(column: pd.Series) -> bool:
-    is_group = isinstance(column.dtype, pd.CategoricalDtype)
-    is_bool = pd.api.types.is_bool_dtype(column)
-    return not is_group and not is_bool and pd.api.types.is_numeric_dtype(column)

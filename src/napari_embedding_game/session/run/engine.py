@@ -1,7 +1,7 @@
 """The engine's interface for a run: neighbours, start layout, iterations.
 
-The engine's modules load torch and compiled kernels, which takes seconds, so
-they are imported when they are first needed, in whatever thread needs them.
+The engine's modules load torch and compiled kernels, which takes seconds, so they are
+imported when they are first needed, in whatever thread needs them.
 """
 
 from __future__ import annotations
@@ -24,52 +24,35 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 
 
 class CoreEngine:
-    """The core in three steps, each from the result of the one before."""
+    """The core in steps, each from the result of the one before."""
 
     def check(self, X: Any, settings: Settings) -> None:
         """Raise InputError for what the later steps would refuse."""
-        from napari_embedding_game.core import pipeline
-
-        pipeline.check(X, settings)
+        _pipeline().check(X, settings)
 
     def neighbors(self, X: Any, settings: Settings) -> Any:
         """Search with the index that suits the data."""
-        from napari_embedding_game.core import pipeline
-
-        return pipeline.neighbors(X, settings)
+        return _pipeline().neighbors(X, settings)
 
     def layout(
-        self,
-        graph: Any,
-        X: Any,
-        settings: Settings,
-        warm_start: WarmStart | None = None,
+        self, graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
     ) -> tuple[Any, NDArray[np.float32]]:
-        """Weight the edges, then place the points."""
-        from napari_embedding_game.core import pipeline
-
-        if warm_start is None:
-            return pipeline.place(graph, X, settings)
-        return pipeline.place(graph, X, settings, warm_start.embedding)
+        """Weight the edges, then place the points, where ``warm`` has them."""
+        former = () if warm is None else (warm.embedding,)
+        placed: tuple[Any, NDArray[np.float32]] = _pipeline().place(
+            graph, X, settings, *former
+        )
+        return placed
 
     def play(
-        self,
-        edges: Any,
-        layout: Any,
-        settings: Settings,
-        warm_start: WarmStart | None = None,
+        self, edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
     ) -> Game:
-        """Play with frames short enough to be seen, or go on from ``warm_start``."""
-        from napari_embedding_game.core import pipeline
-
+        """Play with frames short enough to be seen, or go on from ``warm``."""
         frame = FRAME_ITERATIONS[settings.schedule]
-        return pipeline.begin(
-            edges,
-            layout,
-            settings,
-            frame_iterations=frame,
-            warm_start=warm_start,
+        game: Game = _pipeline().begin(
+            edges, layout, settings, frame_iterations=frame, warm_start=warm
         )
+        return game
 
     def merging(
         self,
@@ -82,26 +65,27 @@ class CoreEngine:
         return Merging.of(edges, labels, n_landmarks, previous)
 
 
+def _pipeline() -> Any:
+    from napari_embedding_game.core import pipeline
+
+    return pipeline
+
+
 def warm_up() -> None:
     """Load the engine and compile its kernels ahead of the first run.
 
-    What moves the first frame comes first, and a run that is begun meanwhile
-    need not wait for the rest.
+    What moves the first frame comes first, and a run that is begun meanwhile need not
+    wait for the rest.
     """
     from napari_embedding_game.core.warm_up import compile_inspection
 
-    with COMPUTING:
-        _play_on_noise()
-    with COMPUTING:
-        compile_inspection()
-
-
-def _play_on_noise() -> None:
-    """Load what the neighbour search, the start and torch load at their first use."""
     engine, settings = CoreEngine(), resolve(Settings(n_landmarks=8))
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
-    graph = engine.neighbors(X, settings)
-    playing = engine.play(*engine.layout(graph, X, settings), settings)
-    next(playing)
-    next(playing)
-    playing.close()
+    with COMPUTING:
+        graph = engine.neighbors(X, settings)
+        playing = engine.play(*engine.layout(graph, X, settings), settings)
+        next(playing)
+        next(playing)
+        playing.close()
+    with COMPUTING:
+        compile_inspection()

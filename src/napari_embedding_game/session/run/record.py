@@ -1,18 +1,23 @@
-"""Record of a run that is complete enough to replay it.
+"""Record of a run that is complete enough to replay it, and its result.
 
-A game is determined by its data, its first settings, and which settings and forces
-of a hand it took up at which iteration: pauses, single steps and the length of the
-frames leave no trace in the layout.
+A game is determined by its data, its first settings, and which settings and forces of a
+hand it took up at which iteration: pauses, single steps and the length of the frames
+leave no trace in the layout.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import msgspec
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.session.clusters.clustering import Clustering
 from napari_embedding_game.session.run.run import Run
 
 
@@ -54,6 +59,17 @@ class RunRecord:
         """Those in force at the end."""
         return self.steered[-1].settings if self.steered else self.settings
 
+    @property
+    def steps(self) -> list[tuple[int, dict[str, Any]]]:
+        """What changed at which iteration: names of settings and their new values."""
+        before, found = asdict(self.settings), []
+        for step in self.steered:
+            after = asdict(step.settings)
+            new = {name: v for name, v in after.items() if v != before[name]}
+            found.append((step.iteration, new))
+            before = after
+        return found
+
     def as_json(self) -> str:
         """Return the record as JSON, without arrays."""
         plain = replace(self, warm_start=None, forced=())
@@ -61,21 +77,67 @@ class RunRecord:
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
-    """Return what the run did up to this snapshot."""
+    """Return what the run did up to this snapshot.
+
+    What was taken up at its last iteration has not moved anything yet.
+    """
+    last, played = snapshot.iteration, run.played
     return RunRecord(
         settings=run.settings,
         steered=tuple(
             Steering(iteration=iteration, settings=settings)
-            for iteration, settings in list(run.played.steered)
-            # What was taken up at the last iteration has not moved anything yet.
-            if iteration < snapshot.iteration
+            for iteration, settings in list(played.steered)
+            if iteration < last
         ),
-        n_iter=snapshot.iteration,
+        n_iter=last,
         is_branch=run.warm_start is not None,
         warm_start=run.warm_start,
         forced=tuple(
             Forced(iteration=iteration, forces=forces)
-            for iteration, forces in list(run.played.forced)
-            if iteration < snapshot.iteration
+            for iteration, forces in list(played.forced)
+            if iteration < last
         ),
+    )
+
+
+def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, Any]:
+    """Return every setting of a run, flat, by the names of the estimator's.
+
+    ``steering`` is a JSON list of [iteration, {setting: value}], in the order of the
+    changes; the other values are those in force at the end.  ``record`` is the JSON of
+    the :class:`RunRecord`, which is enough for a replay of a run that did not go on
+    from another map and was not steered by hand.
+    """
+    return {
+        **asdict(played.last),
+        "steering": json.dumps(played.steps),
+        "record": played.as_json(),
+        "steered_by_hand": bool(played.forced),
+        "n_iter": snapshot.iteration,
+        "interrupted": not snapshot.finished,
+        "space": space,
+    }
+
+
+def result_of(
+    snapshot: Snapshot,
+    parameters: Mapping[str, Any],
+    clustering: Clustering | None = None,
+) -> EmbeddingResult:
+    """Return the snapshot as a result, with what is known of its clusters."""
+    clusters = () if clustering is None else clustering.clusters
+    return EmbeddingResult(
+        embedding=snapshot.embedding,
+        landmarks=snapshot.landmarks,
+        labels=snapshot.labels,
+        pressure=snapshot.pressure,
+        stretch=snapshot.stretch,
+        isolation=snapshot.isolation,
+        energy=snapshot.energy,
+        map_hash=snapshot.map_hash,
+        parameters=parameters,
+        clusters=None if clustering is None else clustering.labels,
+        cluster_names={c.id: c.name for c in clusters},
+        cluster_colors={c.id: c.color for c in clusters if c.color},
+        cluster_notes={c.id: c.note for c in clusters if c.note},
     )

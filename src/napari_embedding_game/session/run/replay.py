@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,7 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.run.record import RunRecord
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.dynamics.play import Playing
-    from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.session.run.record import RunRecord, result_of
 
 
 def replay(X: Any, record: RunRecord) -> Snapshot:
@@ -46,8 +42,7 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
     InputError
         A setting is out of its range for these data.
     """
-    for snapshot in replay_frames(X, record):
-        last = snapshot
+    *_, last = replay_frames(X, record)
     return last
 
 
@@ -59,18 +54,11 @@ def replay_frames(
     There is one wherever the run was steered, and every so many iterations.
     """
     check(record)
-    edges, layout = prepared(X, record)
-    yield from frames(edges, layout, record, every)
+    yield from frames(*prepared(X, record), record, every)
 
 
-def prepared(X: Any, record: RunRecord) -> tuple[Edges, NDArray[np.float32]]:
-    """Return the edges of a recorded run, and where its points began, (n, d).
-
-    Raises
-    ------
-    DataError
-        The run went on from a map that the record does not hold.
-    """
+def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
+    """Return the edges of a recorded run, and where its points began, (n, d)."""
     if record.is_branch and record.warm_start is None:
         raise DataError(
             "This run went on from another map, which is not kept here: replay the "
@@ -86,7 +74,7 @@ def prepared(X: Any, record: RunRecord) -> tuple[Edges, NDArray[np.float32]]:
 
 
 def frames(
-    edges: Edges,
+    edges: Any,
     layout: NDArray[np.float32],
     record: RunRecord,
     every: int | None = None,
@@ -94,7 +82,7 @@ def frames(
     """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
     from napari_embedding_game.core import pipeline
 
-    def begin(settings: Settings, until_next: Callable[[int], int]) -> Playing:
+    def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
         return pipeline.begin(
             edges,
             layout,
@@ -136,51 +124,28 @@ def replayed_result(
 
     Parameters
     ----------
-    X : (n, D) array or sparse matrix
-        The same rows as then.
-    record : RunRecord
+    X, record
+        As for :func:`replay`, with its errors.
     where : mapping
         Where ``X`` is from, for the parameters of the result.
     n_clusters : int, optional
         Landmarks are merged into so many; None leaves each a cluster.
-
-    Raises
-    ------
-    DataError, InputError
-        As :func:`replay`.
     """
     check(record)
     edges, layout = prepared(X, record)
-    for snapshot in frames(edges, layout, record):
-        last = snapshot
-    clusters = None
-    if n_clusters is not None:
-        merging = Merging.of(edges, last.labels, len(last.landmarks))
-        clusters = merging(n_clusters)[last.labels]
-    return EmbeddingResult(
-        embedding=last.embedding,
-        landmarks=last.landmarks,
-        labels=last.labels,
-        pressure=last.pressure,
-        stretch=last.stretch,
-        isolation=last.isolation,
-        energy=last.energy,
-        map_hash=last.map_hash,
-        parameters={
-            **where,
-            "record": record.as_json(),
-            "n_iter": last.iteration,
-            "n_clusters": n_clusters,
-        },
-        clusters=clusters,
-    )
+    *_, last = frames(edges, layout, record)
+    told = {"record": record.as_json(), "n_iter": last.iteration}
+    found = result_of(last, {**where, **told, "n_clusters": n_clusters})
+    if n_clusters is None:
+        return found
+    merging = Merging.of(edges, last.labels, len(last.landmarks))
+    return replace(found, clusters=merging(n_clusters)[last.labels])
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
     """Return whether two layouts are the same, to the last bit.
 
-    Clusters and pressure are not compared: they only describe the layout, and
-    are worked out now and then, as time allows.
+    Clusters and pressure only describe the layout, and are worked out as time allows.
     """
     return (
         one.iteration == other.iteration

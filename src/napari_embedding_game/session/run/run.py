@@ -1,8 +1,7 @@
 """One run as a generator of frames: pause, resume, step, stop and steer it.
 
-A :class:`Run` is iterated in one thread (``frames``) and controlled from
-another (``pause``, ``resume``, ``step``, ``stop``, ``steer``).  Between two
-frames it waits on one condition, so that every control answers at once and
+A :class:`Run` is iterated in one thread (``frames``) and controlled from another.
+Between two frames it waits on one condition, so that every control answers at once and
 nothing spins.
 """
 
@@ -26,7 +25,9 @@ NEIGHBORS = "Finding neighbours"
 PLACING = "Placing the start layout"
 PLAYING = "Playing the game"
 MOVING = "Moving the points"
-"""By a minimiser or by another library: there is no game."""
+"""By a minimiser: there is no game."""
+REGROUPING = 0.15
+"""Share of the time in which is looked how landmarks can be merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,9 @@ class Progress:
 class Pace:
     """How slowly a small game is shown, so that it can be seen at all.
 
-    A schedule is stretched to ``seconds``, or to what is left of ``deadline``
-    seconds after the click when the preparation was long, but never to less
-    than ``shortest``.  A game that takes longer by itself is never slowed.
+    A schedule is stretched to ``seconds``, or to what is left of ``deadline`` seconds
+    after the click when the preparation was long, but never to less than ``shortest``.
+    A game that takes longer by itself is never slowed.
     """
 
     seconds: float = 2.0
@@ -74,8 +75,8 @@ class Run:
     warm_start: WarmStart | None = None
     """The map that the run goes on from; None: from the start layout."""
     edges: Any = None
-    """Edges of a run that needs no others, where they are known already; then
-    those of this run."""
+    """Edges of a run that needs no others, where they are known already; then those of
+    this run."""
     energies: list[tuple[int, float]] = field(default_factory=list, init=False)
     """(iteration, energy) of every frame so far; grows while the run is on."""
 
@@ -83,30 +84,32 @@ class Run:
         self._turn = threading.Condition()
         self.played = core_run.Run(self._begin, self.settings)
         """What is told to the game, and what it has taken up."""
-        self._paused = False
+        self.paused = False
+        """Whether the run holds, or will after the present frame."""
+        self.stopped = False
+        """Whether the run was asked to end."""
         self._steps = 0
-        self._stopped = False
 
     # Controls: from any thread, answered within one piece of work.
 
     def pause(self) -> None:
         """Hold after the frame now being computed."""
-        self._control(_paused=True)
+        self._control(paused=True)
 
     def resume(self) -> None:
         """Play on."""
-        self._control(_paused=False)
+        self._control(paused=False)
 
     def step(self) -> None:
         """Play one frame and hold again."""
         with self._turn:
-            self._paused = True
+            self.paused = True
             self._steps += 1
             self._turn.notify_all()
 
     def stop(self) -> None:
         """End ``frames`` after the piece of work now being done."""
-        self._control(_stopped=True)
+        self._control(stopped=True)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
@@ -118,20 +121,9 @@ class Run:
         self.played.steer(settings, forces)
         self._control()
 
-    @property
-    def paused(self) -> bool:
-        """Whether the run holds, or will after the present frame."""
-        return self._paused
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run was asked to end."""
-        return self._stopped
-
     def _control(self, **state: Any) -> None:
         with self._turn:
-            for name, value in state.items():
-                setattr(self, name, value)
+            vars(self).update(state)
             self._turn.notify_all()
 
     # The run itself: in the thread that iterates it.
@@ -139,29 +131,30 @@ class Run:
     def frames(self) -> Iterator[Progress]:
         """Yield the stages, then the game's snapshots, until stopped.
 
-        When the schedule has ended the iterator waits: new settings make the
-        game play on, ``stop`` ends it.
+        When the schedule has ended the iterator waits: new settings make the game play
+        on, ``stop`` ends it.
         """
         begun = time.monotonic()
         if COMPUTING.locked():  # a stopped search goes on to its end
             yield Progress(stage=WAITING)
             with COMPUTING:
                 pass
-        if self._stopped:
-            return
         if self.edges is None or self.warm_start is None:
+            if self.stopped:
+                return
             yield Progress(stage=NEIGHBORS)
             with COMPUTING:
                 self.engine.check(self.X, self.settings)
                 graph = self.engine.neighbors(self.X, self.settings)
-            if self._stopped:
+            if self.stopped:
                 return
             yield Progress(stage=PLACING)
             with COMPUTING:
-                layout = self._place(graph)
+                self.edges, self._layout = self.engine.layout(
+                    graph, self.X, self.settings, self.warm_start
+                )
         else:
-            layout = self.warm_start.embedding
-        self._layout = layout
+            self._layout = self.warm_start.embedding
         snapshot = self._advance()
         self.settings = self.played.settings
         duration = self.pace.duration(time.monotonic() - begun)
@@ -170,21 +163,11 @@ class Run:
         finally:
             self.played.close()
 
-    def _place(self, graph: Any) -> Any:
-        if self.warm_start is None:
-            self.edges, layout = self.engine.layout(graph, self.X, self.settings)
-        else:
-            self.edges, layout = self.engine.layout(
-                graph, self.X, self.settings, self.warm_start
-            )
-        return layout
-
     def _begin(self, settings: Settings, until_next: Any) -> Game:
-        warm = () if self.warm_start is None else (self.warm_start,)
-        return self.engine.play(self.edges, self._layout, settings, *warm)
+        return self.engine.play(self.edges, self._layout, settings, self.warm_start)
 
     def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
-        clock, regroup = _Clock(duration), _Regroup(self, self.edges)
+        clock, regroup = _Clock(duration), _Regroup(self)
         while snapshot is not None:
             self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
@@ -193,77 +176,65 @@ class Run:
                 seconds_left=clock.left(snapshot),
                 merging=regroup.look(snapshot),
             )
-            if not self._wait_for_turn(snapshot, clock):
-                return
+            self._wait_for_turn(snapshot, clock)
             snapshot = self._advance()
 
     def _advance(self) -> Snapshot | None:
-        if self._stopped:
+        if self.stopped:
             return None
         with COMPUTING:
             return self.played.advance()
 
-    def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
-        """Wait until the next frame is due; False when the run is to end."""
+    def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> None:
+        """Wait until the next frame is due, or the run is to end."""
         with self._turn:
-            self._turn.wait_for(self._interrupted, timeout=clock.ahead(snapshot))
+            self._turn.wait_for(
+                lambda: self.stopped or self.paused, timeout=clock.ahead(snapshot)
+            )
             held = not self._may_go_on(snapshot)
             self._turn.wait_for(lambda: self._may_go_on(snapshot))
             if self._steps:
                 self._steps -= 1
             if held:
                 clock.restart(snapshot)
-            return not self._stopped
-
-    def _interrupted(self) -> bool:
-        return self._stopped or self._paused
 
     def _may_go_on(self, snapshot: Snapshot) -> bool:
-        if self._stopped:
+        if self.stopped:
             return True
         if snapshot.finished and not self.played.is_told:
             return False
-        return not self._paused or self._steps > 0
+        return not self.paused or self._steps > 0
 
 
 class _Regroup:
     """Keeps up with how landmarks can be merged, for a small share of the time.
 
-    On the way a merging follows the one before, which steadies what is seen.  How often
-    there is time to look depends on the machine, so the last one of a schedule starts
-    from nothing: it is the same for the same data, settings and seed.
+    On the way a merging follows the one before, which steadies what is seen.  The last
+    one of a schedule starts from nothing: it is the same for the same data, settings
+    and seed.
     """
 
-    SHARE = 0.15
-
-    def __init__(self, run: Run, edges: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._edges = edges
         self._merging: Merging | None = None
         self._labels: Any = None
-        self._n_landmarks = 0
-        self._due = 0.0
+        self._n_landmarks, self._due = 0, 0.0
 
     def look(self, snapshot: Snapshot) -> Merging | None:
         """Return the newest merging; it always fits the number of landmarks."""
-        n_landmarks = len(snapshot.landmarks)
-        is_new = snapshot.labels is not self._labels
-        is_due = time.monotonic() >= self._due
+        begun, n_landmarks = time.monotonic(), len(snapshot.landmarks)
+        is_due = snapshot.labels is not self._labels and begun >= self._due
         if snapshot.finished:
             self._merging = None
-        if snapshot.finished or n_landmarks != self._n_landmarks or (is_new and is_due):
-            begun = time.monotonic()
-            self._look(snapshot.labels, n_landmarks)
+        if snapshot.finished or is_due or n_landmarks != self._n_landmarks:
+            self._labels, self._n_landmarks = snapshot.labels, n_landmarks
+            with COMPUTING:
+                self._merging = self._run.engine.merging(
+                    self._run.edges, snapshot.labels, n_landmarks, self._merging
+                )
             now = time.monotonic()
-            self._due = now + (now - begun) / self.SHARE
+            self._due = now + (now - begun) / REGROUPING
         return self._merging
-
-    def _look(self, labels: Any, n_landmarks: int) -> None:
-        self._labels, self._n_landmarks = labels, n_landmarks
-        with COMPUTING:
-            self._merging = self._run.engine.merging(
-                self._edges, labels, n_landmarks, self._merging
-            )
 
 
 class _Clock:
@@ -271,24 +242,23 @@ class _Clock:
 
     def __init__(self, duration: float) -> None:
         self._duration = duration
-        self._seconds_each = 0.0
+        self._each = 0.0
         self._is_open = False
         self._begun: float | None = None
         self._first = 0
 
     def restart(self, snapshot: Snapshot) -> None:
         """Count time and iterations from here: what went before was a pause."""
-        self._begun = time.monotonic()
-        self._first = snapshot.iteration
+        self._begun, self._first = time.monotonic(), snapshot.iteration
 
     def ahead(self, snapshot: Snapshot) -> float:
         """Return by how many seconds the game is ahead of its pace."""
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
-            self._seconds_each = self._duration / (snapshot.n_iter or _USUAL_ITER)
+            self._each = self._duration / (snapshot.n_iter or _USUAL_ITER)
             self._is_open = not snapshot.n_iter
-        due = self._seconds_each * (snapshot.iteration - self._first)
+        due = self._each * (snapshot.iteration - self._first)
         if self._is_open:  # there may be many more iterations than were reckoned with
             due = min(due, self._duration)
         return max(0.0, due - self._passed())
@@ -298,7 +268,7 @@ class _Clock:
         done = snapshot.iteration - self._first
         if self._begun is None or done <= 0 or not snapshot.n_iter:
             return None
-        each = max(self._passed() / done, self._seconds_each)
+        each = max(self._passed() / done, self._each)
         return each * (snapshot.n_iter - snapshot.iteration)
 
     def _passed(self) -> float:

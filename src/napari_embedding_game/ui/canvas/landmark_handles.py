@@ -60,16 +60,16 @@ class LandmarkHandle:
             return
         place = self._layers.point_under(np.asarray(pixel), self._through)
         if place is not None:
-            self._session.hand.drag_landmark_to(place)
+            self._session.hand.drag_to(place)
 
     def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
         """Let go of the landmark, or pin it at the hand."""
         self.move(pixel)
-        self._session.hand.end_landmark(is_pinned=is_pinned)
+        self._session.hand.end_drag(is_pinned=is_pinned)
 
     def put_back(self) -> None:
         """Let go of the landmark where it has come to."""
-        self._session.hand.end_landmark()
+        self._session.hand.end_drag()
 
     def _begin(self) -> bool:
         """Take hold of the landmark, or tell why it cannot be."""

@@ -20,10 +20,11 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.reference.placing import PlacedCells, place_cells
-from napari_embedding_game.session.reference.predicting import (
+from napari_embedding_game.session.reference.labels import (
+    PlacedCells,
     first_label,
     load_reference,
+    place_cells,
     predict_labels,
     told_of,
 )
@@ -65,7 +66,7 @@ class ReferencePanel(QWidget):
     """
 
     placed = Signal(object)
-    """The :class:`~.session.reference.placing.PlacedCells` that are to be shown."""
+    """The :class:`~.session.reference.labels.PlacedCells` that are to be shown."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()

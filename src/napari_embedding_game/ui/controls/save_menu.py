@@ -21,7 +21,6 @@ FORMATS = {
     ".pdf": ("Figure (.pdf)…", "PDF (*.pdf)"),
     ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)"),
     ".ipynb": ("Notebook (.ipynb)…", "Jupyter notebook (*.ipynb)"),
-    ".py": ("Script (.py)…", "Python script (*.py)"),
     ".txt": ("Methods paragraph (.txt)…", "Text (*.txt)"),
 }
 PANELS = "Figure of several panels…"
@@ -34,7 +33,6 @@ IN_ANNDATA = "Map and clusters in the layer's AnnData"
 COPY_METHODS = "Copy methods text"
 TIPS = {
     ".ipynb": "All that led to this map, as code that makes it again from the data.",
-    ".py": "The same code as a Python script.",
     ".txt": "What was done, for the methods of a paper, with versions and citations.",
 }
 """Of entries that do not say all."""

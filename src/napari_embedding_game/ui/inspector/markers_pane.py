@@ -283,7 +283,7 @@ class MarkersPane(QWidget):
         self.menu.addMenu(self.by_samples)
         self.menu.addSeparator()
         self.kept.setToolTip(
-            "The notebook, the script and the methods paragraph tell this comparison. "
+            "The notebook and the methods paragraph tell this comparison. "
             "They tell those that were saved, too, and no others."
         )
         self.menu.addActions([self.aside, self.saved, self.drawn, self.kept])

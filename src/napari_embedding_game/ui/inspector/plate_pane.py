@@ -13,9 +13,9 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import PlatePlot, write_plot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
+from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.plates import (
     Plate,
-    is_number,
     plate_columns,
     plates_of,
     well_text,
@@ -181,7 +181,7 @@ class PlatePane(QWidget):
         if choice == SHARE:
             return self._by_share(plate)
         values = dataset.obs[choice]
-        if is_number(values):
+        if is_continuous(values):
             means = plate.means(values)
             every = np.concatenate([one.means(values) for one in self._plates])
             return self._by_number(plate, means, value_extent(every), choice), nothing

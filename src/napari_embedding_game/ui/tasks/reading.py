@@ -14,6 +14,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
@@ -22,7 +23,7 @@ from napari_embedding_game.ui.images.experiment_layers import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
 from napari_embedding_game.ui.images.relink import Relinker
-from napari_embedding_game.ui.tasks.session_store import SessionStore, load_session
+from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self.read(path.name, lambda: load_session(path), take_up)
+        self.read(path.name, lambda: archive.open_stages(path), take_up)
 
     def bring_back(self, recovery_file: RecoveryFile) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""

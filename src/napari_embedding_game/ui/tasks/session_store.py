@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     Autosave,
@@ -24,8 +22,8 @@ from napari_embedding_game.session.file.autosave import (
     find_recent_sessions,
     find_recovery_files,
 )
-from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.reference.placing import PlacedCells
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
@@ -40,25 +38,6 @@ logger = logging.getLogger(__name__)
 
 TICK_MS = 1000
 NOT_CLOSED = "The map could not be saved when it was closed"
-
-
-def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
-    """Read a session file and, where they are still there, its data, in stages.
-
-    Returns the session, and a sentence for each map whose data are missing.
-    """
-    yield Stage(f"Reading {path.name}")
-    saved = archive.load(path)
-    maps: list[SavedMap] = []
-    troubles: list[str] = []
-    for number, one in enumerate(saved.maps):
-        yield Stage("Reading the data again", number / len(saved.maps))
-        try:
-            maps.append((yield from archive.with_data(one, path.parent, saved.maps)))
-        except DataError as error:
-            maps.append(one)
-            troubles.append(str(error))
-    return replace(saved, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
 
 class SessionStore(QObject):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIGURES = (".png", ".svg", ".pdf")
 FILM = ".gif"
-CODE = (".ipynb", ".py", ".txt")
+CODE = (".ipynb", ".txt")
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
     "Press Run, then save the film."
@@ -197,7 +197,7 @@ class WritingTask(QObject):
 
     def copy_methods(self) -> None:
         """Copy the paragraph on methods to the clipboard."""
-        from napari_embedding_game.session.notebook.methods_text import methods_text
+        from napari_embedding_game.session.notebook.methods import methods_text
 
         saved = self._keeper.capture()
         if saved is None:

@@ -164,7 +164,7 @@ class TeachPane(QScrollArea):
 
     def refresh(self) -> None:
         """Bring all up to date, while it is seen."""
-        if not (self.isVisible() and self._teaching.is_of_present_data):
+        if not self.isVisible():
             return
         self._show_boxes()
         self._show_gallery()

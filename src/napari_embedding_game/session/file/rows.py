@@ -1,0 +1,310 @@
+"""What a session file keeps of the data of a map, and how they are read again.
+
+The data stay in their own file.  Kept are how that was read, what is shown while it is
+not at hand, and the numbers where no file has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data import samples
+from napari_embedding_game.data.as_anndata import SAMPLES
+from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.table_files import read_frame
+from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
+from napari_embedding_game.data.gene_sets import score_again
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.readers import can_read, is_table
+from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.recipe import Prepared
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.taught_classes import teach_again
+
+LARGEST_X = 64_000_000
+"""Bytes of numbers that are stored where no file has them, or a recipe made them."""
+ROWS, FINGERPRINT = "rows", "fingerprint"
+"""Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """The n rows of a map, which has some of the rows of its source."""
+
+    name: str
+    space: str
+    path: str = ""
+    """The file or folder; "" where there is none."""
+    options: ReadOptions | None = None
+    """How it was read."""
+    fingerprint: str
+    """Of the numbers that came of it."""
+    provenance: Mapping[str, Any]
+    names: tuple[str, ...]
+    kept: NDArray[np.bool_]
+    """(n_source_rows,) which of them are on the map."""
+    background: NDArray[np.bool_] | None = None
+    """(n_source_rows,) which are about no object of the labels: nothing was
+    standardised with these."""
+    X: NDArray[np.floating] | None = None
+    """(n, D) their numbers, where no file has them."""
+    var_names: tuple[str, ...] = ()
+    profile: NDArray[np.floating] | None = None
+    """(n, G) their numbers in their own units, where these are others."""
+    profile_names: tuple[str, ...] = ()
+    has_expression: bool = False
+    texts: tuple[str, ...] | None = None
+    obs: pd.DataFrame | None = None
+    """(n rows) metadata, where no file has them."""
+    objects: Objects | None = None
+    """(n_source_rows,) labels and boxes of all rows of the source."""
+    scores: dict[str, tuple[str, ...]]
+    """Gene sets, to be scored again when the source is read."""
+    taught: dict[str, Examples]
+    """Examples of taught classes, to be learned from again."""
+    predicted: tuple[PredictedLabels, ...]
+    worked_out: pd.DataFrame
+    """(n rows) what was worked out of the map."""
+    prepared: Prepared | None = None
+    """What the recipe came to, so that it need not be done again."""
+
+
+def rows_of(dataset: Dataset) -> Rows:
+    """Return what is kept of a dataset; rows without their numbers stay what they are.
+
+    The first time all numbers are read for their fingerprint.
+    """
+    if not dataset.X.shape[1]:
+        lost: Rows = dataset.known[ROWS]
+        return lost
+    X, profile, source = dataset.X, dataset.profile, dataset.source
+    stored: dict[str, Any] = {}
+    has_file = source is not None or dataset.name.lower() in SAMPLES
+    if not has_file and _is_small(X):
+        texts = dataset.texts
+        stored = {"X": X, "var_names": dataset.var_names, "obs": _metadata(dataset)}
+        stored["texts"] = None if texts is None else tuple(map(str, texts))
+        stored["has_expression"] = dataset.has_expression
+        if profile is not X and _is_small(profile):
+            stored |= {"profile": profile, "profile_names": dataset.profile_names}
+    return Rows(
+        name=dataset.name,
+        space=dataset.space,
+        path="" if source is None else str(source.absolute()),
+        options=dataset.read_options,
+        fingerprint=fingerprint(dataset),
+        provenance=dict(dataset.provenance),
+        names=tuple(map(str, dataset.obs.index)),
+        kept=dataset.kept,
+        background=dataset.left_out.get(NO_OBJECT),
+        objects=dataset.source_objects,
+        scores=dataset.scores,
+        taught=dict(dataset.taught),
+        predicted=tuple(dataset.predicted.values()),
+        worked_out=dataset.obs[sorted(dataset.worked_out)],
+        prepared=_prepared(dataset),
+        **stored,
+    )
+
+
+def dataset_of(rows: Rows) -> Dataset:
+    """Return rows that a map can be shown with while their source is not at hand.
+
+    Raises
+    ------
+    ValueError
+        Their parts do not fit together.
+    """
+    names, reason = pd.Index(rows.names, dtype=object), ""
+    texts: Any = None if rows.texts is None else np.array(rows.texts, dtype=object)
+    if rows.X is None:
+        reason = (
+            f"The data of {rows.name} are not loaded: open the session again when the "
+            "file is in its place, or load the data anew."
+        )
+    obs = pd.DataFrame(index=names)
+    if rows.obs is not None and rows.obs.shape[1]:
+        obs = rows.obs.set_index(names)
+    all_names = np.full(len(rows.kept), "", dtype=object)
+    all_names[rows.kept] = names
+    dataset = Dataset(
+        name=rows.name,
+        X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
+        obs=obs,
+        profile=rows.profile,
+        profile_names=rows.profile_names,
+        has_expression=rows.has_expression,
+        texts=texts,
+        var_names=rows.var_names,
+        space=rows.space,
+        source=None,
+        n_source_rows=len(rows.kept),
+        kept=rows.kept,
+        source_obs_names=pd.Index(all_names),
+        notes=(reason,) if reason else (),
+        missing_reason=reason,
+        provenance=rows.provenance,
+        source_objects=rows.objects,
+        scores=rows.scores,
+        taught=rows.taught,
+    )
+    _add_made(dataset, rows)
+    dataset.known[ROWS] = rows
+    return dataset
+
+
+def _add_made(dataset: Dataset, rows: Rows) -> None:
+    for one in rows.predicted:
+        dataset.add_predicted(one)
+    for name, values in rows.worked_out.items():
+        dataset.add_column(str(name), values.to_numpy())
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Return what the numbers of a map are known by.
+
+    Of sparse genes beside them it tells which are not 0: their logarithms are rounded
+    otherwise elsewhere.
+    """
+    known: str | None = dataset.known.get(FINGERPRINT)
+    if known is None:
+        digest, profile = blake2b(digest_size=16), dataset.profile
+        parts: list[Any] = [dataset.X]
+        if sp.issparse(dataset.X):
+            parts = [dataset.X.data, dataset.X.indices, dataset.X.indptr]
+        if profile is not dataset.X and sp.issparse(profile):
+            parts += [profile.indices, profile.indptr]
+        elif isinstance(profile, np.ndarray) and profile is not dataset.X:
+            parts.append(profile)
+        for part in parts:
+            digest.update(repr(part.shape).encode())
+            digest.update(np.ascontiguousarray(part).data)
+        known = dataset.known[FINGERPRINT] = digest.hexdigest()
+    return known
+
+
+def read_again(
+    dataset: Dataset, beside: Path, others: Iterable[Dataset]
+) -> Stages[ReadResult]:
+    """Read the data of rows again in stages, as they were read.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of a file, as :func:`dataset_of` makes it.
+    beside : Path
+        Folder in which a file of the same name is looked for, too.
+    others : iterable of Dataset
+        Those of the same file, of one of which this may be a part.
+
+    Raises
+    ------
+    DataError
+        The source is missing, or gives other numbers.
+    """
+    rows: Rows = dataset.known[ROWS]
+    made = [one.known[ROWS] for one in others if ROWS in one.known]
+    result = yield from _read(rows, beside, _made_before(rows, made))
+    found = result.dataset
+    is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
+    if is_same and not rows.kept[found.kept].all():
+        found = found.subset(rows.kept[found.kept])
+    if not is_same or fingerprint(found) != rows.fingerprint:
+        raise DataError(
+            f"{rows.path or rows.name} gives other numbers than when the session was "
+            "saved: put the former file back to play on. The map is shown as it was "
+            "saved."
+        )
+    is_joined = rows.objects is not None
+    if is_joined:
+        linked = {"linked": rows.provenance.get("linked", {})}
+        told = {**found.provenance, **linked}
+        found = replace(found, source_objects=rows.objects, provenance=told)
+    teach_again(found, rows.taught)
+    _add_made(found, rows)
+    troubles = score_again(found, rows.scores)
+    if troubles:
+        found = replace(found, notes=(*found.notes, *troubles))
+    return replace(result, dataset=found)
+
+
+def _read(rows: Rows, beside: Path, made: Prepared | None) -> Stages[ReadResult]:
+    if not rows.path and rows.name.lower() in SAMPLES:
+        yield Stage("Opening the sample")
+        return ReadResult(getattr(samples, rows.name.lower())(), [], [])
+    if not rows.path:
+        raise DataError(
+            f"{rows.name} was no file, so it cannot be read again: the map is shown as "
+            "it was saved; load the data to play on."
+        )
+    path, options = Path(rows.path), rows.options or ReadOptions()
+    near = (path, beside / path.name)
+    found = next((one for one in near if one.exists() and can_read(one)), None)
+    if found is None:
+        raise DataError(
+            f"The data file {path} is missing: put it back, or beside the session "
+            "file. The map is shown as it was saved."
+        )
+    table = None
+    if is_table(found) and (options.id_column or rows.background is not None):
+        frame = yield from read_apart(found, read_frame)
+        left_out = rows.background
+        if left_out is None or len(left_out) != len(frame):
+            left_out = np.zeros(len(frame), bool)
+        table = KnownRows(frame, options.id_column, left_out)
+    return (yield from load_with_choices(found, options, rows=table, made=made))
+
+
+def _prepared(dataset: Dataset) -> Prepared | None:
+    """Return what its recipe, or mixing its batches, came to for all of its rows."""
+    recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
+    is_known = mixed is not None if recipe is None else dataset.projection is not None
+    is_whole = recipe is None or recipe.get("cells_used") == len(dataset.obs)
+    if not (is_known and is_whole and dataset.source and _is_small(dataset.X)):
+        return None
+    return Prepared(
+        dataset.kept,
+        dataset.X.astype("<f4"),
+        None if recipe is None else dataset.projection,
+        dataset.quality.get("doublet_score"),
+    )
+
+
+def _made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
+    """Return what the recipe of a map came to: it may be a part of another one."""
+    for one in (rows, *others):
+        made, source = one.prepared, (one.path, one.options, len(one.kept))
+        if made is None or source != (rows.path, rows.options, len(rows.kept)):
+            continue
+        if made.kept[rows.kept].all():
+            return made
+    return None
+
+
+def _is_small(values: Any) -> bool:
+    is_dense = isinstance(values, np.ndarray)
+    return is_dense and 0 < values.size * 4 <= LARGEST_X
+
+
+def _metadata(dataset: Dataset) -> pd.DataFrame:
+    """Return the metadata without what is made again when the map is opened."""
+    taught = {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
+    predicted = {
+        name + end for name, one in dataset.predicted.items() for end in one.columns
+    }
+    made = {*dataset.worked_out, *taught, *predicted}
+    return dataset.obs.loc[:, ~dataset.obs.columns.isin(made)]

@@ -1,0 +1,342 @@
+"""The paragraph on methods of a paper: what was done with a map, and by what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.settings import n_searched, repulsion_of
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clustering import Clustering
+from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.looked_at import ShownComparison
+from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.settings import has_lambda
+from napari_embedding_game.session.timeline import told_change
+
+NOTHING_PLAYED = (
+    "Nothing has been played on this map that could be written as code: press Run "
+    "first."
+)
+REFERENCES = {
+    "game": (
+        "Anonymous authors",
+        "Embedding game: dimensionality reduction as a two player zero-sum game. "
+        "Unpublished manuscript.",
+    ),
+    "fenchel": (
+        "Tucker",
+        "Tucker L. Dimensionality reduction and the Fenchel game.",
+    ),
+    "explain": (
+        "Draganov and Dohn",
+        "Draganov A, Dohn S. Unexplainable Explanations: Towards Interpreting tSNE and "
+        "UMAP Embeddings.",
+    ),
+    "pressure": (
+        "Vladymyrov 2019",
+        "Vladymyrov M. No Pressure! Addressing the Problem of Local Minima in Manifold "
+        "Learning Algorithms. Advances in Neural Information Processing Systems 32, "
+        "680-689 (2019).",
+    ),
+    "scanpy": (
+        "Wolf et al. 2018",
+        "Wolf FA, Angerer P, Theis FJ. SCANPY: large-scale single-cell gene expression "
+        "data analysis. Genome Biology 19, 15 (2018).",
+    ),
+    "zheng": (
+        "Zheng et al. 2017",
+        "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
+        "single cells. Nature Communications 8, 14049 (2017).",
+    ),
+    "harmony": (
+        "Korsunsky et al. 2019",
+        "Korsunsky I et al. Fast, sensitive and accurate integration of single-cell "
+        "data with Harmony. Nature Methods 16, 1289-1296 (2019).",
+    ),
+    "scrublet": (
+        "Wolock et al. 2019",
+        "Wolock SL, Lopez R, Klein AM. Scrublet: computational identification of cell "
+        "doublets in single-cell transcriptomic data. Cell Systems 8, 281-291 (2019).",
+    ),
+    "tsne": (
+        "van der Maaten and Hinton 2008",
+        "van der Maaten L, Hinton G. Visualizing data using t-SNE. Journal of Machine "
+        "Learning Research 9, 2579-2605 (2008).",
+    ),
+    "umap": (
+        "McInnes et al. 2018",
+        "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold Approximation and "
+        "Projection for dimension reduction. arXiv:1802.03426 (2018).",
+    ),
+}
+"""How each work is cited in the text, and its entry in the list."""
+_OF_METHODS = {
+    "game": "[@game]",
+    "ee": "[@game; @pressure]",
+    "ssne": "[@game; @pressure]",
+    "tsne": "[@tsne]",
+    "umap": "[@umap]",
+    "umap_exact": "[@umap]",
+}
+_OF_FENCHEL = ("gradient_pca", "ale", "vrle")
+"""Starts that are of the paper on the Fenchel game."""
+_WORDS = {
+    "le": "Laplacian eigenmaps",
+    "isomap": "Isomap",
+    "gradient_pca": "gradient PCA",
+    "lbfgs": "L-BFGS",
+} | {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
+"""What settings are called in a text, where it is not their own name."""
+_TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
+_LIMITS = {
+    "min_genes": "fewer than {:,} genes",
+    "max_genes": "more than {:,} genes",
+    "min_counts": "fewer than {:,} counts",
+    "max_counts": "more than {:,} counts",
+    "max_mito": "more than {:g} % mitochondrial counts",
+}
+
+
+def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -> str:
+    """Return a paragraph with all that was used, its versions, and its references.
+
+    Parameters
+    ----------
+    saved : SavedMap
+        Played.
+    comparisons : iterable of ShownComparison
+        Those that were kept or saved.
+
+    Raises
+    ------
+    DataError
+        Nothing was played on the map.
+    """
+    if saved.record is None or saved.snapshot is None:
+        raise DataError(NOTHING_PLAYED)
+    text = " ".join(
+        [
+            *_of_data(saved.dataset),
+            *_of_run(saved, saved.record),
+            how_merged(saved, clustering_of(saved)),
+            *_of_columns(saved.dataset),
+            *_of_comparisons(saved.dataset, list(comparisons)),
+        ]
+    )
+    cited: dict[str, str] = {}
+
+    def cite(match: re.Match[str]) -> str:
+        keys = re.findall(r"@(\w+)", match[0])
+        cited.update({key: REFERENCES[key][1] for key in keys})
+        return f"({'; '.join(REFERENCES[key][0] for key in keys)})"
+
+    key = f"@(?:{'|'.join(REFERENCES)})"
+    text = re.sub(rf"\[{key}(?:; {key})*\]", cite, text)
+    return "\n".join([text, "", "References", "", *(f"- {w}" for w in cited.values())])
+
+
+def _of_data(dataset: Dataset) -> Iterator[str]:
+    n, n_all = len(dataset.obs), dataset.n_source_rows
+    recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
+    if recipe is None:
+        what = "cells" if dataset.has_expression else "rows"
+        rows = f"{n:,}{'' if n == n_all else f' of {n_all:,}'} {what} of {dataset.name}"
+        if dataset.is_distances:
+            yield f"The neighbours of {rows} were those of its {dataset.space}."
+            return
+        space = dataset.space if mixed is None else mixed["space"]
+        columns = f"{dataset.X.shape[1]:,} column{'s' * (dataset.X.shape[1] != 1)}"
+        yield f"The map shows {rows} ({space}, {columns})."
+        if mixed is not None:
+            yield _of_harmony(mixed)
+        return
+    used = recipe.get("cells_used", n)
+    yield (
+        f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
+        f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
+        f"[@scanpy; @zheng]: {_of_cells_left_out(recipe)}, and genes in fewer than "
+        f"{max(1, recipe['min_cells']):,} cells ({recipe['genes_left_out']:,}) were "
+        f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
+        f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
+        f"were scaled to unit variance (at most {recipe['max_value']:g}), and "
+        f"{recipe['components']} principal components were computed."
+    )
+    if recipe.get("batch_key") is not None:
+        yield _of_harmony(recipe)
+    if n != used:
+        yield f"The map shows {n:,} of these cells."
+
+
+def _of_harmony(noted: Mapping[str, Any]) -> str:
+    return (
+        f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
+        f"(harmonypy {noted['harmonypy']}) [@harmony]."
+    )
+
+
+def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
+    """Return which cells were left out, with how many they were."""
+    # Cells without a gene are left out in any case; any other limit of 0 is none.
+    limits = {**recipe, "min_genes": max(1, recipe["min_genes"])}
+    *others, last = [
+        f"{told.format(limits[name])} ({recipe['left_out'][name]:,})"
+        for name, told in _LIMITS.items()
+        if limits[name]
+    ]
+    told = f"cells with {', '.join(others)}{' or ' if others else ''}{last}"
+    if recipe.get("doublets"):
+        key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
+        among = "" if key is None else f' in each level of "{key}"'
+        told += (
+            ", then doublets that scanpy's scrublet [@scrublet], with exact "
+            f"neighbours, finds{among} ({n:,})"
+        )
+    return told
+
+
+def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
+    settings, snapshot = record.settings, saved.snapshot
+    assert snapshot is not None
+    program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
+    if (on := saved.behind) is not None:
+        yield (
+            f"The cells were placed on the map of a reference "
+            f"({Path(on.reference).name}, {len(on.cells):,} cells) with {program}: "
+            "each where its edges to the cells of the reference that are nearest to "
+            "it, which stayed where they were, and their repulsion have it."
+        )
+        return
+    method, n = get_method(settings.method), len(snapshot.embedding)
+    told = [f"{n_searched(settings, n)} nearest neighbours"]
+    if settings.metric not in ("euclidean", "precomputed"):
+        told[0] += f" by {settings.metric} distance"
+    told.append(f"{_in_words(settings.affinity)} edge weights")
+    if settings.affinity == "entropic":
+        told.append(f"perplexity {settings.perplexity:g}")
+    if not method.moved_by:
+        repulsion = repulsion_of(settings)
+        told.append(f"{len(snapshot.landmarks)} landmarks")
+        told.append(
+            f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
+            if has_lambda(settings.method)
+            else f"repulsion x {repulsion:g}"
+        )
+    is_fenchel = settings.init in _OF_FENCHEL
+    told.append(
+        f"{_in_words(settings.init)} start{' [@fenchel]' if is_fenchel else ''}"
+    )
+    told.append(f"seed {settings.random_state}")
+    d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
+    yield (
+        f"A {d}-dimensional map was made by {_named(settings.method)} with {program} "
+        f"in napari {metadata.version('napari')} ({', '.join(told)}; {record.n_iter} "
+        f"iterations{'' if snapshot.finished else ', then stopped'}; "
+        f"map {snapshot.map_hash[:4]})."
+    )
+    if settings.optimizer != "game" and not method.moved_by:
+        cite = " [@pressure]" if settings.optimizer == "pressured_points" else ""
+        name = _in_words(settings.optimizer)
+        yield f"The energy was minimised by the optimiser {name}{cite}."
+    if snapshot.has_pressure and "Pressure" in (
+        saved.look.size_by,
+        saved.look.color_by,
+    ):
+        yield "Pressure, by which points would leave the plane, was shown [@pressure]."
+    yield from _of_steering(record)
+
+
+def _of_steering(record: RunRecord) -> Iterator[str]:
+    if record.is_branch:
+        yield (
+            "The run went on from an earlier map of the same data, parts of which may "
+            "have been moved by hand."
+        )
+    games = [record.settings, *(step.settings for step in record.steered)]
+    changes = [
+        f"{told_change(before, step.settings)} after {step.iteration} iterations"
+        for before, step in zip(games, record.steered, strict=False)
+    ]
+    if changes:
+        yield f"Settings were changed while it ran: {'; '.join(changes)}."
+    for method in dict.fromkeys(one.method for one in games[1:]):
+        if method != record.settings.method:
+            yield f"It went on by {_named(method)}."
+    if record.forced:
+        yield "Points, clusters or landmarks were held or moved by hand."
+
+
+def _named(method: str) -> str:
+    """Return what a method is called, with its citation."""
+    title = get_method(method).title
+    name = "the embedding game" if method == "game" else title.split(" (")[0]
+    return f"{name} {_OF_METHODS.get(method, '[@explain]')}"
+
+
+def _in_words(name: str) -> str:
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def clustering_of(saved: SavedMap) -> Clustering:
+    """Return the clusters of a saved map, as they were shown."""
+    book = ClusterBook(len(saved.dataset.obs))
+    book.restore(saved.book, *saved.landmark_labels, saved.merging)
+    return book.clustering
+
+
+def how_merged(saved: SavedMap, clustering: Clustering) -> str:
+    """Return how the clusters came about, and what a person did to them."""
+    shown, n_landmarks = clustering.clusters, saved.landmark_labels[1]
+    counts = {
+        "merged, split or drawn by hand": sum(one.is_by_hand for one in shown),
+        "named": sum(one.is_named for one in shown),
+    }
+    edited = [f"{n} {'was' if n == 1 else 'were'} {w}" for w, n in counts.items() if n]
+    besides = f", of which {' and '.join(edited)}" if edited else ""
+    if len(shown) == n_landmarks:
+        return f"Each of the {n_landmarks} landmarks was taken for a cluster{besides}."
+    return (
+        f"The {n_landmarks} landmarks were merged along the graph of neighbours into "
+        f"{len(shown)} clusters{besides}."
+    )
+
+
+def _of_columns(dataset: Dataset) -> Iterator[str]:
+    """Yield what was made of the data besides: scores, labels and classes."""
+    if dataset.scores:
+        names = ", ".join(f'"{name}"' for name in dataset.scores)
+        yield f"Gene sets ({names}) were scored by scanpy's score_genes [@scanpy]."
+    for one in dataset.predicted.values():
+        batch = " after a batch effect was taken away" if one.correct_batch else ""
+        yield (
+            f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '
+            f"of a reference ({Path(one.reference).name}) nearest on its map; "
+            f"{int(one.unlike.sum()):,} of {len(one.unlike):,} cells were unlike any "
+            "of it."
+        )
+    for name, examples in dataset.taught.items():
+        yield (
+            f'Classes "{name}" of all points are those that logistic regression gives '
+            f"from {sum(map(len, examples.values())):,} examples sorted by hand "
+            f"({', '.join(examples)})."
+        )
+
+
+def _of_comparisons(
+    dataset: Dataset, comparisons: list[ShownComparison]
+) -> Iterator[str]:
+    of_samples = "Welch's t-tests of the means of samples (pseudobulk)"
+    tests = dict.fromkeys(
+        of_samples if one.samples else _TESTS[one.method] for one in comparisons
+    )
+    if tests:
+        yield (
+            f"Groups of points were compared by {' and '.join(tests)} of all "
+            f"{dataset.word}s, with p-values adjusted by Benjamini and Hochberg."
+        )

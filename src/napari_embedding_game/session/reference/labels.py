@@ -1,0 +1,205 @@
+"""The cells of an open map: labels from a reference, and places on its map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.snapshot import WarmStart, undefined
+from napari_embedding_game.data.as_anndata import as_anndata
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.clusters.automatic import BookState
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
+from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.reference.reference_map import (
+    ReferenceMap,
+    read_whole,
+    reference_of,
+)
+from napari_embedding_game.session.run import replay
+from napari_embedding_game.session.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+SURE = 0.8
+"""Share of the votes from which on a label is told to be clear."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedCells:
+    """The cells of a dataset on the map of a reference, ready to be shown.
+
+    The map is a branch of no iterations: its record says that a run began with the
+    points there and has not moved any yet.  So it is saved, replayed and played on as
+    any other.
+    """
+
+    dataset: Dataset
+    """The one that was placed."""
+    predicted: PredictedLabels
+    on: PlacedOn
+    moment: Moment
+    book: BookState
+    """The clusters that come of it."""
+    notes: tuple[str, ...]
+    """Sentences that a person has to know."""
+
+
+def load_reference(path: Path) -> Stages[ReferenceMap]:
+    """Read the reference of an .h5ad file, in stages.
+
+    Raises
+    ------
+    DataError
+        There is no map in it, or new cells cannot be projected into its space.
+    """
+    adata: AnnData = yield from read_apart(path, read_whole)
+    return reference_of(adata, path.name)
+
+
+def predict_labels(
+    dataset: Dataset,
+    reference: ReferenceMap,
+    path: Path,
+    label: str,
+    *,
+    correct_batch: bool = False,
+) -> Stages[tuple[PredictedLabels, tuple[str, ...]]]:
+    """Predict a label of each cell of a dataset, in stages.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With expression of genes.
+    reference : ReferenceMap
+    path : Path
+        Its file.
+    label : str
+        Column of the reference.
+    correct_batch : bool
+        As in :func:`~.mapping.map_cells`.
+
+    Returns
+    -------
+    PredictedLabels
+    tuple of str
+        Sentences that a person has to know.
+
+    Raises
+    ------
+    DataError
+        The genes do not fit, or there is no such column.
+    """
+    mapped = yield from map_cells(
+        reference,
+        dataset.name,
+        as_anndata(dataset),
+        [label],
+        correct_batch=correct_batch,
+    )
+    return _labels_of(mapped, path, label, correct_batch), mapped.notes
+
+
+def place_cells(
+    dataset: Dataset,
+    reference: ReferenceMap,
+    path: Path,
+    label: str,
+    *,
+    correct_batch: bool = False,
+) -> Stages[PlacedCells]:
+    """Place each cell of a dataset on the map of a reference, in stages.
+
+    Parameters and errors are those of :func:`predict_labels`.
+    """
+    cells, model = as_anndata(dataset), reference.model
+    mapped = yield from map_cells(
+        reference, dataset.name, cells, [label], correct_batch=correct_batch
+    )
+    yield Stage("Finding the neighbours of the new cells")
+    n, n_components = mapped.places.shape
+    settings = replace(
+        resolve(Settings(n_landmarks=len(model.landmarks_))),
+        n_components=n_components,
+        n_neighbors=min(Settings().n_neighbors, n - 1),
+        metric="precomputed" if dataset.is_distances else "euclidean",
+    )
+    warm = WarmStart(embedding=mapped.places, landmarks=model.landmarks_)
+    record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
+    edges, layout = replay.prepared(dataset.X, record)
+    (snapshot,) = replay.frames(edges, layout, record)
+    # No game has squeezed these points.
+    snapshot = replace(snapshot, pressure=undefined(n))
+    merging = Merging.of(edges, snapshot.labels, len(snapshot.landmarks))
+    book = ClusterBook(n)
+    book.receive(snapshot.labels, len(snapshot.landmarks), merging)
+    book.finish()
+    codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
+    return PlacedCells(
+        dataset=dataset,
+        predicted=_labels_of(mapped, path, label, correct_batch),
+        on=PlacedOn(
+            reference=str(path),
+            label=label,
+            names=tuple(map(str, names)),
+            codes=np.asarray(codes, np.int32),
+            cells=np.asarray(model.embedding_, np.float32),
+            placed=snapshot.embedding,
+        ),
+        moment=Moment(
+            settings=settings, snapshot=snapshot, record=record, merging=merging
+        ),
+        book=book.state(),
+        notes=mapped.notes,
+    )
+
+
+def _labels_of(
+    mapped: MappedCells, path: Path, label: str, correct_batch: bool
+) -> PredictedLabels:
+    texts = pd.Categorical(mapped.labels[label])
+    told = texts.remove_categories([one for one in texts.categories if one == ""])
+    return PredictedLabels(
+        reference=str(path),
+        label=label,
+        correct_batch=correct_batch,
+        names=tuple(map(str, told.categories)),
+        codes=np.asarray(told.codes, np.int32),
+        confidence=mapped.confidence[label].astype(np.float32),
+        likeness=mapped.likeness.astype(np.float32),
+        distance=mapped.distance.astype(np.float32),
+        unlike=mapped.unlike,
+    )
+
+
+def first_label(reference: ReferenceMap) -> str | None:
+    """Return the column that is predicted most likely: one that a person made."""
+    columns = reference.label_columns
+    by_person = [name for name in columns if not name.startswith(KEY)]
+    kinds = [n for n in by_person if "type" in n.lower() or "label" in n.lower()]
+    clusters = [name for name in columns if name == f"{KEY}_cluster"]
+    return next(iter([*kinds, *clusters, *by_person]), None)
+
+
+def told_of(found: PredictedLabels, reference: ReferenceMap) -> str:
+    """Return a sentence on how far predicted labels can be believed."""
+    n = len(found.codes)
+    clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
+    return (
+        f"{found.label} of {reference.name} for {n:,} cells: {clear:.0%} with at least "
+        f"{SURE:.0%} of the votes. {unlike:,} ({unlike / n:.1%}) are unlike anything "
+        "in it."
+    )

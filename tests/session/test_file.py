@@ -1,0 +1,626 @@
+"""The session file: whatever a person saw or made comes back, or a sentence tells."""
+
+import io
+import json
+import pickle
+import shutil
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game.data import samples
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes
+from napari_embedding_game.data.images.table_join import JoinRequest, LabelImage
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.display import HiddenLevels
+from napari_embedding_game.session.file import archive, rows
+from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
+from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.session.teaching import Teaching
+
+N = 80
+SHORT = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
+
+
+def numbers(n=N):
+    return make_blobs(n, 4, centers=4, random_state=0)[0].astype(np.float32)
+
+
+def obs():
+    """Metadata of every kind."""
+    i = np.arange(N)
+    stage = pd.Categorical(
+        np.array(["late", "early"])[i % 2], ["early", "late", "never"], ordered=True
+    )
+    columns = {
+        "well": np.array(["A01", "A02", "B01", "B02"])[i // 20],
+        "dose": np.array([0.0, 0.5, 1.0, np.nan])[i // 20],
+        "stage": stage,
+        "far": np.where(i == 3, np.inf, 2.5),
+        "huge": i + 2**60,
+        "maybe": pd.array([True, None] * (N // 2), dtype="boolean"),
+        "count": pd.array([1, None, 3, 2**60] * (N // 4), dtype="Int64"),
+        "day": pd.to_datetime(["2024-05-01", None] * (N // 2)),
+        "true": pd.Series([True, None, False, True] * (N // 4), dtype=object),
+    }
+    return pd.DataFrame(columns, index=[f"cell{n // 2}" for n in i])
+
+
+def of_layer(**parts):
+    """Rows that no file has, with names that come twice."""
+    X = numbers()
+    return Dataset.from_rows(
+        name="layer", X=X, obs=obs(), var_names="abcd", space="X", **parts
+    )
+
+
+def table(folder, **options):
+    frame = pd.DataFrame(numbers(), columns=list("abcd"))
+    frame.loc[[3, 50], "b"] = np.nan
+    frame["e"] = frame["a"] / 9
+    frame.to_csv(folder / "cells.csv", index=False)
+    return finish(load(folder / "cells.csv", missing="drop", **options))
+
+
+def counts(folder):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(0.5, 2, (1, 200)), (N, 200)).astype(np.float32)
+    X[:, 0], X[5, 0] = 1, 900
+    genes = pd.DataFrame(index=["MT-CO1", *(f"g{i}" for i in range(199))])
+    cells = pd.DataFrame(index=[f"c{i}" for i in range(N)])
+    adata = anndata.AnnData(sp.csr_matrix(X), cells, genes)
+    adata.obsm["X_pca"] = numbers()
+    adata.write_h5ad(folder / "cells.h5ad")
+    return folder / "cells.h5ad"
+
+
+def recipe(folder):
+    limits = Recipe(min_genes=20, max_mito=30.0, n_top_genes=50, n_comps=5)
+    dataset = finish(load(counts(folder), space="X", recipe=limits))
+    assert len(dataset.obs) == N - 1
+    return dataset
+
+
+def joined(folder):
+    labels = np.kron(np.arange(1, N).reshape(-1, 1), np.ones((3, 3), int))
+    frame = pd.DataFrame(numbers(), columns=list("abcd"))
+    frame["label"] = np.arange(N)[::-1]  # the last is about the background
+    frame.to_csv(folder / "cells.csv", index=False)
+    request = JoinRequest((LabelImage("cells", labels),), is_guess=True)
+    return finish(FileSource(folder / "cells.csv", request).read(ReadOptions())).dataset
+
+
+def measured(folder):
+    objects = Objects(np.arange(N) + 3, np.arange(4 * N).reshape(N, 4))
+    values = numbers() * 7
+    return of_layer(
+        objects=objects,
+        texts=[f"text {i}" for i in range(N)],
+        kept=np.arange(N) != 5,
+        profile=values,
+        profile_names=["area", "length", "mean", "sum"],
+    )
+
+
+def play(session, *, steers=False, branch=False):
+    run = session.play_on() if branch else session.begin()
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot is not None and frame.snapshot.finished:
+            break
+        if frame.snapshot is not None and steers:
+            session.settings.repulsion, steers = 400.0, False
+            session.hand.hold(np.arange(20))
+
+
+def names_and_looks(tree, session):
+    session.clusters.set_n_clusters(5)
+    one, two, *_ = session.clusters.clusters
+    session.clusters.rename(one.id, "T cells")
+    session.clusters.recolor(two.id, "#00ff00")
+    session.clusters.annotate(two.id, "look\nagain")
+    session.clusters.make_cluster(np.arange(9), "doublets")
+    session.clusters.set_n_clusters(4)
+    session.selection.select_points(np.array([1, 5, 30]))
+    session.look.size_by = "Pressure"
+    session.look.color_by, session.look.limits = "a", (-2.5, 4.0)
+    session.settings.n_neighbors = 9
+    tree.note_view({"camera": {"zoom": 2.5, "center": [0, 1.5]}})
+
+
+def pinned_and_branched(tree, session):
+    play(session, steers=True)
+    session.settings.repulsion = 200.0
+    play(session, branch=True)
+    session.settings.random_state = 5
+    play(session)
+    session.timeline.rename(session.timeline.marks[1].number, "the one to show")
+    session.look_back(session.timeline.marks[2].number)
+
+
+def in_space(tree, session):
+    session.settings.n_components = 3
+    play(session)
+
+
+def hidden(tree, session):
+    session.look.hidden = HiddenLevels("stage", ("early",))
+    session.look.split_by = "well"
+
+
+def taught(tree, session):
+    teaching = Teaching(session)
+    for box, rows_ in enumerate((range(6), range(40, 46))):
+        teaching.put(box, np.isin(np.arange(len(session.dataset.obs)), rows_))
+    learned = finish(teaching.lesson()())
+    teaching.take_up(learned, teaching.examples())
+
+
+def predicted_and_placed(tree, session):
+    n = len(session.dataset.obs)
+    figures = [np.linspace(0, 1, n, dtype=np.float32) for _ in range(3)]
+    codes = np.arange(n, dtype=np.int32) % 3 - 1
+    session.add_predicted(
+        PredictedLabels(
+            "ref.h5ad", "kind", False, ("A", "B"), codes, *figures, codes == 0
+        )
+    )
+    places = session.snapshot.embedding
+    on = PlacedOn("ref.h5ad", "kind", ("A", "B"), codes, places, places)
+    session.placed_on = on
+
+
+def looked_at(tree, session):
+    n = len(session.dataset.obs)
+    inside = np.arange(n) < 20
+    session.comparisons.add(
+        ShownComparison(title="a", inside=inside, outside=None, method="t-test")
+    )
+    session.figures.add(ShownFigure(kind="dots", genes=("a", "b"), column="stage"))
+    session.add_column("Stability", np.linspace(0, 1, n))
+
+
+def child(tree, session):
+    tree.embed(np.arange(len(session.dataset.obs)) < 40, "part")
+    session.settings.n_neighbors = 5
+    play(session)
+    names_and_looks(tree, session)
+
+
+def scored(tree, session):
+    genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
+    session.add_score(score_genes(session.dataset, genes))
+
+
+SCENARIOS = {
+    "table, gaps left out": (table, names_and_looks),
+    "table, columns": (lambda at: table(at, columns=["a", "d"]), child),
+    "table, no repetitions": (lambda at: table(at, duplicates="drop"), looked_at),
+    "raw counts": (recipe, scored),
+    "raw counts, part": (recipe, child),
+    "PCA given": (lambda at: finish(load(counts(at))), taught),
+    "joined with labels": (joined, names_and_looks),
+    "objects, plate, texts": (measured, child),
+    "every kind of column": (lambda at: of_layer(), hidden),
+    "pinned": (lambda at: of_layer(), pinned_and_branched),
+    "in space": (lambda at: of_layer(), in_space),
+    "taught": (lambda at: of_layer(), taught),
+    "predicted": (lambda at: of_layer(), predicted_and_placed),
+    "looked at": (lambda at: of_layer(), looked_at),
+    "sample": (lambda at: samples.digits(), looked_at),
+}
+AGAIN = {"reading", "known", "notes", "source_obs", "source_obs_names", "quality"}
+"""What is not saved."""
+ELSEWHERE = {"left_out", "level_colors", "images", "projection", "worked_out"}
+BOOK = {"book"}
+"""Compared as it is shown: its ids are its own."""
+
+
+def assert_same(one, other, place="map"):
+    """Compare any two values of a session, all that is in them."""
+    if isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other, check_index_type=False, obj=place)
+    elif isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(other, one, err_msg=place)
+        assert one.dtype == other.dtype or one.dtype == object, place
+    elif sp.issparse(one):
+        assert_same(one.toarray(), other.toarray(), place)
+    elif isinstance(one, Merging):
+        assert_same(one.graph, other.graph, place)
+        assert_same(one.tree, other.tree, place)
+    elif is_dataclass(one):
+        for part in fields(one):
+            if part.name not in AGAIN | ELSEWHERE | BOOK:
+                values = (getattr(each, part.name) for each in (one, other))
+                assert_same(*values, f"{place}.{part.name}")
+    elif isinstance(one, Mapping):
+        assert set(one) == set(other), place
+        for key in one:
+            assert_same(one[key], other[key], f"{place}.{key}")
+    elif isinstance(one, list | tuple) and not isinstance(one, str):
+        assert len(one) == len(other), place
+        for i, pair in enumerate(zip(one, other, strict=True)):
+            assert_same(*pair, f"{place}[{i}]")
+    else:
+        assert one == other or one is other or one != one, place
+
+
+def assert_same_maps(tree, path):
+    again = reopened(path)
+    assert_same(tree.capture().maps, again.capture().maps)
+    assert again.current == tree.current
+    for place in again.places:
+        for one in (tree, again):
+            one.open(place.key)
+        shown, found = (one._session.clusters for one in (tree, again))
+        assert [c.name for c in shown.clusters] == [c.name for c in found.clusters]
+        for one, other in zip(shown.clusters, found.clusters, strict=True):
+            assert replace(one, id=0) == replace(other, id=0)
+            rows_ = shown.clustering.rows(one.id)
+            np.testing.assert_array_equal(found.clustering.rows(other.id), rows_)
+    return again
+
+
+def world(folder, name):
+    make, act = SCENARIOS[name]
+    session = Session(pace=UNPACED)
+    tree = MapTree(session)
+    session.load(make(folder))
+    session.settings.update(**SHORT)
+    play(session)
+    act(tree, session)
+    return tree
+
+
+def reopened(path):
+    opened, troubles = archive.open_session(path)
+    assert troubles == []
+    tree = MapTree(Session(pace=UNPACED))
+    tree.restore(opened)
+    return tree
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_everything_survives(tmp_path, name, read_here):
+    tree = world(tmp_path, name)
+    archive.save(tree.capture(), tmp_path / "work.zip")
+    again = assert_same_maps(tree, tmp_path / "work.zip")
+    autosave = Autosave(again.capture, 0.0, tmp_path)
+    autosave.close()
+    (path,) = find_recent_sessions(tmp_path)
+    assert_same_maps(tree, path)
+    # Without its data the map is there, and stays what it is when it is saved again.
+    for source in tmp_path.glob("cells.*"):
+        source.unlink()
+        lost = MapTree(Session(pace=UNPACED))
+        opened, troubles = archive.open_session(tmp_path / "work.zip")
+        assert "is missing: put it back" in troubles[0]
+        lost.restore(opened)
+        archive.save(lost.capture(), tmp_path / "again.zip")
+        stored, kept = (
+            archive.load(tmp_path / f"{name}.zip") for name in ("work", "again")
+        )
+        for one, other in zip(stored.maps, kept.maps, strict=True):
+            assert_same(one.dataset.known[rows.ROWS], other.dataset.known[rows.ROWS])
+            assert_same(one.snapshot, other.snapshot)
+        with pytest.raises(DataError, match="are not loaded"):
+            lost._session.begin()
+
+
+@pytest.fixture(scope="module")
+def steered(tmp_path_factory):
+    """A map with a run that was steered, a branch and a new run."""
+    folder = tmp_path_factory.mktemp("steered")
+    tree = world(folder, "pinned")
+    archive.save(tree.capture(), folder / "work.zip")
+    return tree, folder / "work.zip"
+
+
+def test_every_mark_is_replayed_and_played_on(steered):
+    session = reopened(steered[1])._session
+    marks = session.timeline.marks
+    for mark in (
+        marks[-1],
+        *(m for m in marks if m.record.warm_start or m.record.forced),
+    ):
+        assert same(replay(session.dataset.X, mark.record), mark.snapshot)
+    shown = session.timeline.shown.number
+    play(session, branch=True)
+    assert session.timeline.newest.parent == shown
+    assert len({id(mark.snapshot.neighbors) for mark in marks}) == 1  # shared
+
+
+def test_only_so_many_marks_are_stored(steered, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 1)
+    archive.save(steered[0].capture(), tmp_path / "x.zip")
+    found = archive.load(tmp_path / "x.zip").maps[0].timeline
+    assert [mark.number for mark in found.marks] == [found.shown]
+
+
+# Data that are elsewhere, changed or large
+
+
+def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
+    (tmp_path / "away").mkdir()
+    tree = world(tmp_path / "away", "table, gaps left out")
+    archive.save(tree.capture(), tmp_path / "away" / "work.zip")
+    (tmp_path / "away").rename(tmp_path / "here")
+    path = tmp_path / "here" / "work.zip"
+    assert reopened(path)._session.dataset.source.parent == path.parent
+    with (path.parent / "cells.csv").open("a") as file:
+        file.write("1,2,3,4,5\n")
+    _, (trouble,) = archive.open_session(path)
+    assert "gives other numbers" in trouble
+    session = reopened_without(path)
+    assert session.snapshot.finished
+    session.clusters.rename(session.clusters.clusters[0].id, "still editable")
+
+
+def reopened_without(path):
+    tree = MapTree(Session(pace=UNPACED))
+    tree.restore(archive.load(path))
+    return tree._session
+
+
+def test_counts_that_changed_are_refused_though_components_are_kept(tmp_path):
+    archive.save(world(tmp_path, "raw counts").capture(), tmp_path / "work.zip")
+    adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    changed = adata.X.toarray()
+    changed[9] = changed[8]
+    adata.X = sp.csr_matrix(changed)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    _, (trouble,) = archive.open_session(tmp_path / "work.zip")
+    assert "gives other numbers" in trouble
+
+
+def test_the_data_file_is_never_overwritten(tmp_path):
+    tree = world(tmp_path, "table, columns")
+    with pytest.raises(DataError, match="is the data file itself"):
+        archive.save(tree.capture(), tmp_path / "cells.csv")
+
+
+def test_large_data_without_a_file_are_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "LARGEST_X", 100)
+    archive.save(world(tmp_path, "looked at").capture(), tmp_path / "x.zip")
+    _, (trouble,) = archive.open_session(tmp_path / "x.zip")
+    assert "was no file" in trouble
+
+
+# Files that are damaged, or lie about what they hold
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("work")
+    tree = world(folder, "raw counts")
+    names_and_looks(tree, tree._session)
+    pinned_and_branched(tree, tree._session)
+    predicted_and_placed(tree, tree._session)
+    archive.save(tree.capture(), folder / "work.zip")
+    return folder / "work.zip", archive.load(folder / "work.zip")
+
+
+def rewritten(source, target, change):
+    """Write a file again with other parts: JSON as values, arrays as they are."""
+    with np.load(source) as file:
+        parts = dict(file)
+    for name in ("session", "maps"):
+        parts[name] = json.loads(parts[name].tobytes())
+    change(parts)
+    for name in ("session", "maps"):
+        text = json.dumps(parts[name]).encode()
+        parts[name] = np.frombuffer(text, np.uint8)
+    with target.open("wb") as file:
+        np.savez(file, **parts)
+    return target
+
+
+def at(place, path):
+    for part in path:
+        place = place[int(part) if part.isdigit() else part]
+    return place
+
+
+def put(path, value):
+    def change(parts):
+        *parents, last = path.split(".")
+        place = at(parts, parents)
+        place[int(last) if last.isdigit() else last] = value
+
+    return change
+
+
+def of_array(path, alter):
+    def change(parts):
+        number = at(parts, path.split("."))["array"]
+        parts["changed"] = alter(parts[number].copy())
+        put(f"{path}.array", "changed")(parts)
+
+    return change
+
+
+def first(value):
+    def alter(found):
+        found.flat[0] = value
+        return found
+
+    return alter
+
+
+def shorter(found):
+    return found[1:]
+
+
+DAMAGES = [
+    ("session.version", 99, "another version"),
+    ("session.format", "a picture", "Invalid enum value 'a picture'"),
+    ("session.maps", [], "holds no map"),
+    ("session.current", "elsewhere", "that was shown is missing"),
+    ("maps", {}, "Expected `array`"),
+    ("maps.0.dataset.names", [], "its rows"),
+    ("maps.0.parent", "x", "its maps"),
+    ("maps.0.record.n_iter", -1, "out of order"),
+    ("maps.0.snapshot.energy", None, r"Expected `float`, got `null` .*energy"),
+    ("maps.0.snapshot.embedding", {"array": "999"}, "999.npy is missing"),
+    ("maps.0.snapshot.labels", None, "Expected `object`"),
+    ("maps.0.settings.method", "zzz", "updated: .*'zzz'"),
+    ("maps.0.settings.n_components", -5, "n_components .* not -5"),
+    ("maps.0.settings.repulsion", -3.0, "repulsion .* not -3.0"),
+    ("maps.0.look.limits", [2.0, 1.0], "its colours"),
+    ("maps.0.look.color_by", 3, r"Expected `str`, got `int` .*look.color_by"),
+    ("maps.0.snapshot.remedy", {"sauce": 3}, "its remedy"),
+    ("maps.0.timeline.head", 99, "its timeline"),
+    ("maps.0.timeline.n_made", 1, "its timeline"),
+    ("maps.0.timeline.marks.0.number", 2, "its timeline"),
+    ("maps.0.timeline.marks.1.parent", 77, "its timeline"),
+    ("maps.0.timeline.marks.1.snapshot", None, "Expected `object`"),
+    ("maps.0.timeline.marks.1.settings.repulsion", -1.0, "repulsion"),
+    ("maps.0.boxes", {"a": [0, 0]}, "its examples"),
+]
+OF_ARRAYS = [
+    ("snapshot.embedding", first(np.nan)),
+    ("snapshot.embedding", lambda a: a.astype(np.float64)),
+    ("snapshot.embedding", lambda a: a.astype(str)),
+    ("snapshot.landmarks", first(np.inf)),
+    ("snapshot.labels", first(10**6)),
+    ("snapshot.labels", first(-1)),
+    ("snapshot.stretch", shorter),
+    ("snapshot.isolation", first(-1)),
+    ("snapshot.neighbors", first(10**6)),
+    ("snapshot.neighbors", shorter),
+    ("dataset.kept", first(False)),
+    ("dataset.prepared.X", lambda a: a * np.nan),
+    ("dataset.prepared.projection.loadings", lambda a: a[:, 1:]),
+    ("dataset.predicted.0.codes", shorter),
+    ("merging.graph.indices", first(10**6)),
+    ("merging.graph.indptr", first(3)),
+    ("merging.tree.leader", first(10**6)),
+    ("merging.tree.born", lambda a: np.full_like(a, 5)),
+    ("merging.tree.levels", first(-1)),
+    ("placed_on.codes", lambda a: a + 7),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [(put(path, value), sentence) for path, value, sentence in DAMAGES]
+    + [(of_array(f"maps.0.{path}", alter), "damaged") for path, alter in OF_ARRAYS],
+)
+def test_what_does_not_fit_is_told_in_a_sentence(saved, tmp_path, change, sentence):
+    path = rewritten(saved[0], tmp_path / "x.zip", change)
+    with pytest.raises(DataError, match=rf"^x\.zip .*{sentence}"):
+        archive.load(path)
+
+
+def test_a_list_of_sessions_reads_no_arrays(saved, tmp_path):
+    path = rewritten(saved[0], tmp_path / "x.zip", put("maps", []))
+    told = archive.summary(path)
+    assert (told.title, told.n_points) == ("cells.h5ad", N - 1)
+    assert told.map_hash == saved[1].maps[0].snapshot.map_hash
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_damage_gives_a_sentence_or_the_same_map(saved, tmp_path, data):
+    content = bytearray(saved[0].read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        del content[place:]
+    else:
+        content[place] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / "damaged.zip"
+    path.write_bytes(content)
+    with suppress(DataError):
+        assert_same(saved[1].maps, archive.load(path).maps)
+
+
+class Evil:
+    def __reduce__(self):
+        return (pytest.fail, ("code was run",))
+
+
+def npy(text):
+    text = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def objects():
+    out = io.BytesIO()
+    np.save(out, np.array([Evil()], object), allow_pickle=True)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        objects(),
+        pickle.dumps(Evil()),
+        b"",
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10000000000, 3), }"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -3), }"),
+        npy("__import__('os').abort()"),
+        npy("{'descr': '<f4'"),
+        b"\x93NUMPY\x01\x00\xff\xff",
+    ],
+)
+@pytest.mark.parametrize("name", ["session", "0"])
+def test_what_is_no_array_of_numbers_is_never_run(saved, tmp_path, content, name):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(saved[0]) as old, zipfile.ZipFile(path, "w") as new:
+        for one in old.namelist():
+            new.writestr(one, content if one == f"{name}.npy" else old.read(one))
+    with pytest.raises(DataError, match=r"x\.zip is damaged"):
+        archive.load(path)
+
+
+def test_a_bomb_is_not_unpacked_and_other_files_are_told(tmp_path):
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("session.npy", bytes(10_000_000))
+    with pytest.raises(DataError, match="may unpack to more"):
+        archive.load(bomb)
+    shutil.make_archive(str(tmp_path / "other"), "zip", tmp_path, "bomb.zip")
+    for name, told in (("other.zip", "is no session"), ("gone.zip", "is not there")):
+        with pytest.raises(DataError, match=told):
+            archive.load(tmp_path / name)
+    (tmp_path / "old.zip").touch()
+    with pytest.raises(DataError, match="could not be read as a session file"):
+        archive.load(tmp_path / "old.zip")
+
+
+def test_an_existing_file_stays_when_writing_fails(saved, tmp_path):
+    shutil.copy(saved[0], tmp_path / "work.zip")
+    broken = replace(saved[1].maps[0], view={"x": object()})
+    with pytest.raises(NotImplementedError):
+        archive.save(replace(saved[1], maps=(broken,)), tmp_path / "work.zip")
+    assert_same(saved[1].maps, archive.load(tmp_path / "work.zip").maps)
+    assert [path.name for path in tmp_path.iterdir()] == ["work.zip"]
+    with pytest.raises(DataError, match="could not be written"):
+        archive.save(saved[1], tmp_path / "no" / "work.zip")
