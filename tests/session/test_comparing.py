@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.comparing import MOST_BESIDE
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.session.run.run import UNPACED
@@ -139,29 +138,6 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     np.testing.assert_array_equal(session.seen, base.embedding)
 
 
-def test_another_map_joins_those_side_by_side_and_replaces_itself(session):
-    begin(session)
-    session.comparing.lay_side_by_side(True)
-    other = session.timeline.add(
-        "Other",
-        "hand",
-        Moment(settings=session.settings.value, snapshot=session.snapshot),
-    )
-    for _ in range(2):
-        session.comparing.take(session.comparing.job(other.number)())
-    assert len(session.panels.panels) == 3
-    assert len(session.seen) == 3 * len(session.snapshot.embedding)
-    for number in range(2 * MOST_BESIDE):
-        compared = replace(
-            session.comparing.current, mark=replace(other, number=100 + number)
-        )
-        session.comparing.take(compared)
-    assert len(session.panels.panels) == 1 + MOST_BESIDE
-    session.comparing.lay_side_by_side(False)
-    begin(session)
-    assert len(session.comparing.others) == 1
-
-
 def test_side_by_side_comes_before_the_groups_of_a_column(session):
     column = session.splitting
     samples = pd.Categorical(["a", "b"] * 20)
@@ -225,16 +201,3 @@ def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
     session.comparing.show(1.0)
     assert session.drawn.embedding.shape == flat.embedding.shape
     assert "3 dimensions" in session.comparing.current.told()
-
-
-def test_maps_that_are_called_alike_are_told_apart(session):
-    compared, mark = begin(session), session.timeline.marks[0]
-    for number, seed in enumerate((3, 4), 100):
-        settings = replace(mark.settings, random_state=seed)
-        other = replace(mark, number=number, settings=settings)
-        session.comparing.lay_side_by_side(True)
-        session.comparing.take(replace(compared, mark=other))
-    names = [panel.name for panel in session.panels.panels]
-    title = mark.title
-    seeds = [f"seed {seed}" for seed in (mark.settings.random_state, 3, 4)]
-    assert names == ["This map", *(f"{title}, {seed}" for seed in seeds)]

@@ -51,8 +51,8 @@ def test_it_becomes_a_column_and_leaves_the_map_alone(played, tmp_path):
     heard = []
     played.columns_changed.connect(lambda: heard.append(1))
     told, found = end_of(stability_job(played, 2)())
-    assert [one.done for one in told] == sorted(one.done for one in told)
-    assert told[0].done == 0
+    assert [one.share for one in told] == sorted(one.share for one in told)
+    assert told[0].share == 0
     assert found.stability.kept.shape == (2, len(embedding))
     assert take_stability(played, found)
     assert heard == [1]

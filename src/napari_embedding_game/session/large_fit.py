@@ -19,7 +19,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -138,27 +138,27 @@ def _call(work: Work, begin: int, end: int) -> tuple[NDArray[Any], ...]:
     return work(begin, end)
 
 
-@dataclass(frozen=True)
-class _NearestCentre:
-    rows: Rows
-    middle: NDArray[np.floating]
-    centres: NDArray[np.float32]
+def _nearest(
+    rows: Rows,
+    middle: NDArray[np.floating],
+    centres: NDArray[np.float32],
+    begin: int,
+    end: int,
+) -> tuple[NDArray[Any], ...]:
+    part = (rows.read(begin, end) - middle).astype(np.float32)
+    labels, squared = nearest_centre(part, centres)
+    return labels.astype(np.int32), squared
 
-    def __call__(self, begin: int, end: int) -> tuple[NDArray[Any], ...]:
-        rows = (self.rows.read(begin, end) - self.middle).astype(np.float32)
-        labels, squared = nearest_centre(rows, self.centres)
-        return labels.astype(np.int32), squared
 
-
-@dataclass(frozen=True)
-class _Placed:
-    rows: Rows
-    model: EmbeddingGame
-    has_rows: NDArray[np.bool_]
-
-    def __call__(self, begin: int, end: int) -> tuple[NDArray[Any], ...]:
-        places = self.model.transform(self.rows.read(begin, end))
-        return places, nearest_landmark(places, self.model.landmarks_, self.has_rows)
+def _placed(
+    rows: Rows,
+    model: EmbeddingGame,
+    has_rows: NDArray[np.bool_],
+    begin: int,
+    end: int,
+) -> tuple[NDArray[Any], ...]:
+    places = model.transform(rows.read(begin, end))
+    return places, nearest_landmark(places, model.landmarks_, has_rows)
 
 
 def map_file(
@@ -267,7 +267,7 @@ def draw_reference(
     sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for begin, end, found in run(_NearestCentre(rows, middle, centres), _chunks(n)):
+    for begin, end, found in run(partial(_nearest, rows, middle, centres), _chunks(n)):
         labels[begin:end], squared[begin:end] = found
     return reference_rows(labels, squared, n_rows, random_state)
 
@@ -306,7 +306,7 @@ def place_all(
         )
         if numbers is not None:
             group.create_array("row", data=numbers, chunks=(CHUNK,))
-        work = _Placed(rows, model, cluster_of >= 0)
+        work = partial(_placed, rows, model, cluster_of >= 0)
         for begin, end, found in run(work, _chunks(n)):
             places[begin:end], landmarks[begin:end] = found
             clusters[begin:end] = cluster_of[found[1]]

@@ -49,7 +49,7 @@ class Loading:
         self.columns: tuple[str, ...] = ()
         """Columns of the space that was asked for, before any were left out."""
         self.is_reading = False
-        session.dataset_changed.connect(self._forget_maps)
+        session.dataset_changed.connect(self._forget_maps, max_args=0)
         maps.changed.connect(self._follow_map)
 
     def ask(self, source: Source | None) -> bool:
@@ -87,9 +87,8 @@ class Loading:
     def take_up(self, source: Source, loaded: LoadResult) -> None:
         """Note what came of reading a source: the data of the open map."""
         self.is_reading = False
-        read = self._by_map[self._maps.current] = ReadRecord(
-            source, self.options, loaded
-        )
+        read = ReadRecord(source, self.options, loaded)
+        self._by_map[self._maps.current] = read
         self._show(read)
 
     def take_back(self, saved: SavedSession) -> ReadRecord | None:
@@ -97,8 +96,7 @@ class Loading:
 
         None where they were not read from a file, or how is not known.
         """
-        reads = ((one.key, _read_again(one)) for one in saved.maps)
-        self._by_map = {key: read for key, read in reads if read is not None}
+        self._by_map = {one.key: _read(one) for one in saved.maps if _is_of_file(one)}
         read = self._by_map.get(self._maps.current)
         if read is not None:
             self.source, self.options = read.source, read.options
@@ -107,29 +105,28 @@ class Loading:
 
     def go_back(self) -> None:
         """Go back to what is on show, as reading failed or was cancelled."""
-        self.is_reading = False
-        self.source = self.taken
-        self.options = ReadOptions() if self.shown is None else self.shown.options
-        if self.shown is not None and not self.columns:
-            self.columns = tuple(self.shown.loaded.columns)
+        self.is_reading, self.source, shown = False, self.taken, self.shown
+        self.options = ReadOptions() if shown is None else shown.options
+        if shown is not None and not self.columns:
+            self.columns = tuple(shown.loaded.columns)
 
     # Inside
 
     def _follow_map(self) -> None:
-        """Go to how the data of the open map were read."""
+        """Go to how the data of the open map were read, or of the one it is part of."""
         known = {place.key for place in self._maps.places}
         self._by_map = {k: read for k, read in self._by_map.items() if k in known}
         path = [place.key for place in self._maps.path[::-1]]
-        reads = [self._by_map[key] for key in path if key in self._by_map]
-        if not reads or self.is_reading:
-            return
-        read = reads[0]
+        read = next((self._by_map[key] for key in path if key in self._by_map), None)
         options = ReadOptions() if self.shown is None else self.shown.options
-        if (read.source, read.options) != (self.taken, options):
-            self.columns = ()
-            self._show(read)
-            self.go_back()
-            self.changed.emit()
+        if read is None or self.is_reading:
+            return
+        if (read.source, read.options) == (self.taken, options):
+            return
+        self.columns = ()
+        self._show(read)
+        self.go_back()
+        self.changed.emit()
 
     def _forget_maps(self) -> None:
         """Forget how maps were read: other data have taken their place."""
@@ -142,10 +139,14 @@ class Loading:
             self.columns = tuple(read.loaded.columns)
 
 
-def _read_again(saved: SavedMap) -> ReadRecord | None:
+def _is_of_file(saved: SavedMap) -> bool:
+    return saved.reading is not None and saved.reading.dataset.source is not None
+
+
+def _read(saved: SavedMap) -> ReadRecord:
     result = saved.reading
-    if result is None or result.dataset.source is None:
-        return None
-    source = FileSource(result.dataset.source)
-    options = result.dataset.read_options or ReadOptions()
-    return ReadRecord(source, options, source.loaded(result, options))
+    assert result is not None
+    assert result.dataset.source is not None
+    source, options = FileSource(result.dataset.source), result.dataset.read_options
+    loaded = LoadResult.of(result, result.dataset)
+    return ReadRecord(source, options or ReadOptions(), loaded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,7 @@ from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
-from napari_embedding_game.data.images.label_column import Match, linked, match_rows
+from napari_embedding_game.data.images.label_column import linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.images.table_join import (
@@ -46,7 +47,7 @@ SAMPLES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LoadResult:
     """What came of reading a source, and what else could come of it."""
 
@@ -55,16 +56,10 @@ class LoadResult:
     """What can be embedded; one or none: there is no choice."""
     columns: Sequence[str] = ()
     """Columns of the space, of which some may be chosen."""
-    has_genes_in_rows: bool = False
-    """Whether these are rows of a table that look like genes, and may be transposed."""
-    counts_twice: bool = False
-    """Whether there are columns that repeat another one, and may be left out."""
-    is_counts: bool = False
-    """Whether these are raw counts, which the recipe is meant for."""
     quality: CellQuality | None = None
     """Of every cell that was read, where it has raw counts."""
-    batch_columns: Sequence[str] = ()
-    """Columns of the metadata whose levels Harmony can mix as batches."""
+    has_genes_in_rows: bool = False
+    """Whether these are rows of a table that look like genes, and may be transposed."""
     image: Any = None
     labels: Any = None
     """The picture and the objects that were measured, where the source has its own."""
@@ -74,6 +69,39 @@ class LoadResult:
     """The AnnData of a layer that results go back into."""
     images: ExperimentImages | None = None
     """The images that were measured, where the source is a folder of them."""
+
+    @classmethod
+    def of(cls, result: ReadResult, dataset: Dataset, **others: Any) -> LoadResult:
+        """Return what was read, with the dataset that came of it."""
+        return cls(
+            dataset=dataset,
+            spaces=result.spaces,
+            columns=result.columns,
+            quality=result.quality,
+            has_genes_in_rows=result.has_genes_in_rows,
+            **others,
+        )
+
+    @property
+    def counts_twice(self) -> bool:
+        """Whether there are columns that repeat another one, and may be left out."""
+        source, notes = self.dataset.source, self.dataset.notes
+        if source is not None and not readers.can_drop_duplicates(source):
+            return False
+        return any(note.startswith(COUNT_TWICE) for note in notes)
+
+    @cached_property
+    def is_counts(self) -> bool:
+        """Whether these are raw counts, which the recipe is meant for, or were."""
+        options = self.dataset.read_options
+        is_made = options is not None and options.recipe is not None
+        return is_made or looks_like_counts(self.dataset)
+
+    @cached_property
+    def batch_columns(self) -> Sequence[str]:
+        """Columns of the metadata whose levels Harmony can mix as batches."""
+        is_mixable = self.is_counts or can_mix(self.dataset)
+        return batch_columns(self.dataset.obs) if is_mixable else ()
 
 
 class Source(Protocol):
@@ -109,26 +137,7 @@ class FileSource:
             result = yield from load_with_choices(self.path, options)
         else:
             result, found = yield from load_joined(self.path, self.request, options)
-        return self.loaded(result, options, found)
-
-    def loaded(
-        self, result: ReadResult, options: ReadOptions, join: Join | None = None
-    ) -> LoadResult:
-        """Return what was read, and what else could come of the file."""
-        dataset = result.dataset
-        is_counts = options.recipe is not None or looks_like_counts(dataset)
-        return LoadResult(
-            dataset=dataset,
-            spaces=result.spaces,
-            columns=result.columns,
-            counts_twice=readers.can_drop_duplicates(self.path)
-            and _counts_twice(dataset),
-            is_counts=is_counts,
-            quality=result.quality,
-            batch_columns=_mixable(dataset, is_counts=is_counts),
-            join=join,
-            has_genes_in_rows=result.has_genes_in_rows,
-        )
+        return LoadResult.of(result, result.dataset, join=found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,31 +160,18 @@ class AnnDataSource:
         part = self.table.part()
         dataset = from_anndata(part, self.layer_name, options)
         spaces = object_spaces(part, f"'{self.layer_name}'")
-        read = ReadResult(dataset, spaces, [])
-        result = yield from prepared(read, options)
+        result = yield from prepared(ReadResult(dataset, spaces, []), options)
         dataset = result.dataset
         if self.labels is not None:
             yield FINDING
-            dataset = self._joined(dataset)
+            assert dataset.source_obs is not None
+            image = LabelImage(self.layer_name, self.labels)
+            request = JoinRequest((image,), column=self.table.instance_key)
+            where = f"the table of '{self.layer_name}'"
+            dataset = joined(dataset, join(dataset.source_obs, request, where), request)
         if self.table.told:
             dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
-        is_counts = options.recipe is not None or looks_like_counts(dataset)
-        return LoadResult(
-            dataset=dataset,
-            spaces=result.spaces,
-            is_counts=is_counts,
-            quality=result.quality,
-            batch_columns=_mixable(dataset, is_counts=is_counts),
-            table=self.table,
-        )
-
-    def _joined(self, dataset: Dataset) -> Dataset:
-        """Return the dataset with the object of each row, by its instance."""
-        assert dataset.source_obs is not None
-        image = LabelImage(self.layer_name, self.labels)
-        request = JoinRequest((image,), column=self.table.instance_key)
-        found = join(dataset.source_obs, request, f"the table of '{self.layer_name}'")
-        return joined(dataset, found, request)
+        return LoadResult.of(result, dataset, table=self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +197,17 @@ class FeaturesSource:
         match, refusal = None, ""
         if self.labels is not None and self.features.shape[1]:
             yield Stage("Finding the objects")
-            match, refusal = self._match()
+            try:
+                match = match_rows(
+                    self.features,
+                    self.labels,
+                    self.column,
+                    where=f"the table of '{self.layer_name}'",
+                    labels_name=self.layer_name,
+                    first_axis="z" if self.first_axis == "z" else "time",
+                )
+            except DataError as error:
+                refusal = str(error)
         yield Stage("Checking the numbers")
         dataset = tables.from_features(
             self.features,
@@ -215,24 +221,7 @@ class FeaturesSource:
         elif refusal:
             dataset = replace(dataset, notes=(refusal, *dataset.notes))
         columns = tables.number_columns(self.features, self.name)
-        return LoadResult(
-            dataset=dataset, columns=columns, counts_twice=_counts_twice(dataset)
-        )
-
-    def _match(self) -> tuple[Match | None, str]:
-        """Return the object of each row, or a sentence on why there is none."""
-        try:
-            match = match_rows(
-                self.features,
-                self.labels,
-                self.column,
-                where=f"the table of '{self.layer_name}'",
-                labels_name=self.layer_name,
-                first_axis="z" if self.first_axis == "z" else "time",
-            )
-        except DataError as error:
-            return None, str(error)
-        return match, ""
+        return LoadResult(dataset=dataset, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +253,7 @@ class MeasuredSource:
             options=options,
         )
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
-        return LoadResult(
-            dataset=dataset,
-            columns=dataset.profile_names,
-            counts_twice=_counts_twice(dataset),
-        )
+        return LoadResult(dataset=dataset, columns=dataset.profile_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +277,6 @@ class ExperimentSource:
         return LoadResult(
             dataset=replace(dataset, read_options=options),
             columns=dataset.profile_names,
-            counts_twice=_counts_twice(dataset),
             images=self.experiment.images,
         )
 
@@ -326,15 +310,4 @@ class SampleSource:
         yield Stage("Opening the sample")
         if self.key == "mnist":
             return LoadResult(dataset=samples.mnist(self.path))
-        return LoadResult(
-            dataset={"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
-        )
-
-
-def _mixable(dataset: Dataset, *, is_counts: bool) -> Sequence[str]:
-    """Return the columns whose batches can be mixed: by the recipe, or as they are."""
-    return batch_columns(dataset.obs) if is_counts or can_mix(dataset) else ()
-
-
-def _counts_twice(dataset: Dataset) -> bool:
-    return any(note.startswith(COUNT_TWICE) for note in dataset.notes)
+        return LoadResult(dataset=getattr(samples, self.key)())

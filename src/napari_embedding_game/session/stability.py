@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.quality import GIVEN
 from napari_embedding_game.session.run.engine import CoreEngine
@@ -28,21 +30,6 @@ MOST_SEEDS = 2**32
 ONLY_AT_REST = "Pause or stop the game first: the map on show is compared with others."
 
 
-@dataclass(frozen=True, slots=True)
-class SeedProgress:
-    """How far the maps of other seeds have come."""
-
-    n_done: int
-    n_seeds: int
-    share: float = 0.0
-    """Of the map that is played now."""
-
-    @property
-    def done(self) -> float:
-        """Share of all that is done, 0 to 1."""
-        return (self.n_done + self.share) / self.n_seeds
-
-
 @dataclass(frozen=True, eq=False)
 class StabilityFound:
     """A stability, and the map that it is of."""
@@ -53,13 +40,10 @@ class StabilityFound:
     """The maps of the other seeds, laid on this one, and what was measured of them."""
 
 
-Stages = Generator[SeedProgress, None, StabilityFound]
-
-
 def stability_job(
-    session: Session, n_seeds: int = 5, engine: CoreEngine | None = None
-) -> Callable[[], Stages]:
-    """Return what plays the map of the session again with other seeds.
+    session: Session, n_seeds: int = 5
+) -> Callable[[], Stages[StabilityFound]]:
+    """Return what plays the map of the session again with other seeds, in stages.
 
     It is played with the settings that were chosen last, without what was steered on
     the way or done by hand.  Neither the session nor its map is changed.
@@ -69,8 +53,6 @@ def stability_job(
     session : Session
     n_seeds : int
         How many other seeds, at least 1: those that follow the map's own.
-    engine : CoreEngine, optional
-        What computes; the real engine by default.
 
     Raises
     ------
@@ -87,44 +69,41 @@ def stability_job(
     if len(snapshot.embedding) < 8:
         raise DataError("Stability takes at least 8 rows: load more of them.")
     X, settings = dataset.X, played.last
-    chosen = engine or CoreEngine()
-    return lambda: _stages(chosen, X, settings, snapshot, n_seeds)
+    return lambda: _stages(X, settings, snapshot, n_seeds)
 
 
 def _stages(
-    engine: CoreEngine,
-    X: Any,
-    settings: Settings,
-    snapshot: Snapshot,
-    n_seeds: int,
-) -> Stages:
-    from napari_embedding_game.core.inspect.compare import (
-        Stability,
-        laid_on,
-        neighbors_kept,
-    )
+    X: Any, settings: Settings, snapshot: Snapshot, n_seeds: int
+) -> Stages[StabilityFound]:
+    from napari_embedding_game.core.inspect import compare
     from napari_embedding_game.core.inspect.quality import map_quality
 
-    yield SeedProgress(0, n_seeds)
+    yield Stage(f"Map 1 of {n_seeds}", 0.0)
+    engine = CoreEngine()
     with COMPUTING:
         graph = engine.neighbors(X, settings)
     kept, others = [], []
     for number in range(n_seeds):
         seed = (settings.random_state + 1 + number) % MOST_SEEDS
-        seeded = replace(settings, random_state=seed)
-        yield SeedProgress(number, n_seeds)
+        seeded, text = replace(settings, random_state=seed), f"Map {number + 1}"
         with COMPUTING:
             edges, layout = engine.layout(graph, X, seeded)
             playing = engine.play(edges, layout, seeded)
         try:
-            last = yield from _play(playing, number, n_seeds)
+            while True:
+                with COMPUTING:
+                    last: Snapshot = next(playing)
+                if last.finished:
+                    break
+                share = last.iteration / last.n_iter if last.n_iter else 0.0
+                yield Stage(f"{text} of {n_seeds}", (number + share) / n_seeds)
         finally:
             playing.close()
-        kept.append(neighbors_kept(snapshot.embedding, last.embedding))
-        embedding, landmarks = laid_on(
+        kept.append(compare.neighbors_kept(snapshot.embedding, last.embedding))
+        embedding, landmarks = compare.laid_on(
             snapshot.embedding, last.embedding, last.landmarks
         )
-        # It is no moment of a run any more: a replay gives it as it lies.
+        # It is no moment of a run any more: a replay begins, and ends, as it lies.
         last = replace(
             last, embedding=embedding, landmarks=landmarks, iteration=0, n_iter=0
         )
@@ -132,51 +111,32 @@ def _stages(
         with COMPUTING:
             if settings.metric != GIVEN:
                 quality = map_quality(X, embedding, metric=settings.metric)
-            merging = engine.merging(edges, last.labels, len(landmarks), None)
+            merging = Merging.of(edges, last.labels, len(landmarks))
         warm = WarmStart(embedding=embedding, landmarks=landmarks)
-        # A replay begins, and ends, where the map was laid.
         ends = RunRecord(settings=seeded, n_iter=0, is_branch=True, warm_start=warm)
         moment = Moment(settings=seeded, snapshot=last, record=ends, merging=merging)
         others.append((moment, quality))
-    return StabilityFound(snapshot, Stability(np.stack(kept)), tuple(others))
-
-
-def _play(
-    playing: Any, number: int, n_seeds: int
-) -> Generator[SeedProgress, None, Snapshot]:
-    """Play one game to its end, and tell how far it is."""
-    while True:
-        with COMPUTING:
-            snapshot: Snapshot = next(playing)
-        if snapshot.finished:
-            return snapshot
-        share = snapshot.iteration / snapshot.n_iter if snapshot.n_iter else 0.0
-        yield SeedProgress(number, n_seeds, share)
+    stability = compare.Stability(np.stack(kept))
+    return StabilityFound(snapshot, stability, tuple(others))
 
 
 def take_stability(session: Session, found: StabilityFound) -> bool:
-    """Make a stability a column of the metadata; return whether it is of the map.
-
-    Nothing happens where another map is on show by now.
-    """
-    if session.dataset is None or session.snapshot is not found.snapshot:
-        return False
-    session.add_column(COLUMN, found.stability.of_points)
-    return True
+    """Make a stability a column of the metadata; return whether it is of the map."""
+    is_of_map = session.dataset is not None and session.snapshot is found.snapshot
+    if is_of_map:
+        session.add_column(COLUMN, found.stability.of_points)
+    return is_of_map
 
 
 def keep_others(session: Session, found: StabilityFound) -> bool:
     """Put the maps of the other seeds into the timeline; return whether they fit.
 
-    They lie as the map on show, and are compared with it like any other mark.  Nothing
-    happens where another map is on show by now.
+    They lie as the map on show, and are compared with it like any other mark.
     """
-    if session.dataset is None or session.snapshot is not found.snapshot:
-        return False
-    timeline = session.timeline
-    for one, quality in found.others:
+    is_of_map = session.dataset is not None and session.snapshot is found.snapshot
+    for one, quality in found.others if is_of_map else ():
         name = f"Seed {one.settings.random_state}"
-        mark = timeline.add(name, "end", one, is_beside=True)
+        mark = session.timeline.add(name, "end", one, is_beside=True)
         if quality is not None:
-            timeline.tell_quality(mark.snapshot, quality)
-    return True
+            session.timeline.tell_quality(mark.snapshot, quality)
+    return is_of_map

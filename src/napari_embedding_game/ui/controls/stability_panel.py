@@ -12,10 +12,10 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.stability import (
     COLUMN,
-    SeedProgress,
     StabilityFound,
     keep_others,
     stability_job,
@@ -117,11 +117,9 @@ class StabilityPanel(QWidget):
         self._show_busy(True)
         self._jobs.ask(stages)
 
-    def _on_progress(self, progress: SeedProgress) -> None:
-        move_bar(self.bar, round(STEPS * progress.n_seeds * progress.done),
-                 STEPS * progress.n_seeds)  # fmt: skip
-        number = min(progress.n_done + 1, progress.n_seeds)
-        show_text(self.note, f"Map {number} of {progress.n_seeds} …")
+    def _on_progress(self, stage: Stage) -> None:
+        move_bar(self.bar, round(STEPS * (stage.share or 0.0)), STEPS)
+        show_text(self.note, f"{stage.text} …")
 
     def _on_found(self, found: StabilityFound) -> None:
         self._end()
