@@ -3,16 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.steering import (
@@ -143,28 +137,12 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     assert played.snapshot.embedding.shape == (40, 2)
 
 
-def test_back_to_the_plane(played):
-    play(played, played.change_dimensions(3))
-    run = played.change_dimensions(2)
-    assert run.settings.n_components == 2
-    play(played, run)
-    assert played.snapshot.embedding.shape == (40, 2)
-
-
 def test_without_a_map_it_is_a_setting(session):
     assert session.change_dimensions(3) is None
     assert session.settings.n_components == 3
     play(session, session.begin())
     assert session.snapshot.embedding.shape == (40, 3)
     assert session.change_dimensions(3) is None
-
-
-def test_while_the_first_run_is_prepared_it_begins_anew(session):
-    first = session.begin()
-    run = session.change_dimensions(3)
-    assert first.stopped
-    assert run.warm_start is None
-    assert run.settings.n_components == 3
 
 
 def test_twice_before_the_first_frame(played):
@@ -207,35 +185,3 @@ def test_what_is_held_goes_along(played):
     (hold,) = played.hand.forces.holds
     assert hold.places.shape == (5, 2)
     assert np.abs(hold.places - flat).max() < 0.5
-
-
-def test_a_map_in_space_is_saved_opened_and_replayed(tmp_path):
-    X, _ = make_blobs(60, 4, centers=3, random_state=0)
-    session = Session(pace=UNPACED)
-    rows = [f"r{i}" for i in range(60)]
-    session.load(
-        Dataset.from_rows(
-            name="blobs",
-            X=X.astype(np.float32),
-            obs=pd.DataFrame(index=rows),
-            var_names=list("abcd"),
-            space="X",
-        )
-    )
-    session.settings.n_landmarks = 10
-    session.settings.max_iter = 20
-    play(session, session.begin())
-    play(session, session.change_dimensions(3))
-    saved = replace(session.capture("map"), key="map")
-    path = tmp_path / "space.zip"
-    archive.save(SavedSession(maps=(saved,), current="map"), path)
-    found = archive.load(path).maps[0]
-    assert found.settings.n_components == 3
-    assert np.array_equal(found.snapshot.embedding, session.snapshot.embedding)
-    assert found.record.as_json() == saved.record.as_json()
-    assert same(replay(X.astype(np.float32), found.record), session.snapshot)
-    other = Session(pace=UNPACED)
-    other.restore(found, session.dataset)
-    assert other.settings.n_components == 3
-    play(other, other.change_dimensions(2))
-    assert other.snapshot.embedding.shape == (60, 2)

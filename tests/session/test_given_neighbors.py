@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from anndata import AnnData, read_h5ad
 from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
@@ -71,20 +68,6 @@ def test_the_map_is_that_of_the_same_distances_given_to_the_estimator(session, p
     assert session.result().parameters["metric"] == "precomputed"
 
 
-def test_another_distance_chosen_changes_nothing(session):
-    found = play(session)
-    session.settings.metric = "cosine"
-    assert not session.stale
-    np.testing.assert_array_equal(play(session).embedding, found.embedding)
-
-
-def test_other_data_are_searched_as_ever(session, path):
-    play(session)
-    session.load(read(path))
-    play(session)
-    assert session.run.settings.metric == "euclidean"
-
-
 def test_too_many_neighbours_asked_for_are_told_with_the_way_out(session):
     session.settings.n_neighbors = 30
     run = session.begin()
@@ -130,20 +113,3 @@ def test_a_part_without_enough_neighbours_is_told(session):
         Exception, match=r"Row \d+ has \d+ neighbours? in the distances"
     ):
         list(run.frames())
-
-
-def test_sparse_rows_are_played_as_well(session):
-    rows = sp.random(80, 30, 0.4, format="csr", dtype=np.float32, random_state=0)
-    session.load(
-        Dataset.from_rows(
-            name="sparse",
-            X=rows,
-            obs=pd.DataFrame(index=[f"r{i}" for i in range(80)]),
-            var_names=range(30),
-            space="X",
-        )
-    )
-    assert play(session).embedding.shape == (80, 2)
-    assert not session.stale
-    session.settings.n_neighbors = 20
-    assert session.stale

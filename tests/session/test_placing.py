@@ -15,7 +15,6 @@ from napari_embedding_game.data.predicted import UNLIKE
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.reference.labels import load_reference, place_cells
@@ -164,23 +163,3 @@ def test_files_have_the_places_and_say_of_what(tree, cells, tmp_path):
     script = (tmp_path / "map.ipynb").read_text()
     assert "where they were placed on the map of `known.h5ad`" in script
     assert 'tl.replay(adata, \\"map_run.zip\\"' in script
-
-
-def test_a_session_file_brings_it_back(tree, cells, tmp_path):
-    tree.place(cells)
-    path = tmp_path / "map.zip"
-    archive.save(tree.capture(), path)
-    opened, troubles = archive.open_session(path)
-    assert troubles == []
-    session = Session(pace=UNPACED)
-    MapTree(session).restore(opened)
-    np.testing.assert_array_equal(session.snapshot.embedding, cells.on.placed)
-    assert session.behind.names == cells.on.names
-    np.testing.assert_array_equal(session.behind.cells, cells.on.cells)
-    np.testing.assert_array_equal(session.behind.codes, cells.on.codes)
-    wrong = replace(cells.on, codes=cells.on.codes + 7)
-    broken = replace(opened["placed1"], placed_on=wrong)
-    maps = (opened[""], broken)
-    archive.save(replace(opened, maps=maps), path)
-    with pytest.raises(DataError, match=r"damaged \(the map of its ref"):
-        archive.load(path)

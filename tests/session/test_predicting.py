@@ -16,8 +16,6 @@ from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.reference.labels import (
     first_label,
     load_reference,
@@ -157,34 +155,8 @@ def test_files_have_the_labels_of_every_row(session, found, tmp_path):
     assert name in pd.read_csv(tmp_path / "map.csv")
 
 
-def test_a_session_file_brings_them_back(session, found, tmp_path):
-    name = session.add_predicted(found)
-    path = tmp_path / "map.zip"
-    archive.save(SavedSession(maps=(session.capture("a"),), current="a"), path)
-    opened, troubles = archive.open_session(path)
-    assert troubles == []
-    saved = opened["a"].dataset
-    pd.testing.assert_frame_equal(saved.obs, session.dataset.obs)
-    again = saved.predicted[name]
-    assert (again.label, again.correct_batch) == ("cell_type", False)
-    # Without the data they are there as well.
-    only_map = archive.load(path)["a"].dataset
-    assert only_map.obs[name].tolist() == session.dataset.obs[name].tolist()
-
-
 def test_what_is_no_reference_is_told(files):
     with pytest.raises(DataError, match="holds no map to place new cells on"):
         finish(load_reference(files / "new.h5ad"))
     with pytest.raises(DataError, match="does not exist"):
         finish(load_reference(files / "gone.h5ad"))
-
-
-def test_other_genes_are_told(session, reference, files):
-    dataset = replace(
-        session.dataset,
-        profile_names=tuple(
-            f"other{i}" for i in range(len(session.dataset.profile_names))
-        ),
-    )
-    with pytest.raises(DataError, match="genes"):
-        finish(predict_labels(dataset, reference, files / "x.h5ad", "cell_type"))

@@ -62,7 +62,7 @@ def test_steered_and_played_on(acts):
     assert again.n_iter == last.n_iter
 
 
-@pytest.mark.parametrize("until", [0, 15, 30, 60, 130])
+@pytest.mark.parametrize("until", [0, 15, 130])
 @pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
 def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
     settings = Settings(
@@ -135,12 +135,6 @@ def test_settings_not_yet_played_with_are_not_recorded():
     before = replay(X, RunRecord(settings=CHOSEN, steered=(), n_iter=taken_up))
     assert record(run, before).steered == ()
     assert same(replay(X, record(run, before)), before)
-
-
-def test_another_seed_is_another_game():
-    run, last = played({})
-    other = replace(record(run, last), settings=replace(CHOSEN, random_state=1))
-    assert not same(replay(X, other), last)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from napari_embedding_game.session.run.run import (
     WAITING,
     Pace,
     Run,
-    _Clock,
 )
 
 X = np.zeros((40, 5), np.float32)
@@ -168,57 +167,11 @@ def test_stop_during_preparation_plays_nothing(drive, engine):
     assert engine.games == []
 
 
-def test_the_pace_stretches_a_small_game_and_stop_does_not_wait_for_it(drive):
-    begun = time.monotonic()
-    quick = drive(pace=Pace(seconds=0.3, shortest=0.3))
-    quick.wait_for(50)
-    assert time.monotonic() - begun > 0.2
-    slow = drive(pace=Pace(seconds=100.0, shortest=100.0, deadline=1000.0))
-    slow.wait_for(10)
-    begun = time.monotonic()
-    assert slow.end()
-    assert time.monotonic() - begun < 50
-
-
 def test_a_long_preparation_leaves_less_time_to_watch():
     pace = Pace(seconds=2.0, shortest=1.0, deadline=3.5)
     assert pace.duration(0.2) == 2.0
     assert pace.duration(2.0) == 1.5
     assert pace.duration(60.0) == 1.0
-
-
-def test_time_left_is_foretold_and_pauses_do_not_count(drive):
-    one = drive(pace=Pace(seconds=0.5, shortest=0.5))
-    one.wait_for(10)
-    one.run.pause()
-    time.sleep(0.3)
-    one.run.resume()
-    one.wait_for(50)
-    left = [f.seconds_left for f in one.frames if f.snapshot and f.snapshot.iteration]
-    assert all(0 <= seconds <= 0.6 for seconds in left if seconds is not None)
-    assert left[-1] == 0
-
-
-def test_what_has_no_known_end_is_slowed_for_a_while_and_nothing_is_foretold(
-    make_snapshot,
-):
-    clock = _Clock(2.0)
-    assert clock.ahead(make_snapshot(0, 0)) == 0
-    assert clock.ahead(make_snapshot(20, 0)) == pytest.approx(0.2, abs=0.1)
-    assert clock.left(make_snapshot(20, 0)) is None
-    assert clock.ahead(make_snapshot(5_000, 0)) <= 2.0
-    # The landmarks settle, and their number of iterations is known.
-    assert clock.ahead(make_snapshot(5_010, 5_100)) <= 2.0
-    assert clock.left(make_snapshot(5_010, 5_100)) > 0
-
-
-def test_an_error_reaches_whoever_iterates(engine):
-    engine.fail_at = 20
-    run = Run(X, Settings(), engine=engine, pace=UNPACED)
-    seen = []
-    with pytest.raises(RuntimeError, match="out of numbers"):
-        seen.extend(run.frames())
-    assert engine.closed == 1
 
 
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import result_columns
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
@@ -126,13 +125,6 @@ def test_a_single_example_is_told(session, teaching):
     assert "not tested: Box 2 has a single one" in teaching.told()
 
 
-def test_few_examples_are_told(session, teaching):
-    teaching.put(0, of_kind(session, 0, 9))
-    teaching.put(1, of_kind(session, 1, 3))
-    learn(teaching)
-    assert teaching.told().endswith("Box 2 has 3: add more of it.")
-
-
 def test_the_least_sure_points_are_no_examples(session, teaching):
     assert not len(teaching.doubtful())
     learn(filled(session, teaching))
@@ -166,21 +158,6 @@ def test_other_data_begin_with_empty_boxes(session, teaching):
     assert teaching.learned is None
 
 
-def test_a_session_file_has_the_examples(session, teaching, tmp_path):
-    learn(filled(session, teaching))
-    before = session.dataset.obs
-    saved = SavedSession(maps=(session.capture(),))
-    archive.save(saved, tmp_path / "work.zip")
-    opened, _ = archive.open_session(tmp_path / "work.zip")
-    again = Session()
-    restored = Teaching(again)
-    again.restore(opened.maps[0])
-    for name in ("taught", "taught_confidence"):
-        assert again.dataset.obs[name].equals(before[name])
-    assert restored.boxes == teaching.boxes
-    assert restored.column == "taught"
-
-
 def saved_and_opened(session, path):
     archive.save(SavedSession(maps=(session.capture(),)), path)
     return archive.open_session(path)[0].maps[0]
@@ -200,12 +177,6 @@ def test_boxes_come_back_that_nothing_was_learned_from(session, teaching, tmp_pa
     session.restore(saved)  # of the same source, and yet the file's boxes
     assert teaching.boxes == kept
     assert not teaching.can_undo
-
-
-def test_boxes_beyond_the_rows_are_refused(session, teaching, tmp_path):
-    session.boxes = {"a": (1, N + 1)}
-    with pytest.raises(DataError, match=r"damaged \(its examples\)"):
-        saved_and_opened(session, tmp_path / "work.zip")
 
 
 def test_all_maps_have_the_same_boxes(session, teaching):
@@ -237,23 +208,6 @@ def test_changes_are_undone_and_redone(session, teaching):
     for _ in range(5):
         teaching.undo()
     assert [len(box.rows) for box in teaching.boxes] == [0, 0]
-
-
-def test_points_drawn_at_random_are_in_no_box(session, teaching):
-    teaching.put(0, of_kind(session, 0, 15))
-    first, second = teaching.drawn(), teaching.drawn()
-    assert len(first) == 20
-    assert first.tolist() != second.tolist()
-    assert not teaching.points(0)[first].any()
-
-
-def test_examples_beyond_the_rows_are_refused(session, teaching, tmp_path):
-    learn(filled(session, teaching))
-    session.dataset.taught["taught"] = {"a": (1,), "b": (N + 1,)}
-    saved = SavedSession(maps=(session.capture(),))
-    archive.save(saved, tmp_path / "work.zip")
-    with pytest.raises(DataError, match=r"damaged \(its examples\)"):
-        archive.load(tmp_path / "work.zip")
 
 
 def test_results_have_the_classes_of_all_rows(session, teaching):

@@ -19,12 +19,7 @@ MOST_ROWS = 20_000
 
 
 class ColumnOrder:
-    """Ranks columns of groups by how well the clusters of a map at rest explain them.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """Ranks columns of groups by how well the clusters at rest explain them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

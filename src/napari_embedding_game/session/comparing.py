@@ -117,12 +117,7 @@ class SideBySide:
 
 
 class Comparing:
-    """The comparison of a session's map with another of its timeline.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """The comparison of a session's map with another of its timeline."""
 
     changed = Signal()
     """Another comparison, or none any more."""

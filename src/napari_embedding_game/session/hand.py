@@ -56,9 +56,8 @@ class _Drag:
 class Hand:
     """The forces of a hand on a session's map.
 
-    Parameters
-    ----------
-    session : Session
+    What cannot be done raises DataError or InputError: there is no map, no run that
+    takes up forces, or what was to be held is gone.
     """
 
     changed = Signal()
@@ -73,13 +72,7 @@ class Hand:
     # A cluster or a landmark at the mouse, while the game runs
 
     def begin_drag(self, cluster: int) -> None:
-        """Take hold of a cluster while the game runs.
-
-        Raises
-        ------
-        DataError, InputError
-            It has no points any more, or there is no run that takes up forces.
-        """
+        """Take hold of a cluster while the game runs."""
         session = self._session
         rows = session.clusters.clustering.rows(cluster)
         run, snapshot = self._running()
@@ -91,13 +84,7 @@ class Hand:
         self.drag_to(middle)
 
     def begin_landmark(self, number: int) -> None:
-        """Take hold of a landmark while the game runs.
-
-        Raises
-        ------
-        DataError, InputError
-            There is none of this number, or no run in which landmarks push points.
-        """
+        """Take hold of a landmark while the game runs."""
         session = self._session
         run, snapshot = self._running()
         if approximation_of(session.steered) != "landmarks":
@@ -136,13 +123,7 @@ class Hand:
     # Landmarks that come and go
 
     def add_landmark(self, place: Place) -> None:
-        """Add a landmark at a place (d,) of the map while the game runs.
-
-        Raises
-        ------
-        DataError, InputError
-            There is one for each point already, or no run that takes it up.
-        """
+        """Add a landmark at a place (d,) of the map while the game runs."""
         run, snapshot = self._running()
         n = self._n_landmarks(snapshot)
         if n >= len(snapshot.embedding):
@@ -151,13 +132,7 @@ class Hand:
         self._edit(run, "Landmark added by hand", n + 1, edit, self.forces.landmarks)
 
     def remove_landmarks(self, *numbers: int) -> None:
-        """Take landmarks away while the game runs; their points go to the others.
-
-        Raises
-        ------
-        DataError, InputError
-            One is gone, or none would be left, or there is no run that takes it up.
-        """
+        """Take landmarks away while the game runs; their points go to the others."""
         run, snapshot = self._running()
         n, gone = self._n_landmarks(snapshot), tuple(sorted(set(numbers)))
         if not gone or not (gone[0] >= 0 and gone[-1] < n):
@@ -214,18 +189,7 @@ class Hand:
         return self.hold(rows)
 
     def hold(self, rows: Rows) -> Run | None:
-        """Hold points where they are.
-
-        Returns
-        -------
-        Run or None
-            The branch that is to be played, where nothing was played.
-
-        Raises
-        ------
-        DataError, InputError
-            There is no map, no point is chosen, or nothing takes up forces.
-        """
+        """Hold points where they are; return the branch to be played, if nothing is."""
         if not len(rows):
             raise DataError(
                 "Choose some points first: click a cluster, or draw around."
@@ -235,10 +199,7 @@ class Hand:
         return self._apply(f"{_points(rows)} held", replace(self.forces, holds=holds))
 
     def let_go(self, rows: Rows | None = None) -> Run | None:
-        """Let go of points (m,), by default of all: what holds them acts no more.
-
-        Returns and raises as :meth:`hold`, and where nothing acts on them.
-        """
+        """Let go of points (m,), by default of all, as :meth:`hold`."""
         forces, is_all = self.forces, rows is None
         if rows is None:
             rows = np.arange(len(self._snapshot().embedding))
@@ -314,13 +275,7 @@ class Hand:
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
     def carry(self, take: Callable[[Place], Place]) -> None:
-        """Take what is held along into a map of other dimensions.
-
-        Parameters
-        ----------
-        take : callable
-            Takes places (m, d) of the former map into the new one: (m, e).
-        """
+        """Take what is held along into another map: ``take`` makes (m, e) of (m, d)."""
 
         def one(place: tuple[float, ...]) -> tuple[float, ...]:
             return tuple(take(np.array([place]))[0].tolist())

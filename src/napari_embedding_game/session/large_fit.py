@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.session.clusters.cluster_book import clusters_of
 
+if TYPE_CHECKING:
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
+
 CHUNK = 65_536
 MOST_CENTRES = 256
 _ROWS_OF_CENTRE = 50
@@ -58,20 +61,6 @@ _SAMPLE = 65_536
 _RETRIES = 5
 _PATIENCE = 10
 """Seconds within which a scheduler has to answer."""
-
-
-class Rows(Protocol):
-    """Rows that are read in parts, as :class:`~.data.formats.lazy_rows.LazyRows`."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    def read(self, begin: int, end: int) -> NDArray[np.floating]:
-        """Return the rows from ``begin`` up to before ``end``."""
-
-    def take(self, numbers: NDArray[np.integer]) -> NDArray[np.floating]:
-        """Return rows by their ascending numbers."""
 
 
 Work = Callable[[int, int], tuple[NDArray[Any], ...]]
@@ -90,9 +79,6 @@ def here(work: Work, chunks: list[tuple[int, int]]) -> Done:
 @contextmanager
 def on_cluster(scheduler: str) -> Iterator[Run]:
     """Give what works on chunks by the workers of a Dask cluster.
-
-    Each worker has a copy of the model, which a new one gets from another: it is lost
-    only where all of them end at once.
 
     Raises
     ------
@@ -139,7 +125,7 @@ def _call(work: Work, begin: int, end: int) -> tuple[NDArray[Any], ...]:
 
 
 def _nearest(
-    rows: Rows,
+    rows: LazyRows,
     middle: NDArray[np.floating],
     centres: NDArray[np.float32],
     begin: int,
@@ -151,7 +137,7 @@ def _nearest(
 
 
 def _placed(
-    rows: Rows,
+    rows: LazyRows,
     model: EmbeddingGame,
     has_rows: NDArray[np.bool_],
     begin: int,
@@ -176,15 +162,12 @@ def map_file(
 
     Parameters
     ----------
-    source : Path
-        File of AnnData (.zarr or .h5ad), or an array of zarr.
-    out : Path
-        See :func:`place_all`.
+    source, out : Path
+        File of AnnData (.zarr or .h5ad), or an array of zarr; see :func:`place_all`.
     n_reference : int
         Rows that are fitted.
     settings : mapping
         Fields of :class:`~.core.settings.Settings`.
-    space : str, optional
     recipe : bool
         Whether principal components of raw counts are made first.
     scheduler : str, optional
@@ -253,7 +236,7 @@ def map_file(
 
 
 def draw_reference(
-    rows: Rows, n_rows: int, random_state: int = 0, run: Run = here
+    rows: LazyRows, n_rows: int, random_state: int = 0, run: Run = here
 ) -> NDArray[np.int64]:
     """Return the numbers of rows that stand for all, ascending."""
     n = rows.shape[0]
@@ -273,7 +256,7 @@ def draw_reference(
 
 
 def place_all(
-    rows: Rows,
+    rows: LazyRows,
     model: EmbeddingGame,
     out: Path,
     facts: Mapping[str, Any],

@@ -27,11 +27,6 @@ class Loading:
     """The state of reading sources for the maps of a session.
 
     ``changed`` tells that another map was opened whose data were read in another way.
-
-    Parameters
-    ----------
-    session : Session
-    maps : MapTree
     """
 
     changed = Signal()

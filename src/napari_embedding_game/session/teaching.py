@@ -45,10 +45,6 @@ class Teaching:
     Examples are rows of the source, so that they stay the same in maps of parts;
     :attr:`Session.boxes` has them.  ``changed`` tells that a box, or what was learned,
     is another one.
-
-    Parameters
-    ----------
-    session : Session
     """
 
     changed = Signal()
