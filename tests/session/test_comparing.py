@@ -90,13 +90,6 @@ def test_it_ends_where_another_map_comes(session, dataset, leave):
     assert session.drawn is session.snapshot
 
 
-def test_what_was_worked_out_for_another_map_is_dropped(session):
-    job = session.comparing.job(session.timeline.marks[0].number)
-    session.look_back(session.timeline.marks[0].number)
-    session.comparing.take(job())
-    assert session.comparing.current is None
-
-
 def test_what_cannot_be_compared_is_told(session):
     with pytest.raises(DataError, match="no longer kept"):
         session.comparing.job(99)

@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import shutil
+import warnings
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,6 +22,7 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.images.table_join import JoinRequest, LabelImage
 from napari_embedding_game.data.label_objects import Objects
@@ -303,11 +305,28 @@ def reopened(path):
     return tree
 
 
+def assert_same_in_h5ad(session, path):
+    dataset = session.dataset
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        write_h5ad(dataset, session.result(), path)
+        adata = anndata.read_h5ad(path)
+    places = adata.obsm["X_embedding_game"][dataset.kept]
+    np.testing.assert_array_equal(places, session.snapshot.embedding)
+    obs = adata.obs[dataset.kept]
+    names = session.clusters.clustering.names.tolist()
+    assert obs["embedding_game_cluster"].tolist() == names
+    made = dataset.worked_out | set(dataset.scores) | set(dataset.taught)
+    for name in made | set(dataset.predicted):
+        assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_everything_survives(tmp_path, name, read_here):
     tree = world(tmp_path, name)
     archive.save(tree.capture(), tmp_path / "work.zip")
     again = assert_same_maps(tree, tmp_path / "work.zip")
+    assert_same_in_h5ad(again._session, tmp_path / "map.h5ad")
     autosave = Autosave(again.capture, 0.0, tmp_path)
     autosave.close()
     (path,) = find_recent_sessions(tmp_path)

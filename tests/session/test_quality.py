@@ -17,7 +17,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
     group_columns,
-    label_column,
     more_neighbors,
     quality_job,
 )
@@ -70,24 +69,6 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
     assert found != map_quality(dataset.X, session.snapshot.embedding)
 
 
-def test_groups_count_and_numbers_and_texts_do_not(session, dataset):
-    obs = dataset.obs.assign(
-        group=np.arange(40) % 3, number=np.linspace(0, 1, 40), text=list("ab" * 20)
-    )
-    obs["group"] = obs["group"].astype("category")
-    session.load(replace(dataset, obs=obs))
-    for color_by, expected in (
-        ("Cluster", None),
-        ("number", None),
-        ("gone", None),
-        ("group", "group"),
-    ):
-        session.look.color_by = color_by
-        assert label_column(session) == expected
-    play(session)
-    assert np.isfinite(quality_job(session)().accuracy)
-
-
 def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     kinds = ColumnAgreement("cell_type", 0.95, 0.2)
     of_samples = ColumnAgreement("donor", 0.9, 0.5), ColumnAgreement("day", 0.95, 0.7)
@@ -99,19 +80,6 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     assert followed_samples(quality()) is None
     assert followed_samples(quality(kinds, mixed)) is None
     assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
-
-
-def test_a_column_of_any_name_is_told_that_beats_the_clusters():
-    unnamed = ColumnAgreement("GSM", 0.97, 0.5)
-    kinds = ColumnAgreement("cell_type", 0.99, 0.2)
-
-    def followed(clusters):
-        found = MapQuality(0.2, 0.9, 0.9, 0.7, 0.9, 1000, 15, columns=(kinds, unnamed))
-        return followed_samples(replace(found, clusters=clusters))
-
-    assert followed(None) is None
-    assert followed(ColumnAgreement("clusters", 0.98, 0.1)) is None
-    assert followed(ColumnAgreement("clusters", 0.9, 0.1)) is unnamed
 
 
 def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):

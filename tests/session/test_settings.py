@@ -21,10 +21,6 @@ def test_the_paper_s_lambda_for_mnist():
     assert paper_lambda(Settings(repulsion=70.0), 70_000) == 0.001
 
 
-def test_a_method_without_lambda_has_a_factor():
-    assert paper_lambda(Settings(method="tsne"), 70_000) == 1.0
-
-
 def test_a_method_brings_its_own_edges_repulsion_and_approximation():
     settings = ChosenSettings()
     settings.repulsion = 1_000.0
@@ -60,13 +56,6 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     settings.choose_method("umap")
     assert settings.optimizer == "game"
     assert heard == ["method", "optimizer", "method"]
-
-
-def test_a_grid_that_is_chosen_gives_way_to_a_minimiser():
-    settings = ChosenSettings()
-    settings.approximation = "mesh"
-    settings.choose_optimizer("lbfgs")
-    assert settings.value == Settings(optimizer="lbfgs")
 
 
 def test_edges_that_push_leave_an_optimiser_that_needs_pull():

@@ -10,12 +10,12 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
-from napari_embedding_game.core.snapshot import HandForces, Hold, Spring, WarmStart
+from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.run.record import Forced, RunRecord, record
+from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
@@ -114,28 +114,6 @@ def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
     timeline.begin_branch(None)
     add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
     assert labels(timeline) == ["end of first", "b", "c"]
-
-
-def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, engine):
-    rows, places = np.arange(40), np.zeros((40, 2))
-    forces = HandForces(
-        holds=(Hold(rows=rows, places=places),),
-        springs=(Spring(rows=rows, place=(0.0, 0.0)),),
-    )
-    forced = (Forced(iteration=3, forces=forces),)
-    merging = engine.merging(None, make_snapshot().labels, 4, None)
-    timeline = Timeline()
-    shot = make_snapshot()
-    timeline.add("plain", "hand", moment(shot))
-    plain = n_bytes(timeline.marks)
-    record = RunRecord(settings=CHOSEN, n_iter=9, forced=forced)
-    timeline.add("held", "hand", moment(shot, record=record, merging=merging))
-    held = rows.nbytes + places.nbytes  # shared rows count once
-    merged = sum(array.nbytes for array in merging.arrays)
-    assert merged > 0
-    assert n_bytes(timeline.marks) == plain + held + merged
-    timeline.add("held still", "hand", moment(shot, record=record))
-    assert n_bytes(timeline.marks) == plain + held + merged
 
 
 def test_what_is_on_show_is_not_deleted(make_snapshot):
@@ -256,15 +234,6 @@ def test_other_neighbours_are_used_from_the_map_on_show_on(session, engine, stat
     session.look_back(mark.number)
     assert session.settings.n_neighbors == 15
     assert not session.stale
-
-
-def test_a_method_that_comes_with_other_edges_is_told_by_its_name(session):
-    frames_to(session, session.begin(), 30)
-    session.settings.choose_method("tsne")
-    session.settings.metric = "cosine"
-    frames_to(session, session.play_on(), 10)
-    told = [label for label in labels(session.timeline) if "Method" in label]
-    assert told == ["Method t-SNE, Distance euclidean to cosine"]
 
 
 def test_restart_keeps_the_map_that_it_replaces(session):

@@ -96,8 +96,7 @@ def lay_out(
     captions : sequence of (str, str)
         Name of each panel, and what stands behind it.
     facing : (2, 3) array
-        Steps of length 1 that go right and up on the canvas, in units of the map.  Of
-        flat maps these are always x and y.
+        Steps of length 1 that go right and up on the canvas, in units of the map.
     gap_above : float
         For the captions, as a share of the height.
     """

@@ -20,10 +20,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.quality import (
-        ColumnAgreement,
-        MapQuality,
-    )
+    from napari_embedding_game.core.inspect.quality import ColumnAgreement, MapQuality
     from napari_embedding_game.session.session import Session
 
 GIVEN = "precomputed"
@@ -32,6 +29,8 @@ MOST_LEVELS, MOST_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which it is told."""
+MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
+"""That are offered to mend a graph in parts, as the window offers them at all."""
 
 
 def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
@@ -40,30 +39,22 @@ def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
     A column that does not say by its name what it is counts where it agrees with the
     map at least as well as the map's own clusters do.
     """
-    followed = (c for c in quality.columns if c.agreement >= FOLLOWED)
-    for column in followed:
-        if names_samples(column.name):
-            return column
-        if not names_kinds(column.name) and _beats_clusters(column, quality):
+    of_clusters = quality.clusters
+    for column in quality.columns:
+        if column.agreement < FOLLOWED:
+            continue
+        beats = of_clusters is not None and column.agreement >= of_clusters.agreement
+        if names_samples(column.name) or (beats and not names_kinds(column.name)):
             return column
     return None
 
 
-def _beats_clusters(column: ColumnAgreement, quality: MapQuality) -> bool:
-    clusters = quality.clusters
-    return clusters is not None and column.agreement >= clusters.agreement
-
-
 def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """Return the codes of the columns of groups, by their names, -1 for none."""
-    found: dict[str, NDArray[Any]] = {}
-    for name in obs.columns[~obs.columns.duplicated(keep=False)]:
-        column = obs[name]
-        if not isinstance(column.dtype, pd.CategoricalDtype):
-            continue
-        if 2 <= column.nunique() <= MOST_LEVELS and len(found) < MOST_COLUMNS:
-            found[str(name)] = column.cat.codes.to_numpy()
-    return found
+    once = obs.loc[:, ~obs.columns.duplicated(keep=False)]
+    groups = once.select_dtypes("category").items()
+    few = ((n, c) for n, c in groups if 2 <= c.nunique() <= MOST_LEVELS)
+    return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MOST_COLUMNS]}
 
 
 def label_column(session: Session) -> str | None:
@@ -73,10 +64,6 @@ def label_column(session: Session) -> str | None:
         return None
     is_of_groups = isinstance(dataset.obs[column].dtype, pd.CategoricalDtype)
     return column if is_of_groups else None
-
-
-MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
-"""That are offered to mend a graph in parts, as the window offers them at all."""
 
 
 def more_neighbors(settings: Settings, n_points: int) -> dict[str, Any]:
@@ -110,46 +97,35 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         return None
     if not is_comparable(session):
         return None
-    X, embedding, metric = dataset.X, snapshot.embedding, played.settings.metric
-    column = label_column(session)
+    X, embedding, settings = dataset.X, snapshot.embedding, played.settings
+    column, columns = label_column(session), group_columns(dataset.obs)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
-    columns, settings = group_columns(dataset.obs), played.settings
     edges, clusters = session.edges, session.clusters.labels
-    searched = n_searched(settings, len(snapshot.embedding))
+    searched = n_searched(settings, len(embedding))
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
+        from napari_embedding_game.core.inspect import quality
         from napari_embedding_game.core.inspect.cover import grid_error
-        from napari_embedding_game.core.inspect.quality import (
-            graph_parts,
-            map_quality,
-            parts_of_edges,
-        )
 
-        found = map_quality(
+        found = quality.map_quality(
             X,
             embedding,
             labels,
-            metric=metric,
+            metric=settings.metric,
             columns=columns,
             clusters=clusters,
         )
         if found is None:
             return None
-        parts = None
+        parts, error = None, math.nan
         if isinstance(edges, Edges):
-            parts = parts_of_edges(edges, searched)
+            parts = quality.parts_of_edges(edges, searched)
         elif searched <= N_NEAREST and snapshot.neighbors is not None:
             # Of more neighbours it keeps a part, which may hang together less.
-            parts = graph_parts(snapshot.neighbors)
-        return replace(
-            found,
-            parts=parts,
-            grid_error=(
-                grid_error(embedding, get_method(settings.method).kernel)
-                if is_played(settings) and approximation_of(settings) == "mesh"
-                else math.nan
-            ),
-        )
+            parts = quality.graph_parts(snapshot.neighbors)
+        if is_played(settings) and approximation_of(settings) == "mesh":
+            error = grid_error(embedding, get_method(settings.method).kernel)
+        return replace(found, parts=parts, grid_error=error)
 
     return work_out

@@ -343,9 +343,9 @@ class Session:
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
-        changed = redimensioned(layout, n_components, seed, of_layout)
-        self.hand.carry(changed.take)
-        return self._branch(changed.layout)
+        changed, take = redimensioned(layout, n_components, seed, of_layout)
+        self.hand.carry(take)
+        return self._branch(changed)
 
     def cluster_name(self, cluster: int) -> str:
         """Return what a cluster is called in a sentence."""

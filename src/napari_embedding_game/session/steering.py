@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,22 +52,15 @@ def moved(
     return replace(layout, embedding=embedding, landmarks=landmarks)
 
 
-@dataclass(frozen=True, eq=False)
-class Redimensioned:
-    """A layout with more or fewer dimensions than it had."""
-
-    layout: WarmStart
-    take: Callable[[NDArray[np.floating]], NDArray[np.floating]]
-    """Takes places (m, d) of the former layout into the new one: (m, e)."""
-
-
 def redimensioned(
     layout: WarmStart,
     n_components: int,
     random_state: int,
     snapshot: Snapshot | None = None,
-) -> Redimensioned:
+) -> tuple[WarmStart, Callable[[NDArray[np.floating]], NDArray[np.floating]]]:
     """Return a layout in another number of dimensions, as like it as can be.
+
+    And what takes places (m, d) of the former layout into the new one: (m, e).
 
     A new coordinate begins as noise that was averaged over neighbours in the data many
     times, and has nothing of the others in it: groups come to lie in front of one
@@ -95,7 +88,7 @@ def redimensioned(
             embedding=take(points).astype(np.float32),
             landmarks=take(landmarks).astype(np.float32),
         )
-        return Redimensioned(flat, take)
+        return flat, take
 
     def widen(places: NDArray[np.floating]) -> NDArray[np.floating]:
         return np.pad(places, ((0, 0), (0, lacking)))
@@ -117,7 +110,7 @@ def redimensioned(
             of_landmarks = rng.normal(scale=NOISE * radius, size=len(landmarks))
         embedding[:, axis], wide_landmarks[:, axis] = new, of_landmarks
     wider = replace(layout, embedding=embedding, landmarks=wide_landmarks)
-    return Redimensioned(wider, widen)
+    return wider, widen
 
 
 def _smooth(

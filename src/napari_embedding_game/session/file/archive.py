@@ -127,13 +127,7 @@ def load(path: str | Path) -> SavedSession:
 
 
 def summary(path: str | Path) -> Summary:
-    """Return what a session file holds, without reading its maps.
-
-    Raises
-    ------
-    DataError
-        It is no session file, or damaged.
-    """
+    """Return what a session file holds, without reading its maps."""
     return _head(Path(path)).maps[0]
 
 
@@ -203,19 +197,9 @@ def _restored(stored: _StoredMap) -> SavedMap:
 def with_data(
     saved: SavedMap, beside: str | Path, others: Sequence[SavedMap] = ()
 ) -> Stages[SavedMap]:
-    """Return the map with its data, read again in stages.
+    """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
 
-    Parameters
-    ----------
-    beside : str or Path
-        Folder of the session file; the data may lie there, too.
-    others : sequence of SavedMap
-        Maps of the same file, of one of which this may be a part.
-
-    Raises
-    ------
-    DataError
-        The data are missing or have changed; the map can be shown without them.
+    Where these are missing or have changed the map can be shown without them.
     """
     if saved.dataset.X.shape[1]:
         teach_again(saved.dataset, saved.dataset.taught)
@@ -236,11 +220,6 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
         A map whose data could not be read can be shown, but not played on.
     troubles : list of str
         A sentence for each thing that could not be read.
-
-    Raises
-    ------
-    DataError
-        The session file itself cannot be read.
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
@@ -262,13 +241,7 @@ def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
 
 
 def recorded_map(path: str | Path) -> SavedMap:
-    """Return the map of a session file that was shown, with its run to replay.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or nothing was played on the map.
-    """
+    """Return the map of a session file that was shown; it has a run to replay."""
     session = load(path)
     saved = session[session.current]
     if saved.record is None:

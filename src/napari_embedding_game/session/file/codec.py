@@ -12,6 +12,7 @@ import math
 import zipfile
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, TypeVar, get_args, get_origin
@@ -19,6 +20,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -59,8 +61,7 @@ def write(path: Path, parts: Mapping[str, Any], *, is_private: bool = False) -> 
         if sp.issparse(item):
             return {key: getattr(item, key) for key in _Sparse.__struct_fields__}
         if isinstance(item, pd.DataFrame):
-            once = item.loc[:, ~item.columns.duplicated()]
-            return [_column(str(name), column) for name, column in once.items()]
+            return written(_packed(item))
         if isinstance(item, Mapping):
             return dict(item)
         raise NotImplementedError(f"{type(item)} in a session file")
@@ -156,8 +157,7 @@ def _decoded(kind: type[T], text: bytes, array: Callable[[str], NDArray[Any]]) -
             matrix.check_format(full_check=True)
             return Merging(matrix, tree)
         if wanted is pd.DataFrame:
-            columns = msgspec.convert(item, list[_Column], dec_hook=read)
-            return pd.DataFrame({one.name: one.column for one in columns})
+            return pd.read_feather(BytesIO(read(NDArray[np.uint8], item).tobytes()))
         raise NotImplementedError(f"{wanted} in a session file")
 
     return msgspec.json.decode(text, type=kind, dec_hook=read)
@@ -179,54 +179,15 @@ class _Sparse(msgspec.Struct):
     indptr: NDArray[np.integer]
 
 
-class _Column(msgspec.Struct, omit_defaults=True):
-    """A column of a table: numbers, or codes of levels; pandas knows its type."""
-
-    name: str
-    kind: str
-    values: NDArray[np.generic]
-    levels: tuple[str, ...] = ()
-    lacks: NDArray[np.bool_] | None = None
-
-    @property
-    def column(self) -> Any:
-        values, kind = self.values, self.kind
-        if kind == "number":
-            return values
-        if self.lacks is not None:
-            found = pd.array(values, dtype=kind)
-            found[self.lacks] = pd.NA
-            return found
-        if kind.startswith("datetime64["):
-            return values.view(np.dtype(kind))
-        if not np.issubdtype(values.dtype, np.integer):
-            raise ValueError("Expected codes of names")
-        levels, ordered = list(self.levels), kind == "ordered"
-        names = pd.Categorical.from_codes(values, levels, ordered=ordered)
-        if kind in ("category", "ordered"):
-            return names
-        texts = np.asarray(names.astype(object))
-        if kind == "truths":
-            return np.where(pd.isna(texts), None, texts == "True")
-        return texts
-
-
-def _column(name: str, column: pd.Series) -> _Column:
-    kind, lacks = str(column.dtype), column.isna().to_numpy()
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        levels = tuple(column.cat.categories.map(str))
-        if len(set(levels)) == len(levels):
-            told = "ordered" if column.cat.ordered else "category"
-            return _Column(name, told, column.cat.codes.to_numpy(), levels)
-    is_number = pd.api.types.is_numeric_dtype(column) and column.dtype.kind in "biuf"
-    if isinstance(column.dtype, np.dtype) and is_number:
-        return _Column(name, "number", column.to_numpy())
-    if is_number:  # a type of pandas with gaps
-        values = column.to_numpy(column.dtype.numpy_dtype, na_value=0)
-        return _Column(name, kind, values, lacks=lacks)
-    if kind.startswith("datetime64[") and column.dt.tz is None:
-        return _Column(name, kind, column.to_numpy().view(np.int64))
-    codes, found = pd.factorize(column.astype(object).map(str, na_action="ignore"))
-    are_truths = set(map(type, column[~lacks])) <= {bool, np.bool_} and len(found) > 0
-    told = "truths" if are_truths else "text"
-    return _Column(name, told, codes, tuple(map(str, found)))
+def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:
+    """Return a table as the bytes of a Feather file; its index is not in it."""
+    once = table.loc[:, ~table.columns.duplicated()].reset_index(drop=True)
+    once.columns = once.columns.map(str)
+    for name, column in once.items():
+        try:
+            pa.array(column)
+        except pa.ArrowException:  # of several types
+            once[name] = column.astype(object).map(str, na_action="ignore")
+    content = BytesIO()
+    once.to_feather(content, compression="uncompressed")
+    return np.frombuffer(content.getvalue(), np.uint8)

@@ -23,7 +23,7 @@ from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
-from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.session.cluster_expression import N_CELLS
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
@@ -101,12 +101,6 @@ found.head(20)"""
 SOME_ROWS = """\
 some = adata.obs.sample(frac=1, random_state=0)
 some = some.groupby({column}, observed=True).head({n}).index"""
-
-
-class Code(str):
-    """An expression that stands in the code as it is, not as a text in quotes."""
-
-    __slots__ = ()
 
 
 def write_code(
@@ -404,17 +398,7 @@ def _is_read_again(dataset: Dataset) -> bool:
 
 def _options(options: ReadOptions | None) -> dict[str, Any]:
     """Return what ``read`` has to be given beside the file."""
-    if options is None:
-        return {}
-    told = _unusual(options, ReadOptions())
-    if options.recipe is not None:
-        told["recipe"] = Code(_call("Recipe", **_unusual(options.recipe, Recipe())))
-    return told
-
-
-def _unusual(
-    given: ReadOptions | Recipe, usual: ReadOptions | Recipe
-) -> dict[str, Any]:
+    given, usual = options or ReadOptions(), ReadOptions()
     values = {one.name: getattr(given, one.name) for one in fields(given)}
     return {name: v for name, v in values.items() if v != getattr(usual, name)}
 
@@ -440,8 +424,7 @@ def _write_session(saved: SavedMap, path: Path) -> None:
 def _code_of(value: Any) -> str:
     """Return the code of a value: texts in double quotes, as formatters write them."""
     if isinstance(value, str):
-        is_code = isinstance(value, Code)
-        return str(value) if is_code else json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(map(_code_of, value))}]"
     if isinstance(value, tuple):

@@ -90,18 +90,13 @@ def predict_labels(
     label : str
         Column of the reference.
     correct_batch : bool
-        As in :func:`~.mapping.map_cells`.
+        As in :func:`~.mapping.map_cells`, with its errors.
 
     Returns
     -------
     PredictedLabels
     tuple of str
         Sentences that a person has to know.
-
-    Raises
-    ------
-    DataError
-        The genes do not fit, or there is no such column.
     """
     mapped = yield from map_cells(
         reference,

@@ -103,32 +103,8 @@ def map_cells(
 ) -> Stages[MappedCells]:
     """Place new cells on the map of a reference, in stages.
 
-    Parameters
-    ----------
-    reference : ReferenceMap
-    name : str
-        What the new cells are called in sentences.
-    cells : AnnData
-    labels : sequence of str
-        Columns of the reference's metadata that are predicted.
-    n_neighbors : int
-        Reference cells that vote: the nearest on the map.
-    min_shared_genes : float
-        Share of the genes of the reference's space that the new cells have to have.
-    unlike : float
-        A cell is unlike the reference where fewer than this share of the reference's
-        own cells score as high.
-    correct_batch : bool
-        Whether what the new cells differ in from reference cells of the same kind is
-        taken away before they are placed, see
-        :mod:`~napari_embedding_game.core.new_rows.batch_shift`.
-
-    Raises
-    ------
-    DataError
-        Genes or numbers of the new cells do not fit, or there is no such column.
-    InputError
-        An argument is out of range.
+    Options and errors are those of :func:`.tl.map_onto_reference`; ``name`` is what the
+    new cells are called in sentences.
     """
     _check(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")

@@ -32,7 +32,6 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
     ----------
     X : (n, D) array or sparse matrix
         The same rows as then.
-    record : RunRecord
 
     Raises
     ------
