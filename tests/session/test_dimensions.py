@@ -145,25 +145,6 @@ def test_without_a_map_it_is_a_setting(session):
     assert session.change_dimensions(3) is None
 
 
-def test_twice_before_the_first_frame(played):
-    played.change_dimensions(3)
-    run = played.change_dimensions(2)
-    assert run.warm_start.embedding.shape == (40, 2)
-    away = np.abs(run.warm_start.embedding - played.snapshot.embedding).max()
-    assert away < 0.5
-    play(played, run)
-    assert played.snapshot.embedding.shape == (40, 2)
-
-
-def test_a_method_that_begins_anew_waits_for_restart(played):
-    played.settings.choose_method("pca")
-    play(played, played.begin())
-    assert played.change_dimensions(3) is None
-    assert played.settings.n_components == 3
-    assert played.stale
-    assert played.snapshot.embedding.shape == (40, 2)
-
-
 def test_a_map_without_its_data_stays_as_it_is(played, dataset):
     bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
     played.restore(played.capture(), bare)

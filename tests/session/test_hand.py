@@ -255,20 +255,6 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     assert len(session.timeline.marks) == n_marks
 
 
-def test_a_minimiser_goes_on_without_what_was_held(session):
-    played = begun(session)
-    session.hand.hold(ONE)
-    played.to_the_end()
-    session.stop()
-    session.settings.method = "ee"
-    session.settings.optimizer = "lbfgs"
-    session.settings.max_iter = 3
-    branch = Played(session, session.play_on())
-    assert not session.hand.forces
-    branch.to_the_end()
-    assert session.state == "finished"
-
-
 def test_a_refusal_is_told_until_something_is_done_and_restart_forgets_all(session):
     played = begun(session)
     session.hand.refuse("Not so.")

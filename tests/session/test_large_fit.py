@@ -14,7 +14,6 @@ from scipy.sparse import csr_matrix
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.new_rows.sample import reference_rows
 from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
@@ -101,17 +100,6 @@ def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
         assert is_rare[drawn].sum() >= 6
         assert np.array_equal(drawn, large_fit.draw_reference(rows, 300, seed))
     assert len(large_fit.draw_reference(rows, 10**9)) == N
-
-
-def test_a_row_is_drawn_by_its_sensitivity():
-    labels = np.repeat([0, 1], [9_900, 100])
-    squared = np.ones(10_000, np.float32)
-    squared[:50] = 1_000
-    often = np.zeros(10_000)
-    for seed in range(20):
-        often[reference_rows(labels, squared, 200, seed)] += 1
-    far, usual, small_cell = often[:50], often[50:9_900], often[9_900:]
-    assert far.mean() > 2 * small_cell.mean() > 10 * usual.mean()
 
 
 def test_all_rows_are_placed_as_transform_places_them(

@@ -113,14 +113,6 @@ def test_each_map_remembers_how_it_was_read(maps, loading, read, session):
     assert loading.shown is second
 
 
-def test_edited_labels_are_the_same_source_once_more(loading, read):
-    read(Source(), rows("X", 3))
-    edited = Source()
-    loading.ask_again_as(edited)
-    assert not loading.ask(edited)
-    assert loading.is_again
-
-
 def test_a_session_file_and_other_data_forget_how_maps_were_read(
     maps, loading, read, session
 ):

@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.core.inspect.markers import markers, pseudobulk
-from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
@@ -20,7 +19,6 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.looked_at import (
-    Newest,
     ShownComparison,
     ShownFigure,
 )
@@ -364,23 +362,6 @@ def test_a_session_file_gives_the_same_code(cells, tmp_path):
     assert list(again.figures) == list(desk.session.figures)
 
 
-def test_what_is_remembered():
-    figures, comparisons = Newest(), Newest()
-    for number in range(20):
-        figures.add(ShownFigure(kind="dots", genes=(f"gene{number}",)))
-        inside = np.arange(30) <= number
-        comparisons.add(
-            ShownComparison(title="", inside=inside, outside=None, method="wilcoxon")
-        )
-    assert len(list(figures)) == len(list(comparisons)) == 12
-    figures.add(ShownFigure(kind="dots", genes=("gene19",), is_scaled=False))
-    assert len(list(figures)) == 12  # the same, once
-    for number in range(3):  # the leading ones of clusters that have changed since
-        leading = {"genes": (f"gene{number}",), "are_leading": True}
-        figures.add(ShownFigure(kind="dots", **leading))
-    assert [one.genes for one in figures if one.are_leading] == [("gene2",)]
-
-
 def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     desk = of_file(tmp_path / "cells.h5ad").play()
     text = methods_text(desk.saved)
@@ -416,13 +397,3 @@ def test_what_cannot_be_written_is_told(cells, tmp_path):
     with pytest.raises(DataError, match="went on from another map"):
         write_code(replace(saved, maps=(lost,)), tmp_path / "map.ipynb")
     assert [p.name for p in tmp_path.iterdir()] == ["cells.h5ad"]
-
-
-def test_a_file_is_read_as_anndata(cells, tmp_path):
-    adata = read(tmp_path / "cells.h5ad", space="X_pca")
-    assert adata.obsm["X_features"].shape == (240, 8)
-    assert adata.obsm["X_features"].dtype == np.float32
-    assert adata.n_vars == 300
-    assert read("digits").obsm["X_features"].shape == (1797, 64)
-    with pytest.raises(DataError, match="does not exist"):
-        read(tmp_path / "none.csv")

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.predicted import UNLIKE
@@ -122,19 +121,6 @@ def test_what_is_played_there_is_a_branch_that_can_be_taken_back(tree, cells):
     session.look_back(session.timeline.marks[0].number)
     np.testing.assert_array_equal(session.snapshot.embedding, placed)
     assert session.behind is cells.on
-
-
-def test_placed_again_it_hangs_on_the_map_of_the_cells(tree, reference, cells):
-    tree.place(cells)
-    again = finish(place_cells(tree._session.dataset, *reference, "cell_type"))
-    tree.place(again)
-    assert [(place.key, place.depth) for place in tree.places] == [
-        ("", 0),
-        ("placed1", 1),
-        ("placed2", 1),
-    ]
-    with pytest.raises(DataError, match="Other cells are on show"):
-        tree.place(cells)
 
 
 def test_names_given_there_are_given_to_the_cells(tree, cells):

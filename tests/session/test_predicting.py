@@ -11,7 +11,7 @@ from anndata import AnnData
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write_csv, write_h5ad
+from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
 from napari_embedding_game.data.read_options import Recipe
@@ -130,29 +130,6 @@ def test_again_replaces_and_a_column_of_the_file_stays(session, found):
     dataset.obs["cell_type_predicted"] = "mine"
     assert dataset.add_predicted(found) == "cell_type_predicted 2"
     assert set(dataset.obs["cell_type_predicted"]) == {"mine"}
-
-
-def test_a_part_has_those_of_its_rows(session, found):
-    name = session.add_predicted(found)
-    rows = np.zeros(len(found.codes), bool)
-    rows[5:30] = True
-    part = session.dataset.subset(rows)
-    assert part.obs[name].tolist() == session.dataset.obs[name].tolist()[5:30]
-    np.testing.assert_array_equal(part.predicted[name].codes, found.codes[5:30])
-
-
-def test_files_have_the_labels_of_every_row(session, found, tmp_path):
-    name = session.add_predicted(found)
-    write_h5ad(session.dataset, session.result(), tmp_path / "map.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "map.h5ad")
-    assert adata.obs[name].iloc[3] == "unassigned"
-    shown = session.dataset.obs[name].astype(str).tolist()
-    assert adata.obs[name][session.dataset.kept].astype(str).tolist() == shown
-    assert np.flatnonzero(adata.obs[f"{name}_confidence"].isna()).tolist() == [3]
-    record = adata.uns["embedding_game"]["predicted"][name]
-    assert record["reference"].endswith("reference.h5ad")
-    write_csv(session.dataset, session.result(), tmp_path / "map.csv")
-    assert name in pd.read_csv(tmp_path / "map.csv")
 
 
 def test_what_is_no_reference_is_told(files):

@@ -81,13 +81,6 @@ def test_labels_places_and_what_is_unlike(reference):
     assert (nearest == new.obs["kind"])[known].mean() > 0.9
 
 
-def test_cells_of_the_reference_get_their_own_places(reference):
-    again = tl.map_onto_reference(cells(240), reference, "kind", copy=True)
-    np.testing.assert_allclose(
-        again.obsm["X_pca"], reference.obsm["X_pca"], rtol=1e-3, atol=1e-3
-    )
-
-
 def test_a_file_as_the_reference(reference, tmp_path):
     reference.write_h5ad(tmp_path / "map.h5ad")
     new = cells(30, seed=2)

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.row_details import (
-    LONGEST_TEXT,
-    LONGEST_VALUE,
     MOST,
     row_details,
 )
@@ -49,13 +47,3 @@ def test_what_is_missing_or_unknown_is_passed_over(dataset):
     facts = row_details(replace(dataset, obs=obs), 0, cluster(), names).facts
     assert facts[:3] == (("batch", "12,346"), ("n", "7"), ("kind", "B"))
     assert len(facts) == MOST
-
-
-def test_long_words_are_cut(dataset):
-    obs = dataset.obs.assign(kind="word " * 50)
-    texts = ["two\nlines " * 100] * 40
-    told = row_details(replace(dataset, obs=obs, texts=texts), 0, cluster(), ["kind"])
-    assert len(told.facts[0][1]) <= LONGEST_VALUE
-    assert len(told.text) <= LONGEST_TEXT
-    assert told.text.startswith("two lines two lines")
-    assert told.text.endswith("…")

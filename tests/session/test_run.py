@@ -12,13 +12,11 @@ from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.run import (
-    MOVING,
     NEIGHBORS,
     PLACING,
     PLAYING,
     UNPACED,
     WAITING,
-    Pace,
     Run,
 )
 
@@ -85,15 +83,6 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
     assert one.stays_at(50)
     assert one.thread.is_alive()
     assert [i for i, _ in one.run.energies] == [0, 10, 20, 30, 40, 50]
-
-
-@pytest.mark.parametrize(
-    "settings", [Settings(method="pca"), Settings(method="ee", optimizer="lbfgs")]
-)
-def test_without_a_game_the_stage_does_not_speak_of_one(drive, settings):
-    one = drive(settings=settings)
-    one.wait_for(50)
-    assert one.frames[-1].stage == MOVING
 
 
 def test_steering_after_the_end_plays_on(drive, engine):
@@ -165,13 +154,6 @@ def test_stop_during_preparation_plays_nothing(drive, engine):
     one.thread.join(2)
     assert not one.thread.is_alive()
     assert engine.games == []
-
-
-def test_a_long_preparation_leaves_less_time_to_watch():
-    pace = Pace(seconds=2.0, shortest=1.0, deadline=3.5)
-    assert pace.duration(0.2) == 2.0
-    assert pace.duration(2.0) == 1.5
-    assert pace.duration(60.0) == 1.0
 
 
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):

@@ -18,16 +18,6 @@ def read(source, **options):
     return finish(source.read(ReadOptions(**options)))
 
 
-def test_a_file_is_read_and_told_of(tmp_path):
-    path = tmp_path / "cells.npy"
-    np.save(path, np.random.default_rng(0).normal(size=(30, 4)))
-    source = FileSource(path)
-    assert source.name == "cells.npy"
-    loaded = read(source)
-    assert loaded.dataset.X.shape == (30, 4)
-    assert not loaded.is_counts
-
-
 def test_of_a_table_some_columns_may_be_chosen(tmp_path):
     path = tmp_path / "cells.csv"
     rows = np.random.default_rng(0).normal(size=(30, 3))
@@ -119,8 +109,3 @@ def test_the_nuclei_bring_their_picture():
     loaded = read(SampleSource("nuclei"))
     assert loaded.image.shape[:2] == loaded.labels.shape
     assert len(loaded.dataset.objects) == len(loaded.dataset.obs)
-
-
-def test_a_sample():
-    digits = read(SampleSource("digits")).dataset
-    assert digits.images.shape == (1797, 8, 8)

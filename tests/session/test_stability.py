@@ -108,21 +108,6 @@ def test_the_other_maps_can_be_kept_and_lie_as_the_one_on_show(played, dataset):
     assert played.result().embedding is one.snapshot.embedding
 
 
-def test_another_map_does_not_get_it(played):
-    _, found = end_of(stability_job(played, 1)())
-    play(played)
-    assert not take_stability(played, found)
-    assert COLUMN not in played.dataset.obs
-
-
-def test_a_column_of_the_file_stays(played):
-    played.dataset.obs[COLUMN] = "of the file"
-    _, found = end_of(stability_job(played, 1)())
-    take_stability(played, found)
-    assert (played.dataset.obs[COLUMN] == "of the file").all()
-    assert f"{COLUMN} 2" in played.dataset.obs
-
-
 def test_where_it_cannot_be_told_a_sentence_says_why(dataset, engine):
     session = Session(engine)
     with pytest.raises(DataError, match="no map yet"):

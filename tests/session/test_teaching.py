@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.anndata_result import result_columns
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
@@ -102,27 +101,11 @@ def test_all_points_get_a_class_and_a_confidence(session, teaching):
     assert teaching.recalls() == {"Box 1": 1, "Box 2": 1, "third": 1}
 
 
-def test_learning_again_replaces_what_was_learned(session, teaching):
-    learn(filled(session, teaching))
-    assert not teaching.is_outdated
-    teaching.rename(2, "c")
-    assert teaching.is_outdated
-    assert learn(teaching) == "taught"
-    assert session.dataset.obs["taught"].cat.categories.tolist()[-1] == "c"
-
-
 def test_a_column_of_the_file_stays(session, teaching):
     teaching.column = "kind"
     before = session.dataset.obs["kind"].tolist()
     assert learn(filled(session, teaching)) == "kind 2"
     assert session.dataset.obs["kind"].tolist() == before
-
-
-def test_a_single_example_is_told(session, teaching):
-    teaching.put(0, of_kind(session, 0, 4))
-    teaching.put(1, of_kind(session, 1, 1))
-    learn(teaching)
-    assert "not tested: Box 2 has a single one" in teaching.told()
 
 
 def test_the_least_sure_points_are_no_examples(session, teaching):
@@ -208,16 +191,3 @@ def test_changes_are_undone_and_redone(session, teaching):
     for _ in range(5):
         teaching.undo()
     assert [len(box.rows) for box in teaching.boxes] == [0, 0]
-
-
-def test_results_have_the_classes_of_all_rows(session, teaching):
-    learn(filled(session, teaching))
-    run = session.begin()
-    for frame in run.frames():
-        session.receive(run, frame)
-        if frame.snapshot is not None and frame.snapshot.finished:
-            session.stop()
-    columns = result_columns(session.dataset, session.result())
-    assert columns["taught"][10] == "unassigned"
-    assert columns["taught"][0] == "Box 1"
-    assert np.isnan(columns["taught_confidence"][10])
