@@ -57,7 +57,6 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
 
     Parameters
     ----------
-    dataset : Dataset
     columns : sequence of str
         The metadata columns that tell something.
     """
@@ -78,8 +77,6 @@ def rows_of(
 
     Parameters
     ----------
-    choice : RowChoice
-    dataset : Dataset
     labels : (n,) int
         Cluster of each point.
     clusters : sequence of Cluster

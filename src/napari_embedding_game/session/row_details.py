@@ -43,8 +43,6 @@ def row_details(
 
     Parameters
     ----------
-    dataset : Dataset
-    row : int
     cluster : Cluster
         The one it is in.
     names : sequence of str

@@ -50,7 +50,6 @@ def stability_job(
 
     Parameters
     ----------
-    session : Session
     n_seeds : int
         How many other seeds, at least 1: those that follow the map's own.
 

@@ -73,7 +73,6 @@ def redimensioned(
     ----------
     layout : WarmStart
         As it is; its arrays are not changed.
-    n_components : int
     random_state : int
         Draws the noise.
     snapshot : Snapshot, optional
@@ -127,8 +126,6 @@ def _smooth(
     ----------
     neighbors : (N, k) int
         Rows of each point's neighbours, -1 for none.
-    known : (N, d) array
-    rng : Generator
     """
     near = neighbors[:, :AVERAGED]
     is_there = near >= 0

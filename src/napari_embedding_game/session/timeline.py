@@ -173,7 +173,6 @@ class Timeline:
         ----------
         label : str
             What happened here, in a person's words.
-        kind : str
         moment : Moment
             With a layout.
         is_beside : bool

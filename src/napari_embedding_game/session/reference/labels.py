@@ -84,7 +84,6 @@ def predict_labels(
     ----------
     dataset : Dataset
         With expression of genes.
-    reference : ReferenceMap
     path : Path
         Its file.
     label : str
