@@ -66,7 +66,7 @@ def obs():
         "maybe": pd.array([True, None] * (N // 2), dtype="boolean"),
         "count": pd.array([1, None, 3, 2**60] * (N // 4), dtype="Int64"),
         "day": pd.to_datetime(["2024-05-01", None] * (N // 2)),
-        "true": pd.Series([True, None, False, True] * (N // 4), dtype=object),
+        "true": np.array([True, None, False, True] * (N // 4), dtype=object),
     }
     return pd.DataFrame(columns, index=[f"cell{n // 2}" for n in i])
 

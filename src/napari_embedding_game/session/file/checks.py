@@ -145,7 +145,8 @@ def _check_moment(one: Moment) -> None:
         _check_record(record)
     if shot is not None:
         _expect(shot.embedding.shape[1] in (1, 2, 3), "its layout")
-        _expect({each.name for each in fields(Settings)} >= set(shot.remedy), "remedy")
+        names = {each.name for each in fields(Settings)}
+        _expect(names >= set(shot.remedy), "its remedy")
         try:
             _check_settings(replace(one.settings, **shot.remedy))
         except (DamageError, TypeError) as error:
