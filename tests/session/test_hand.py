@@ -369,7 +369,7 @@ def test_hundreds_of_random_actions_break_nothing(session, seed):
     session.stop()
     for thread in person.threads:
         thread.join(60)
-    assert threading.active_count() == n_threads
+    assert threading.active_count() <= n_threads
     assert all(20 < len(told) < 300 for told in person.refusals), person.refusals
     assert sum("refused" not in name for name in done) > 80
     # What is on the map now can be played again to the bit.
