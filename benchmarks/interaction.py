@@ -230,7 +230,7 @@ class Person:
         snapshot = self.session.snapshot
         assert snapshot is not None
         moved = replace(snapshot, embedding=snapshot.embedding * np.float32(0.99))
-        self.dock.controller.drawing.draw(moved)
+        self.dock.controller.scene.draw(moved)
 
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
@@ -247,8 +247,6 @@ class Person:
         yield "colour by type", lambda: setattr(look.color_by, "value", "type")
         yield "names off, by type", look.names.native.click
         yield "colour by cluster", lambda: setattr(look.color_by, "value", "Cluster")
-        yield "size by pressure", lambda: setattr(look.size_by, "value", "Pressure")
-        yield "size the same", lambda: setattr(look.size_by, "value", "Same")
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")

@@ -29,7 +29,7 @@ import numpy as np
 from qtpy.QtCore import QTimer
 
 from interaction import Clock, Person
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.compat import camera_of
 from window import TimedApplication, Watch
 

@@ -29,10 +29,9 @@ from napari_embedding_game.ui.widgets.teach import TeachWidget
 LEFT = Qt.MouseButton.LeftButton
 CONTROL = Qt.KeyboardModifier.ControlModifier
 PLAIN = Qt.KeyboardModifier.NoModifier
-SHIFT, ALT = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.AltModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
 OTHER_NEIGHBORS = (5, 10, 15, 30)
 STEPS_OF_A_DRAG = 6
-TOOLS = ("pan_zoom", "pan_zoom", "select", "add")
 EDITS = ("merge", "split", "make", "release", "undo", "undo", "redo", "redo")
 
 
@@ -114,15 +113,13 @@ class Purposes:
         if dock is None:
             return
         names, drawn = dock.names.names, dock.controller.layers.projection()
-        if names.places is None or drawn is None:
+        if not names.clusters or drawn is None:
             self.note("looks for a name to drag")
             self._press(dock.run.stop.native)  # names are read on a map at rest
             return
-        if names.places.shape[1] != drawn.matrix.shape[1] - 1:
-            return  # of a map that is drawn in space meanwhile
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
-        self._drag(dock.names._middles(drawn)[place])
+        self._drag(dock.names.middles(drawn)[place])
 
     def drag_landmark(self) -> None:
         """Drag a landmark, once its layer is chosen, or add one, or take it away."""
@@ -140,19 +137,13 @@ class Purposes:
         self.viewer.layers.selection.active = layer
         layer.visible = True
         number = self.rng.randrange(len(snapshot.landmarks))
-        layer.mode = self.rng.choice(TOOLS)  # napari's own, for this layer
-        self.note(f"drags the landmark {number} in mode {layer.mode}")
-        place = np.asarray(layers.to_world(snapshot.landmarks[number][None]))
-        if place.shape[1] != drawn.matrix.shape[1] - 1:
-            return
-        pixel = drawn.to_pixels(place)[0]
+        self.note(f"drags the landmark {number}")
+        pixel = drawn.to_pixels(snapshot.landmarks[number][None])[0]
         self._drag(pixel)
         if self.rng.random() < 0.4:
             key = self.rng.choice([Qt.Key.Key_A, Qt.Key.Key_Delete])
             self.note(f"    presses {key} over it")
             QTest.keyClick(self._canvas(), key)
-        if self.rng.random() < 0.8:
-            layer.mode = "pan_zoom"
 
     def paint(self) -> None:
         """Paint with the brush, at rest or while the map moves, and put it away."""
@@ -164,13 +155,12 @@ class Purposes:
         if not brush.is_on:
             self._press(dock.select.brush.native)
         drawn = layers.projection()
-        place = layers.to_world(snapshot.embedding[:1])
-        if drawn is None or place.shape[1] != drawn.matrix.shape[1] - 1:
+        if drawn is None:
             return
         for _ in range(self.rng.randint(1, 3)):
-            modifier = self.rng.choice([PLAIN, SHIFT, ALT, CONTROL])
+            modifier = self.rng.choice([PLAIN, SHIFT, CONTROL])
             self.note(f"paints with {modifier}")
-            self._drag(drawn.to_pixels(place)[0], modifier)
+            self._drag(drawn.to_pixels(snapshot.embedding[:1])[0], modifier)
             assert not brush.is_held
         key = self.rng.choice(
             [Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_B]

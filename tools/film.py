@@ -111,7 +111,7 @@ def drag_cluster(person: Person, film: Film) -> None:
     """Drag a middle-sized cluster by its name to the other side of the map."""
     labels = person.dock.names
     drawn = person.dock.controller.layers.projection()
-    middles = labels._middles(drawn)
+    middles = labels.middles(drawn)
     sizes = [cluster.size for cluster in labels.names.clusters]
     place = int(np.argsort(sizes)[::-1][min(4, len(sizes) - 1)])
     begin = middles[place]
@@ -171,7 +171,7 @@ def brush(person: Person, film: Film) -> None:
     labels = person.dock.names
     drawn = person.dock.controller.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
-    middle = labels._middles(drawn)[int(np.argmax(sizes))]
+    middle = labels.middles(drawn)[int(np.argmax(sizes))]
     canvas = person.canvas
     canvas.setFocus()
     QTest.keyClick(canvas, Qt.Key.Key_B)

@@ -36,6 +36,7 @@ from qtpy.QtWidgets import (
     QScrollArea,
     QTabWidget,
     QToolButton,
+    QToolTip,
     QWidget,
 )
 from superqt import QCollapsible
@@ -484,8 +485,7 @@ class Person:
         """Take the mouse off the map, so that no card is in the way."""
         QTest.mouseMove(self.canvas, QPoint(3, 3))
         QApplication.sendEvent(self.canvas, QEvent(QEvent.Type.Leave))
-        hover = self.dock.hover
-        self.wait(lambda: hover.card is None or hover.card.isHidden(), "a free map")
+        self.wait(lambda: not QToolTip.isVisible(), "a free map")
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""

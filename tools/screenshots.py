@@ -104,11 +104,6 @@ class Album:
                 self._measure(state, width)
         print(f"{state}: {len(self.widths) * len(self.themes)} pictures", flush=True)
 
-    def save_card(self) -> None:
-        """Save the card beside the mouse, which is a window of its own."""
-        card, theme = self.person.dock.hover.card, self.person.viewer.theme
-        card.grab().save(str(self.folder / f"card_{theme}.png"))
-
     def _save_dock(self, name: str) -> None:
         """Save the long dock as a whole, where the window shows a part of it."""
         area = self.person.dock.findChild(QScrollArea)
@@ -454,7 +449,6 @@ def digits(person: Person, shoot: Album, folder: Path) -> None:
     person.choose(person.session.clusters.clusters[0].id)
     person.open_tab("Pictures")
     person.rest(0.5)
-    shoot.save_card()
     person.look_away()
     shoot("pictures")
     person.press_escape()

@@ -147,7 +147,7 @@ def names_and_looks(tree, session):
     session.clusters.make_cluster(np.arange(9), "doublets")
     session.clusters.set_n_clusters(4)
     session.selection.select_points(np.array([1, 5, 30]))
-    session.look.size_by = "Pressure"
+    session.look.show_names = False
     session.look.color_by, session.look.limits = "a", (-2.5, 4.0)
     session.settings.n_neighbors = 9
     tree.note_view({"camera": {"zoom": 2.5, "center": [0, 1.5]}})

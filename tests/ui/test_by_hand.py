@@ -16,8 +16,6 @@ from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.inspector.cluster_table import MISPLACED
 from napari_embedding_game.ui.style.texts import (
     NO_PRESSURE,
-    PRESSURE_CHOICE,
-    STRETCH_CHOICE,
 )
 from napari_embedding_game.ui.workspace import open_workspace
 
@@ -192,7 +190,6 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
         game.game.controls["method"].native,
         game.game.repulsion_slider.native,
         game.game.controls["n_neighbors"].native,
-        game.look.size_by.native,
     ):
         settings = docks.session.settings.value
         bar.setValue(0)
@@ -293,12 +290,6 @@ def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
     assert not session.clusters.clustering.by_id[1].is_named
 
 
-def card_text(docks):
-    """Return the names of the facts on the card beside the mouse, in their order."""
-    grid = docks.game.hover.card._grid
-    return [grid.itemAtPosition(row, 0).widget().text() for row in range(2)]
-
-
 def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     session, table = docks.session, docks.game.clusters.table
     session.clusters.rename(3, "Monocytes")
@@ -308,20 +299,7 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     docks.game.look.color_by.value = "kind"
     qtbot.waitUntil(lambda: names.names.texts == ("Monocytes",))
     assert table.model().index(0, 0).data(icon) is None
-    docks.game.hover._on_row(0)
-    assert docks.game.hover.card.disc.isHidden()
-    assert card_text(docks)[0] == "kind"
-    docks.game.look.color_by.value = "Pressure"
-    docks.game.hover._on_row(0)
-    assert card_text(docks)[0] == PRESSURE_CHOICE
-    docks.game.look.color_by.value = "Stretch"
-    docks.game.hover._on_row(3)
-    assert card_text(docks)[0] == STRETCH_CHOICE
     docks.game.look.color_by.value = "Cluster"
-    docks.inspector.details.column.value = "counts"  # what clusters are told by
-    docks.game.hover._on_row(0)
-    assert card_text(docks)[0] == "counts"
-    assert not docks.game.hover.card.disc.isHidden()
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
 
 
@@ -392,16 +370,13 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert "Pressure" in look.color_by.choices
     assert "crowded" in docks.inspector.details.numbers.text()
     look.color_by.value = "Pressure"
-    look.size_by.value = "Pressure"
     docks.game.game.controls["method"].value = "pca"
     docks.click_run()
     legend = look.legend.text
     assert legend.text() == NO_PRESSURE
     look.color_by.value = "Cluster"
-    look.size_by.value = "Same"
     look._offer()
     assert "Pressure" not in look.color_by.choices
-    assert look.size_by.choices == ("Same", "Stretch", "Isolation")
     docks.choose(0)
     assert not table.isColumnHidden(MISPLACED)
     assert "crowded" not in docks.inspector.details.numbers.text()

@@ -31,7 +31,7 @@ def test_what_is_received_is_rendered_with_the_clusters_of_its_frame(
         session, "receive", lambda *frame: (seen.append("received"), receive(*frame))
     )
     monkeypatch.setattr(
-        controller.drawing,
+        controller.scene,
         "draw",
         lambda snapshot: seen.append(session.snapshot is snapshot),
     )

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
-from napari_embedding_game.ui.canvas import map_picture
-from napari_embedding_game.ui.canvas.drawing import (
+from napari_embedding_game.ui.canvas import picture
+from napari_embedding_game.ui.canvas.scene import (
     DENSITY,
-    MAX_MAGNIFICATION,
-    magnification,
 )
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.style.texts import NO_ISOLATION, NO_STRETCH
@@ -28,25 +26,10 @@ def test_colour_by_acts_on_the_running_game(
     assert session.state == "running"
 
 
-def test_size_by_pressure_and_back(play, session, dock):
+def test_colour_by_stretch(play, session, dock):
     layers = play()
-    plain = layers.points.size[0]
-    dock.look.size_by.value = "Pressure"
-    sizes = layers.points.size / plain
-    np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
-    assert sizes.max() == pytest.approx(MAX_MAGNIFICATION)
-    dock.look.size_by.value = "Same"
-    np.testing.assert_allclose(layers.points.size, plain)
-
-
-def test_size_and_colour_by_stretch(play, session, dock):
-    layers = play()
-    plain = layers.points.size[0]
     far = session.snapshot.stretch > FAR
     assert 0 < far.sum() < len(far)
-    dock.look.size_by.value = "Stretch"
-    np.testing.assert_allclose(layers.points.size[~far], plain)
-    np.testing.assert_allclose(layers.points.size[far], MAX_MAGNIFICATION * plain)
     dock.look.color_by.value = "Stretch"
     colors = layers.points.face_color
     assert len(np.unique(colors[far], axis=0)) == 1
@@ -55,10 +38,9 @@ def test_size_and_colour_by_stretch(play, session, dock):
     assert [scale.low.text(), scale.high.text()] == ["0", f"{FAR:.3g}"]
 
 
-def test_rows_unlike_all_others_are_told_coloured_and_larger(play, session, dock):
+def test_rows_unlike_all_others_are_told_and_coloured(play, session, dock):
     layers = play()
     assert dock.run.unlike.isHidden()  # nobody knows
-    plain = layers.points.size[0]
     isolation = np.ones(40, np.float32)
     isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
     known = replace(session.snapshot, isolation=isolation)
@@ -66,9 +48,6 @@ def test_rows_unlike_all_others_are_told_coloured_and_larger(play, session, dock
     told = "2 outliers (5.0%)"
     assert dock.run.unlike.text() == told
     assert not dock.run.unlike.isHidden()
-    dock.look.size_by.value = "Isolation"
-    sizes = layers.points.size / plain
-    np.testing.assert_allclose(sizes[[0, 4, 5]], [1, *2 * [MAX_MAGNIFICATION]])
     dock.look.color_by.value = "Isolation"
     colors = layers.points.face_color
     assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
@@ -84,15 +63,7 @@ def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session
     for choice, text in (("Stretch", NO_STRETCH), ("Isolation", NO_ISOLATION)):
         dock.look.color_by.value = choice
         assert dock.look.legend.text.text() == text
-    dock.look.size_by.value = "Stretch"  # nothing to go by: all the same
     assert dock.run.far.text() == ""
-
-
-def test_magnification_is_capped():
-    values = magnification(np.array([0, 1.0] * 100 + [1e6]))
-    assert values.min() == 1
-    assert values.max() == MAX_MAGNIFICATION
-    np.testing.assert_array_equal(magnification(np.zeros(3)), 1)
 
 
 def test_landmarks_can_be_hidden(play, dock):
@@ -142,17 +113,16 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
 
 def test_a_restored_look_is_shown(dock, session):
     saved = session.capture()
-    look = replace(saved.look, show_names=False, size_by="Pressure")
+    look = replace(saved.look, show_names=False)
     session.restore(replace(saved, look=look))
     assert not dock.look.names.value
-    assert dock.look.size_by.value == "Pressure"
     assert not dock.look.landmarks.value
 
 
 def test_the_legend_tells_of_a_picture_without_points(
     docked, window, click_run, qtbot, monkeypatch
 ):
-    monkeypatch.setattr(map_picture, "POINTS_A_PIXEL", 5e-5)
+    monkeypatch.setattr(picture, "POINTS_A_PIXEL", 5e-5)
     click_run(docked)
     caption = docked.look.legend.caption
     qtbot.waitUntil(lambda: caption.text() == DENSITY)

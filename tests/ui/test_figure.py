@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export import writers
-from napari_embedding_game.ui.canvas.placement import Frame, free_box
+from napari_embedding_game.ui.canvas.frame import Frame, free_box
 from napari_embedding_game.ui.style.colors import MISSING
 
 

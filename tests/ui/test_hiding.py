@@ -1,5 +1,7 @@
 """Levels hidden by clicks in the legend: not drawn, not picked, told, and kept."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -7,8 +9,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QMenu
 
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.ui.canvas.hover_watch import point_at
-from napari_embedding_game.ui.canvas.mouse import CanvasClick
+from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.tasks.writing import colors_of
 
 LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
@@ -82,22 +83,23 @@ def test_a_click_shows_a_hidden_level_again(layers, choose, row, session):
 
 
 def test_hidden_points_are_not_pointed_at(layers, choose, session, dock):
-    pixels = layers.projection().to_pixels(layers.to_world(session.drawn.embedding))
-    assert point_at(session, layers, pixels[0]) == 0
+    pixels = layers.projection().to_pixels(session.drawn.embedding)
+    places = session.drawn.embedding
+    assert row_at(layers, places, pixels[0]) == 0
     choose("B", "Hide")
-    found = point_at(session, layers, pixels[0])
+    found = row_at(layers, places, pixels[0], session.hiding.mask)
     assert found is None or found % 2
-    pointing = dock.controller.pointing
+    pointing = dock.controller.mouse
     low, high = pixels.min(axis=0) - 5, pixels.max(axis=0) + 5
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
-    pointing._on_lasso(corners, False)
+    pointing.surround(corners, False)
     np.testing.assert_array_equal(session.selection.rows, range(1, 40, 2))
     session.selection.clear()
     choose("B", "Show")
     labels = session.clusters.labels
     dock.look.color_by.value = "Cluster"
     session.hiding.hide("", str(labels[0]))
-    pointing._on_click(CanvasClick(pixels[0], np.zeros(2)), False)
+    pointing.click(SimpleNamespace(pos=pixels[0], modifiers=[], view_direction=None))
     assert int(labels[0]) not in session.selection.clusters
 
 

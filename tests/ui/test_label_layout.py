@@ -3,50 +3,42 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas.overlays.label_layout import (
-    centers,
+from napari_embedding_game.ui.canvas.label_layout import (
     lifts,
-    members,
+    middles,
     opacity,
-    radii,
+    parts_of,
     zooms_with_room,
 )
 
 
 def test_a_name_stands_on_a_point_of_its_cluster():
-    ring = np.array([[0, 0], [0, 4], [4, 4], [4, 0], [0, 1]], float)
-    labels = np.zeros(5, int)
-    (place,) = centers(ring, members(labels, [0]))
-    assert place.tolist() in ring.tolist()
-    line = np.array([[0, 0], [0, 1], [0, 2], [9, 9]], float)
-    parts = members(np.array([7, 7, 7, 3]), [7, 3])
-    assert centers(line, parts).tolist() == [[0, 1], [9, 9]]
+    plane = np.array([[0, 0], [0, 4], [4, 4], [4, 0], [0, 1], [9, 9], [5, 5]], float)
+    found, parts = parts_of(np.array([2, 2, 2, 2, 2, 7, -1]))
+    assert found == [2, 7]
+    places, radii = middles(plane, parts)
+    assert places[0].tolist() in plane[:5].tolist()  # of a ring, too
+    assert places[1].tolist() == [9, 9]
+    assert 3 <= radii[0] <= 5
+    assert radii[1] == 0
 
 
-def test_of_many_points_some_stand_for_all_and_no_cluster_is_lost():
+@pytest.mark.parametrize("first", [5, 1 << 20])
+def test_of_many_points_some_stand_for_all_and_no_cluster_is_lost(first):
     rng = np.random.default_rng(1)
-    labels = rng.permutation(np.repeat([5, 9, 1 << 20, 7], [60_000, 30_000, 150, 1]))
-    ids = [1 << 20, 9, 7, 5]
-    parts = members(labels, ids, 5_000)
-    assert [set(labels[rows].tolist()) for rows in parts] == [{i} for i in ids]
-    assert len(parts[0]) == 150  # all of a small one
-    assert len(parts[2]) == 1
-    assert 1_000 < len(parts[1]) < len(parts[3]) < 5_000
-    places = rng.normal(size=(len(labels), 2)) + labels[:, None] % 10
-    found = centers(places, parts)
-    exact = [np.median(places[labels == i], axis=0) for i in ids]
-    np.testing.assert_allclose(found[[1, 3]], np.array(exact)[[1, 3]], atol=0.1)
-    # Every second row is of another sample: both are asked.
-    turns = members(np.zeros(20_000, int), [0], 1_000)[0]
-    assert 0.4 < (turns % 2).mean() < 0.6
+    labels = rng.permutation(np.repeat([first, 9, 7], [60_000, 150, 1]))
+    found, parts = parts_of(labels)
+    assert found == sorted({first, 9, 7})
+    assert [set(labels[rows].tolist()) for rows in parts] == [{i} for i in found]
+    some = parts[found.index(first)]
+    assert 900 < len(some) < 2_100
+    places = rng.normal(size=(len(labels), 2))
+    middle = np.median(places[labels == first], axis=0)
+    at = middles(places, [some])[0][0]
+    np.testing.assert_allclose(at, middle, atol=0.15)
 
 
 def test_a_name_does_not_hide_a_small_cluster():
-    plane = np.array([[0, 0], [0, 3], [0, -3], [4, 0], [50, 0]], float)
-    labels = np.array([0, 0, 0, 0, 1])
-    away = radii(plane, members(labels, [0, 1]), np.array([[0, 0], [50, 0.0]]))
-    assert 3 <= away[0] <= 4
-    assert away[1] == 0
     small, middle, large = lifts(np.array([4.0, 25.0, 60.0]), np.full(3, 10.0))
     assert small == 14  # all of the name is above all of the cluster
     assert 0 < middle < 35

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QRadioButton, QWidget
+from qtpy.QtWidgets import QRadioButton
 
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import UNPACED, Pace
-from napari_embedding_game.ui.canvas.nearest import row_near, row_under
+from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.pick import BESIDE as BESIDE_OF_MAP
+from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -134,7 +136,7 @@ def mapped(scene, qtbot):
     """The same, with a map, and its landmarks at rest."""
     scene.dock.look.landmarks.value = True
     play(scene, qtbot)
-    qtbot.waitUntil(lambda: scene.dock.overlay.widget is not None)
+    qtbot.waitUntil(lambda: scene.dock.overlay.isVisible())
     qtbot.wait(50)
     return scene
 
@@ -164,14 +166,6 @@ def test_under_a_turned_camera(mapped):
         assert follows(mapped), perspective
 
 
-def test_beside_a_volume_that_is_turned(mapped):
-    mapped.viewer.add_image(np.zeros((20, 400, 400)))
-    mapped.viewer.dims.ndisplay = 3
-    mapped.viewer.scene.camera.angles = (20, -30, 70)
-    mapped.show_all()
-    assert follows(mapped)
-
-
 def test_when_the_axes_are_rolled(mapped):
     image = mapped.viewer.add_image(np.zeros((200, 300, 400)))
     for order in ((2, 0, 1), (1, 2, 0), (0, 2, 1)):
@@ -193,30 +187,6 @@ def stands_upright_beside(mapped, image, order):
     assert pixels[:, 0].min() > width - center + mapped.native.width() / 2
 
 
-def test_with_two_axes_transposed_and_back(mapped):
-    before = mapped.drawn()
-    mapped.viewer.dims.order = (1, 0)
-    mapped.qtbot.wait(50)
-    assert follows(mapped)
-    now = mapped.drawn()
-    scale = np.ptp(now, axis=0) / np.ptp(before, axis=0)
-    expected = (before - before.mean(axis=0)) * scale
-    np.testing.assert_allclose(now - now.mean(axis=0), expected, atol=0.5)
-    mapped.viewer.dims.order = (0, 1)
-    mapped.qtbot.wait(50)
-    assert follows(mapped)
-
-
-def test_beside_an_image_of_four_dimensions(mapped):
-    mapped.viewer.add_image(np.zeros((2, 3, 50, 60)))
-    mapped.viewer.dims.ndisplay = 3
-    mapped.show_all()
-    assert mapped.lasso_takes_what_it_holds()
-    mapped.viewer.dims.ndisplay = 2
-    mapped.show_all()
-    assert follows(mapped)
-
-
 def test_in_the_grid(mapped):
     mapped.viewer.add_image(np.zeros((300, 300)))
     mapped.viewer.canvas.grid.enabled = True
@@ -230,11 +200,11 @@ def follows_in_the_grid(mapped, spacing):
     mapped.show_all()
     cells = viewer.canvas.grid.actual_shape(viewer.layers)
     assert follows(mapped), spacing
-    assert mapped.dock.overlay.widget.isVisible()
+    assert mapped.dock.overlay.isVisible()
 
     def no_layer_comes():
         assert viewer.canvas.grid.actual_shape(viewer.layers) == cells
-        assert mapped.native.findChild(QWidget, "lasso").isVisible()
+        assert mapped.dock.overlay.lasso is not None
 
     x, y, width, height = mapped.layers.projection().cell
     corners = [(x + 4, y + 4), (x + width - 4, y + 4), (x + width - 4, y + height - 4)]
@@ -257,40 +227,7 @@ def test_a_layer_that_a_person_moves_takes_its_clicks_along(mapped):
     assert follows(mapped)
 
 
-def test_a_lasso_where_there_is_no_map_yet_selects_nothing(scene, engine, qtbot):
-    around = np.array([(20, 20), (200, 30), (150, 200)])
-    scene.draw_around(around)
-    engine.gate.clear()
-    scene.dock.run.run.native.click()
-    qtbot.waitUntil(lambda: scene.layers.points is not None)
-    scene.draw_around(around)
-    QTest.mouseClick(scene.native, LEFT, pos=QPoint(100, 100))
-    engine.gate.set()
-    qtbot.waitUntil(lambda: scene.session.state == "finished")
-    assert scene.session.selection.is_empty
-    # The layers of the next map are there before it is.
-    engine.gate.clear()
-    scene.dock.run.run.native.click()
-    qtbot.waitUntil(lambda: scene.session.state == "preparing")
-    scene.draw_around(around)
-    engine.gate.set()
-    qtbot.waitUntil(lambda: scene.session.state == "finished")
-
-
-def test_deleted_landmarks_come_back_with_a_restart(mapped, qtbot):
-    viewer = mapped.viewer
-    viewer.layers.selection.active = mapped.layers.landmarks
-    viewer.window._qt_viewer.layers.parent()  # the list of layers is there
-    viewer.layers.remove_selected()
-    assert [layer.name for layer in viewer.layers] == ["embedding"]
-    play(mapped, qtbot)
-    assert [layer.name for layer in viewer.layers] == ["embedding", "landmarks"]
-    assert len(mapped.layers.landmarks.data) == 4
-    assert mapped.layers.landmarks.visible
-    assert viewer.layers.selection.active is not mapped.layers.landmarks
-
-
-def test_points_cannot_be_deleted_by_hand(mapped, qtbot):
+def test_points_cannot_be_deleted_or_dragged_by_hand(mapped, qtbot):
     told = []
     from napari.utils.notifications import notification_manager
 
@@ -311,25 +248,6 @@ def test_points_cannot_be_deleted_by_hand(mapped, qtbot):
     finally:
         notification_manager.notification_ready.disconnect(hear)
     assert sum("cannot be moved or deleted" in message for message in told) == 1
-    landmarks = mapped.layers.landmarks
-    mapped.viewer.layers.selection.active = landmarks
-    landmarks.mode = "select"
-    landmarks.selected_data = {1}
-    QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
-    qtbot.waitUntil(lambda: len(landmarks.data) == 4)
-    assert "try again" in mapped.dock.select.hand.told.text()
-    play(mapped, qtbot)
-    assert len(mapped.viewer.layers) == 2
-
-
-def test_points_that_a_program_deleted_go_with_the_restart(mapped, qtbot):
-    mapped.layers.points.remove(list(range(40)))
-    play(mapped, qtbot)
-    lengths = [len(layer.data) for layer in mapped.viewer.layers]
-    assert lengths == [40, 4]
-
-
-def test_points_cannot_be_dragged(mapped):
     points = mapped.layers.points
     mapped.viewer.layers.selection.active = points
     controls = mapped.viewer.window._qt_viewer.controls.widgets[points]
@@ -341,14 +259,15 @@ def test_points_cannot_be_dragged(mapped):
     assert not points.editable
 
 
-def test_a_selection_leaves_the_opacity_that_a_person_chose(mapped):
-    points, landmarks = mapped.layers.points, mapped.layers.landmarks
-    points.opacity, landmarks.opacity = 0.6, 0.5
-    mapped.session.selection.select(0)
-    assert landmarks.opacity < 0.5
-    mapped.session.selection.select(1)
-    mapped.session.selection.clear()
-    assert (points.opacity, landmarks.opacity) == (0.6, 0.5)
+def test_points_of_which_a_program_deleted_some_are_left_to_it(mapped, qtbot):
+    edited = mapped.layers.points
+    edited.remove(list(range(30)))
+    assert "removed or changed" in mapped.session.message
+    play(mapped, qtbot)
+    assert len(mapped.layers.points.data) == 40
+    assert len(mapped.layers.landmarks.data) == 4
+    assert len(edited.data) == 10
+    assert edited in mapped.viewer.layers
 
 
 # Maps of three dimensions
@@ -388,20 +307,9 @@ def test_a_map_in_space_under_a_turned_camera(spatial):
         spatial.show_all()
         assert follows(spatial), perspective
         # vispy agrees with the projection.
-        expected = spatial.layers.projection().to_pixels(spatial.layers.points.data)
+        embedding = spatial.session.snapshot.embedding
+        expected = spatial.layers.projection().to_pixels(embedding)
         np.testing.assert_allclose(spatial.drawn(), expected, atol=1e-2)
-
-
-def test_a_map_in_space_beside_a_volume(spatial):
-    spatial.viewer.add_image(np.zeros((20, 400, 400)))
-    spatial.show_all()
-    assert follows(spatial)
-
-
-def test_a_map_in_space_when_axes_are_rolled(spatial):
-    spatial.viewer.dims.order = (1, 2, 0)
-    spatial.qtbot.wait(50)
-    assert follows(spatial)
 
 
 def test_of_points_behind_one_another_the_foremost_is_meant(spatial):
@@ -409,23 +317,16 @@ def test_of_points_behind_one_another_the_foremost_is_meant(spatial):
     snapshot = spatial.session.snapshot
     center = snapshot.embedding.mean(axis=0)
     drawn = layers.projection()
-    jacobian = layers._frame.jacobian
-    ahead = np.linalg.solve(jacobian, drawn.ahead) * layers.scale**2
-    embedding = center + np.linspace(2, -2, 40)[:, None] * ahead / layers.scale
-    pixel = drawn.to_pixels(layers.to_world(center[None]))[0]
-    assert row_near(layers, embedding, pixel) == 39
-    assert row_under(layers, embedding, pixel, 7.0, layers.points.size) == 39
-    beside = pixel + np.array([12, 0])
-    assert row_near(layers, embedding, beside) is not None
-    assert row_under(layers, embedding, beside, 7.0) is None
-    assert row_near(layers, embedding, np.array([4.0, 4.0])) is None
-
-
-def test_a_point_in_space_is_told_of_under_the_mouse(spatial):
-    row = int(np.argmin(spatial.drawn()[:, 0]))
-    QTest.mouseMove(spatial.native, spatial.place(spatial.drawn()[row]))
-    spatial.qtbot.waitUntil(lambda: spatial.dock.hover.hovering.row == row)
-    assert spatial.dock.hover.card.isVisible()
+    ahead = drawn.ahead / np.linalg.norm(drawn.ahead)
+    embedding = (center + np.linspace(2, -2, 40)[:, None] * ahead).astype(np.float32)
+    pixel = drawn.to_pixels(center[None])[0]
+    click = {"reach": 0.0, "beside": BESIDE_OF_MAP}
+    assert row_at(layers, embedding, pixel) == 39
+    assert row_at(layers, embedding, pixel, **click) == 39
+    beside = pixel + np.array([18, 0])
+    assert row_at(layers, embedding, beside, **click) is not None
+    assert row_at(layers, embedding, beside, is_sized=False) is None
+    assert row_at(layers, embedding, np.array([4.0, 4.0]), **click) is None
 
 
 @pytest.mark.parametrize("perspective", [0, 35])
@@ -436,7 +337,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
     qtbot.wait(100)
     names = spatial.dock.names
     before = spatial.session.snapshot.embedding
-    begun = names._middles(spatial.layers.projection())[0]
+    begun = names.middles(spatial.layers.projection())[0]
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
     spatial.session._pace = UNPACED
@@ -452,12 +353,11 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
     rows = spatial.session.clusters.clustering.rows(cluster.id)
     moved = spatial.session.run.warm_start.embedding - before
     assert np.ptp(moved[rows], axis=0).max() < 1e-4
-    drawn, layers = spatial.layers.projection(), spatial.layers
-    here = names.names.centers[0] if names.names.centers is not None else None
+    drawn = spatial.layers.projection()
     assert spatial.viewer.scene.camera.angles == angles  # it was no turn
-    step = layers.to_world(moved[rows[0]]) - layers.to_world(np.zeros(3))
-    assert abs(step @ drawn.ahead) < 1e-3 * np.linalg.norm(step)
-    assert here is None or np.isfinite(here).all()
+    step = moved[rows[0]]
+    most = np.linalg.norm(step) * np.linalg.norm(drawn.ahead)
+    assert abs(step @ drawn.ahead) < 1e-3 * most
     qtbot.waitUntil(lambda: spatial.session.state == "finished")
 
 
@@ -473,16 +373,16 @@ def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     )
     qtbot.waitUntil(lambda: session.comparing.current is not None)
     bar.side_by_side.click()
-    qtbot.waitUntil(lambda: spatial.dock.names.names.panels is not None)
-    pixels = layers.projection().to_pixels(layers.to_world(session.seen))
+    qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
+    pixels = layers.projection().to_pixels(session.seen)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()
-    drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.beside.layer)])
+    drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.other(BESIDE))])
     np.testing.assert_allclose(drawn, pixels, atol=0.05)
     row = int(np.argmax(pixels[n:, 0]))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(pixels[n + row]))
     assert session.selection.clusters == (int(session.clusters.labels[row]),)
     np.testing.assert_array_equal(
-        layers.beside.layer.face_color, layers.points.face_color
+        layers.other(BESIDE).face_color, layers.points.face_color
     )
 
 
@@ -534,31 +434,6 @@ def test_a_map_in_space_is_found_by_a_dock_that_is_opened_again(
     again.dock.controller.session_store.close()
 
 
-def test_the_camera_of_a_map_in_space_comes_back(spatial, tmp_path, qtbot):
-    controller, angles = spatial.dock.controller, (-30.0, 20.0, 5.0)
-    spatial.viewer.scene.camera.angles = angles
-    expected = spatial.viewer.scene.camera.angles
-    store = controller.session_store
-    saved = store.maps
-    view = store._view()
-    spatial.viewer.scene.camera.angles = (0, 0, 0)
-    store.show_view(view)
-    assert spatial.viewer.scene.camera.angles == pytest.approx(expected)
-    store.show_view({**view, "angles": ["a", None, 1.0]})
-    assert spatial.viewer.scene.camera.angles == pytest.approx(expected)
-    assert saved is store.maps
-
-
-def test_other_data_in_two_dimensions_take_the_place_of_a_map_in_space(spatial, qtbot):
-    session, dataset = spatial.session, spatial.session.dataset
-    session.settings.n_components = 2
-    session.load(dataset.subset(np.arange(40) < 30))
-    play(spatial, qtbot)
-    assert spatial.viewer.dims.ndisplay == 2
-    spatial.show_all()
-    assert follows(spatial)
-
-
 def test_a_landmark_in_space_is_dragged_parallel_to_the_canvas(spatial, qtbot):
     session, layers, native = spatial.session, spatial.layers, spatial.native
     session._pace = Pace(seconds=60, shortest=60, deadline=600)
@@ -569,7 +444,7 @@ def test_a_landmark_in_space_is_dragged_parallel_to_the_canvas(spatial, qtbot):
     spatial.viewer.layers.selection.active = layers.landmarks
     before = session.snapshot.landmarks[2]
     drawn = layers.projection()
-    at = drawn.to_pixels(layers.to_world(before[None]))[0]
+    at = drawn.to_pixels(before[None])[0]
     by = np.array([30, 20])
     QTest.mouseMove(native, spatial.place(at))
     QTest.mousePress(native, LEFT, pos=spatial.place(at))
@@ -581,48 +456,12 @@ def test_a_landmark_in_space_is_dragged_parallel_to_the_canvas(spatial, qtbot):
     QTest.mouseRelease(native, LEFT, control, spatial.place(at + by))
     (hold,) = session.hand.forces.landmarks
     assert hold.number == 2
-    now = drawn.to_pixels(layers.to_world(np.array([hold.place])))[0]
+    now = drawn.to_pixels(np.array([hold.place]))[0]
     np.testing.assert_allclose(now, at + by, atol=1)
-    step = layers.to_world(np.array(hold.place)) - layers.to_world(before)
-    assert abs(step @ drawn.ahead) < 1e-3 * np.linalg.norm(step)
+    step, ahead = np.array(hold.place) - before, drawn.ahead
+    most = np.linalg.norm(step) * np.linalg.norm(ahead)
+    assert abs(step @ ahead) < 1e-3 * most
     session.stop()
-
-
-def test_a_session_in_space_opens_in_a_window_that_shows_a_plane(
-    spatial, qtbot, tmp_path
-):
-    session, controller = spatial.session, spatial.dock.controller
-    embedding, angles = session.snapshot.embedding, spatial.viewer.scene.camera.angles
-    path, saved = tmp_path / "space.zip", []
-    controller.writing.saved.connect(saved.append)
-    controller.writing.save_session(path)
-    qtbot.waitUntil(lambda: bool(saved))
-    click_dimensions(spatial, 2)
-    qtbot.waitUntil(lambda: session.state == "finished")
-    assert spatial.viewer.dims.ndisplay == 2
-    controller.reading.open_session(path)
-    qtbot.waitUntil(lambda: np.array_equal(session.snapshot.embedding, embedding))
-    qtbot.waitUntil(lambda: spatial.viewer.dims.ndisplay == 3)
-    assert session.message == ""
-    assert session.settings.n_components == 3
-    qtbot.waitUntil(
-        lambda: np.allclose(spatial.viewer.scene.camera.angles, angles, atol=1e-3)
-    )
-    spatial.show_all()
-    assert follows(spatial)
-
-
-def test_dimensions_that_cannot_be_taken_are_told_and_shown_as_they_are(mapped, qtbot):
-    session = mapped.session
-    reason = "The data of cells are not loaded."
-    none = {"X": np.empty((40, 0)), "var_names": [], "missing_reason": reason}
-    bare = replace(session.dataset, **none)
-    session.restore(session.capture(), bare)
-    qtbot.waitUntil(lambda: bool(dimension_button(mapped, 3).height()))  # laid out
-    click_dimensions(mapped, 3)
-    assert session.message == reason
-    assert mapped.dock.game.controls["n_components"].value == 2
-    assert mapped.viewer.dims.ndisplay == 2
 
 
 def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
@@ -630,14 +469,12 @@ def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
     spatial.dock.look.far.value = True
     session.selection.select_points(np.arange(8))
     qtbot.waitUntil(lambda: len(spatial.dock.far.pairs) > 0)
-    assert spatial.dock.overlay.widget.isVisible()
+    assert spatial.dock.overlay.isVisible()
     spatial.dock.controller.steer_by_hand("hold")
     qtbot.waitUntil(lambda: session.state == "finished")
-    assert spatial.dock.overlay.widget.isVisible()
-    image = spatial.dock.overlay.widget.grab().toImage()
-    held = spatial.layers.projection().to_pixels(
-        spatial.layers.to_world(session.snapshot.embedding[:1])
-    )[0]
+    assert spatial.dock.overlay.isVisible()
+    image = spatial.dock.overlay.grab().toImage()
+    held = spatial.layers.projection().to_pixels(session.snapshot.embedding[:1])[0]
     x, y = (held - 3).round().astype(int)
     near = [image.pixelColor(x + i, y + j).alpha() for i in (0, 1) for j in (0, 1)]
     assert max(near) > 0

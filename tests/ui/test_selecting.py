@@ -1,19 +1,19 @@
 """One selection for the map, the lasso and the image."""
 
 from contextlib import suppress
-from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QLabel, QWidget
+from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
-from napari_embedding_game.ui.canvas.mouse import CanvasClick
-from napari_embedding_game.ui.canvas.overlays.lasso_overlay import COLOR, inside
+from napari_embedding_game.ui.canvas.overlay import COLOR
+from napari_embedding_game.ui.canvas.projection import inside, projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_highlight import FADING, lit_labels
 from napari_embedding_game.ui.inspector.bar_charts import ROW
@@ -51,12 +51,15 @@ def nuclei(qtbot, viewer, dock, session, play):
     return layer
 
 
-def clicker(dock):
-    """Return what clicks on a place of the images, in a viewer without a window."""
-    beside = np.array([-1e6, -1e6])
+def clicker(viewer, dock, labels):
+    """Return what clicks on a place of the labels, in a viewer without a window."""
+    drawn = projection_of(viewer, labels)
 
-    def click(world, adds):
-        dock.controller.pointing._on_click(CanvasClick(beside, np.array(world)), adds)
+    def click(place, adds):
+        (pixel,) = drawn.to_pixels(np.array([place]))
+        keys = ["Control"] if adds else []
+        event = SimpleNamespace(pos=pixel, modifiers=keys, view_direction=None)
+        dock.controller.mouse.click(event)
 
     return click
 
@@ -90,27 +93,15 @@ def test_of_a_time_series_the_slice_on_show_is_lit():
     assert lit_labels(many, np.array([True]), {}) is None
 
 
-def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei, lit):
-    cluster = session.clusters.clusters[0].id
-    session.selection.select(cluster)
-    before = lit(nuclei)
-    moved = session.clusters.labels.copy()
-    moved[session.clusters.labels != cluster] = cluster
-    session.clusters.receive(moved, session.clusters.n_landmarks)
-    everything = session.dataset.objects.label_ids.tolist()
-    assert len(before) < len(everything)
-    qtbot.waitUntil(lambda: lit(nuclei) == everything)
-
-
 def test_deleted_labels_are_unlinked_until_they_are_open_again(
     qtbot, viewer, dock, session, nuclei
 ):
+    click = clicker(viewer, dock, nuclei)
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
     told = dock.data.relink.text.text()
     assert "The labels 'nuclei' of these objects are not open" in told
-    click = clicker(dock)
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     dock.controller.writing.write_features()
@@ -143,14 +134,14 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     for rows in ([3, 7], [1]):
         session.selection.select_points(np.array(rows))
         assert lit(pyramid) == sorted(objects.label_ids[rows].tolist())
-    clicker(dock)(objects.centers[12], False)
+    clicker(viewer, dock, pyramid)(objects.centers[12], False)
     assert session.selection.rows.tolist() == [12]
     session.selection.clear()
     assert lit(pyramid) == []
 
 
-def test_a_clicked_object_selects_its_point(dock, session, nuclei, lit):
-    click = clicker(dock)
+def test_a_clicked_object_selects_its_point(viewer, dock, session, nuclei, lit):
+    click = clicker(viewer, dock, nuclei)
     click([1.0, 9.0], False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
     click([9.0, 1.0], True)
@@ -168,16 +159,6 @@ def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
     session.selection.select_points(np.array([24]))
     dock.select.show_objects.native.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
-
-
-def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei, lit):
-    session.selection.select_points(np.array([3]))
-    image = np.random.default_rng(1).random((40, 40))
-    source = MeasuredSource(image, grid(5, 8), "others")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.controller.reading.load(source)
-    assert lit(nuclei) == []
-    assert dock.select.show_objects.native.isHidden()
 
 
 @pytest.fixture
@@ -218,13 +199,13 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     for corner in corners[1:]:
         qtbot.wait(40)  # moves that follow at once are taken for one
         QTest.mouseMove(native, pixel(corner))
-    overlay = native.findChild(QWidget, "lasso")
-    assert overlay.isVisible()
+    overlay = dock.overlay
+    assert overlay.lasso is not None
     assert len(viewer.layers) == 2  # the line is none
     drawn = (pixel(corners[0]) + pixel(corners[1])) / 2
-    assert overlay.grab().toImage().pixelColor(drawn).name() == COLOR
+    assert overlay.grab().toImage().pixelColor(drawn).name() == COLOR.name()
     QTest.mouseRelease(native, left, modifier, pixel(corners[-1]))
-    qtbot.waitUntil(lambda: native.findChild(QWidget, "lasso") is None)
+    assert overlay.lasso is None
     np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
     assert camera.center == before
 
@@ -274,7 +255,8 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     dock.controller.brush.set_radius(12)
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
-    assert drag((1, 9), (1, 10), modifier=Qt.KeyboardModifier.AltModifier) == [1, 3, 13]
+    control = Qt.KeyboardModifier.ControlModifier
+    assert drag((1, 9), (1, 10), modifier=control) == [1, 3, 13]
     layer.visible = False  # what is not seen is not painted
     assert drag((1, 1), (1, 17)) == [1, 3, 13]
 
@@ -326,41 +308,6 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     np.testing.assert_array_equal(session.selection.points, rows)
 
 
-def test_the_bar_of_the_other_values_selects_all_of_them(
-    qtbot, play, dock, inspector, session, dataset
-):
-    kinds = [f"k{i % 10}" for i in range(40)]
-    session.load(replace(dataset, obs=dataset.obs.assign(kind=kinds)))
-    play()
-    inspector.details.column.value = "kind"
-    session.selection.select_points(np.arange(40))
-    qtbot.waitUntil(lambda: inspector.report is not None)
-    qtbot.waitUntil(lambda: inspector.report.column == "kind")
-    other = inspector.report.composition[-1]
-    assert other.level == "other (3 more)"
-    bars = inspector.details.composition
-    last = QPoint(20, 7 * ROW + ROW // 2)
-    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=last)
-    assert {kinds[row] for row in session.selection.rows} == set(other.pooled)
-    assert len(session.selection.rows) == 12
-
-
-def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, session):
-    play()
-    session.selection.select(1)
-    before = session.selection.points
-    qtbot.waitUntil(lambda: inspector.report is not None)
-    qtbot.mouseClick(
-        inspector.details.composition,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.ShiftModifier,
-        QPoint(20, 5),
-    )
-    after = session.selection.points
-    assert after[before].all()
-    assert after.sum() == 25
-
-
 def pixel_of_first_name(dock):
     drawn = dock.controller.layers.projection()
     at = drawn.to_pixels(dock.names.names.places)[0]
@@ -396,7 +343,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
         ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
 
         def is_at_the_hand():
-            line = dock.controller.layers.outline_at(ends)
+            line = dock.controller.layers.projection().to_plane(ends)
             places = [s.place for s in session.hand.forces.springs]
             return bool(places) and np.allclose(places, middle + line[1] - line[0])
 
@@ -415,7 +362,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
     assert is_dragged, session.hand.forces.springs
     (spring,) = session.hand.forces.springs
     assert np.array_equal(spring.rows, rows)
-    assert dock.overlay.widget.isVisible()
+    assert dock.overlay.isVisible()
     if way == "Escape":
         QTest.keyClick(native, Qt.Key.Key_Escape)
     held = Qt.KeyboardModifier.ControlModifier if way == "pinned" else none
@@ -436,8 +383,8 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     session.settings.n_landmarks = 4
     dock.controller.play_on()
     qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
-    places = layers.to_world(session.snapshot.landmarks)
-    at = QPoint(*layers.projection().to_pixels(places)[2].round().astype(int).tolist())
+    pixels = layers.projection().to_pixels(session.snapshot.landmarks)
+    at = QPoint(*pixels[2].round().astype(int).tolist())
     viewer.layers.selection.active = layers.landmarks
     left = Qt.MouseButton.LeftButton
     control = Qt.KeyboardModifier.ControlModifier
@@ -453,7 +400,7 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
     end = np.array([[at.x(), at.y() + 40.0]])
-    assert np.allclose(hold.place, layers.outline_at(end)[0])
+    assert np.allclose(hold.place, layers.projection().to_plane(end)[0])
     assert dock.select.hand.told.text() == "By hand: 1 landmark pinned."
     # The engine of this test leaves it where it was.
     QTest.mouseMove(native, at + QPoint(100, 0))
@@ -467,48 +414,6 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     assert session.settings.n_landmarks == 3
     QTest.keyClick(native, Qt.Key.Key_A)
     assert "just changing" in dock.select.hand.told.text()
-    session.settings.n_landmarks = 4  # the engine of this test deletes none
-    use_tools_of_napari(qtbot, session, viewer, dock, at)
-
-
-def use_tools_of_napari(qtbot, session, viewer, dock, at):
-    """Go on in the same window, which takes a second to be made."""
-    native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
-    layer, left = layers.landmarks, Qt.MouseButton.LeftButton
-    session.hand.forget_landmarks()
-    QTest.keyClick(native, Qt.Key.Key_3)
-    assert layer.mode == "select"
-    before = layer.data.copy()
-    QTest.mouseMove(native, at)
-    QTest.mousePress(native, left, pos=at)
-    for step in (20, 40):
-        qtbot.wait(40)
-        QTest.mouseMove(native, at + QPoint(0, step))
-    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
-    (hold,) = session.hand.forces.landmarks
-    end = np.array([[at.x(), at.y() + 40.0]])
-    assert hold.number == 2
-    assert np.allclose(hold.place, layers.outline_at(end)[0])
-    QTest.mouseRelease(native, left, pos=at + QPoint(0, 40))
-    assert np.array_equal(layer.data, before)  # the game moves it, not napari
-    assert not session.hand.forces.landmarks
-    assert session.selection.is_empty
-    assert layer.selected_data == {2}
-    QTest.keyClick(native, Qt.Key.Key_Delete)
-    qtbot.waitUntil(lambda: session.timeline.newest.label == "Landmark deleted by hand")
-    session.settings.n_landmarks = 4
-    QTest.keyClick(native, Qt.Key.Key_2)
-    assert layer.mode == "add"
-    QTest.mouseClick(native, left, pos=at + QPoint(30, 30))
-    qtbot.waitUntil(lambda: session.timeline.newest.label == "Landmark added by hand")
-    qtbot.waitUntil(lambda: len(layer.data) == 4)
-    session.settings.n_landmarks = 4
-    QTest.keyClick(native, Qt.Key.Key_3)
-    layer.selected_data = {0, 3}
-    QTest.keyClick(native, Qt.Key.Key_Delete)
-    qtbot.waitUntil(
-        lambda: session.timeline.newest.label == "2 landmarks deleted by hand"
-    )
 
 
 def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
@@ -550,9 +455,9 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
     assert dock.select.hand.told.text() == ""
     QTest.mousePress(button.native, left)
     session.settings.repulsion = 900.0  # the game plays on
-    qtbot.waitUntil(lambda: not dock.controller.correction.is_shown)
+    qtbot.waitUntil(lambda: not dock.controller.scene.is_elsewhere)
     QTest.mouseRelease(button.native, left)
-    assert not dock.controller.correction.is_shown
+    assert not dock.controller.scene.is_elsewhere
 
 
 @pytest.mark.parametrize("gives_up", [False, True])
@@ -587,7 +492,7 @@ def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
     qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
     begun = session.run.warm_start.embedding - before.embedding
     others = np.setdiff1d(np.arange(len(begun)), rows)
-    ends = dock.controller.layers.outline_at(
+    ends = dock.controller.layers.projection().to_plane(
         np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
     )
     assert np.allclose(begun[rows], ends[1] - ends[0], atol=1e-3)

@@ -8,7 +8,8 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.ui.canvas.hover_watch import point_at
+from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
 
 
@@ -170,7 +171,7 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     n_layers = len(viewer.layers)
     bar.side_by_side.click()
     assert not bar.slider.isVisibleTo(bar)
-    beside = layers.beside.layer
+    beside = layers.other(BESIDE)
     assert viewer.layers[-1] is beside
     assert len(viewer.layers) == n_layers + 1
     n_points = len(here.embedding)
@@ -179,16 +180,16 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
 
     # What is under the mouse on either map is the same row; a click chooses there too.
-    seen = layers.projection().to_pixels(layers.to_world(session.seen))
+    seen = layers.projection().to_pixels(session.seen)
     for row in (0, 20, 39):
         for pixel in (seen[row], seen[n_points + row]):
-            found = point_at(session, layers, pixel)
+            found = row_at(layers, session.seen, pixel) % n_points
             assert found == row or any(
                 np.allclose(seen[found + shift], pixel, atol=3)
                 for shift in (0, n_points)
             )
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    finished.controller.pointing._on_lasso(around, False)
+    finished.controller.mouse.surround(around, False)
     assert 5 in session.selection.rows
     chosen = session.selection.points
     assert not chosen.all()
@@ -198,8 +199,8 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     assert not session.comparing.is_side_by_side
     assert not bar.side_by_side.isChecked()
     bar.side_by_side.click()
-    assert layers.beside.layer in viewer.layers
+    assert layers.other(BESIDE) in viewer.layers
     bar.close_button.click()
     assert len(viewer.layers) == n_layers
-    assert layers.beside.layer is None
+    assert layers.other(BESIDE) is None
     assert session.snapshot is here

@@ -1,13 +1,11 @@
-"""Display settings of the map: colours, sizes, names."""
+"""Display settings of the map: colours, names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
-
-SizeBy: TypeAlias = Literal["Same", "Stretch", "Isolation", "Pressure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,6 @@ class DisplaySettings:
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
-    size_by: SizeBy = "Same"
-    """Which points are drawn larger: stretched, isolated ones, those under pressure."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
     hidden: HiddenLevels = field(default_factory=HiddenLevels)

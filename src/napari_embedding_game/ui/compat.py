@@ -2,20 +2,15 @@
 
 :func:`scene_of` takes the vispy node of a layer: the picture of the map is its child,
 so that it moves, hides and stands in napari's grid with the layer (without: napari
-draws the markers, 0.3 s for 70,000 points in software).  :func:`in_place` writes into
-arrays that layers hold (without: their setters, which copy and redraw).
-:func:`pause_zooming` knows callbacks of napari by their names.
+draws the markers, 0.3 s for 70,000 points in software).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-import numpy as np
 from napari.layers import Layer
-from numpy.typing import NDArray
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
 
@@ -64,47 +59,6 @@ def scene_of(viewer: Any, layer: Layer) -> Scene | None:
         return Scene(canvas.native, node, node.points_markers)
     except (AttributeError, KeyError):
         return None
-
-
-ZOOMING = frozenset({"drag_to_zoom", "double_click_to_zoom"})
-"""Names of napari's callbacks that zoom, by a box with Alt held and by two clicks."""
-
-
-def pause_zooming(viewer: Any) -> Callable[[], None]:
-    """Have the mouse not zoom with its buttons; return what undoes that."""
-    taken = []
-    for callbacks in (viewer.mouse_drag_callbacks, viewer.mouse_double_click_callbacks):
-        for callback in list(callbacks):
-            if getattr(callback, "__name__", "") in ZOOMING:
-                callbacks.remove(callback)
-                taken.append((callbacks, callback))
-
-    def undo() -> None:
-        for callbacks, callback in taken:
-            if callback not in callbacks:
-                callbacks.insert(0, callback)
-
-    return undo
-
-
-@contextmanager
-def in_place(layer: Layer, name: str) -> Iterator[NDArray[Any]]:
-    """Yield an array of a layer to be written into, without events; draw it later.
-
-    Where napari hands out a copy, what was written is assigned.
-
-    Parameters
-    ----------
-    layer : Layer
-    name : {"data", "size", "shown", "face_color"}
-    """
-    array = getattr(layer, name)
-    if array is getattr(layer, name) and array.flags.writeable:
-        yield array
-        return
-    copy = np.array(array)
-    yield copy
-    setattr(layer, name, copy)
 
 
 def draw(viewer: Any, layer: Layer) -> None:

@@ -26,18 +26,17 @@ from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.session.timeline import Mark
-from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
-from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
-from napari_embedding_game.ui.canvas.correction import ShownCorrection
-from napari_embedding_game.ui.canvas.drawing import Drawing
-from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
+from napari_embedding_game.ui.canvas.brush import MapBrush
+from napari_embedding_game.ui.canvas.layers import MapLayers, remove_placeholders
+from napari_embedding_game.ui.canvas.mouse import MapMouse
+from napari_embedding_game.ui.canvas.pick import compile_loop
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
 from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.pixels import compile_loops
-from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.tasks.confirm_replace import Replacing
@@ -63,7 +62,7 @@ LOST = (
 class Controller(QObject):
     """The one driver of a workspace in a viewer.
 
-    ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
+    ``reading`` and ``writing`` are its background tasks, ``scene`` draws the map,
     ``session_store`` saves by itself, ``relink`` finds layers again,
     ``brush`` paints a selection, ``object_highlight`` marks selected objects in the
     image, ``shown_field`` goes to the image of a selected one.
@@ -74,11 +73,8 @@ class Controller(QObject):
     workspace : Workspace
     """
 
-    legend_changed = Signal(object)
     busy_changed = Signal(str)
     """What is being read or written, "" when nothing is."""
-    correction_told = Signal(str)
-    """A sentence about true neighbours that are shown, "" when none are."""
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
     warming_changed = Signal(bool)
@@ -101,14 +97,11 @@ class Controller(QObject):
             self.relink,
             self.replacing.is_allowed,
         )
-        self.drawing = Drawing(viewer, workspace, self._on_lost)
-        self.correction = ShownCorrection(session, self.drawing)
+        self.scene = Scene(viewer, workspace, self._on_lost)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
-        self.pointing = ClickSelection(viewer, session, self.layers, linked)
-        self.brush = MapBrush(session, self.drawing)
-        self.pointing.paint_with(self.brush)
-        self.brush_keys = BrushKeys(viewer, self.brush)
+        self.brush = MapBrush(viewer, session, self.scene)
+        self.mouse = MapMouse(viewer, session, self.layers, linked, self.brush)
         self.session_store.map_frame = self._map_frame
         self._worker: Worker | None = None
         self._gc_guard = GcGuard()
@@ -119,7 +112,7 @@ class Controller(QObject):
     @property
     def layers(self) -> MapLayers:
         """The map on the canvas."""
-        return self.drawing.layers
+        return self.scene.layers
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
@@ -160,10 +153,6 @@ class Controller(QObject):
         hand = self.session.hand
         self._play(lambda: hand.act(action), hand.refuse)
 
-    def show_true_neighbors(self, is_shown: bool) -> None:
-        """Draw in the true neighbours of the selection, or show the map as it is."""
-        self.correction.set_shown(is_shown)
-
     def _play(
         self,
         begin: Callable[[], Run | None],
@@ -188,13 +177,13 @@ class Controller(QObject):
             return
         snapshot = progress.snapshot
         if snapshot is not None:
-            self.drawing.prepare(run, snapshot)
+            self.scene.prepare(run, snapshot)
         # First of all, as the clusters that are drawn follow the game.
-        with self.drawing.following():
+        with self.scene.following():
             self.session.receive(run, progress)
         drawn = self.session.drawn
         if snapshot is not None and drawn is not None:
-            self.drawing.draw(drawn)
+            self.scene.draw(drawn)
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -209,11 +198,9 @@ class Controller(QObject):
             self.object_highlight.close,
             self.shown_field.close,
             self.session_store.close,
-            self.pointing.close,
-            self.brush_keys.close,
+            self.mouse.close,
             self.brush.close,
-            self.correction.close,
-            self.drawing.close,
+            self.scene.close,
             self._end_run,
             self.reading.close,
             self.writing.close,
@@ -235,16 +222,11 @@ class Controller(QObject):
             go_to(self._viewer, linked.labels, dataset.objects.take(rows))
 
     def select_level(self, place: int, is_added: bool) -> None:
-        """Select the points of one level of the legend, or its cluster."""
-        session, levels = self.session, self.drawing.levels()
-        if session.snapshot is None or levels is None:
-            return
-        selection = session.selection
-        if session.look.color_by == CLUSTER:
-            cluster = session.clusters.clusters[place].id
-            (selection.toggle if is_added else selection.select)(cluster)
-        else:
-            select_rows(selection, levels.codes == place, is_added=is_added)
+        """Select the points of one level of the legend."""
+        levels = self.scene.levels()
+        if self.session.snapshot is not None and levels is not None:
+            rows = levels.codes == place
+            select_rows(self.session.selection, rows, is_added=is_added)
 
     def hide_level(self, action: str, place: int) -> None:
         """Hide one level of the legend, show it alone or again, or show all of them."""
@@ -252,7 +234,7 @@ class Controller(QObject):
         if action == SHOW_ALL:
             hiding.show_all()
             return
-        column, levels = self.drawing.hideable()
+        column, levels = self.scene.hideable()
         if place < len(levels):
             acts = {HIDE: hiding.hide, ISOLATE: hiding.isolate, SHOW: hiding.show}
             acts[action](column, levels[place])
@@ -291,7 +273,7 @@ class Controller(QObject):
 
     def _connect(self) -> None:
         connect = self._connections.connect
-        connect(self.workspace.linked.changed, self.drawing.make_room)
+        connect(self.workspace.linked.changed, self.scene.make_room)
         connect(self.session.restored, self._on_restored)
         connect(self.session.looked_back, self._on_looked_back)
         connect(self.session.state_changed, self._on_state)
@@ -300,8 +282,6 @@ class Controller(QObject):
         for task in (self.reading, self.writing):
             task.busy_changed.connect(self._tell_busy)
             task.trouble.connect(self.trouble)
-        self.drawing.legend_changed.connect(self.legend_changed)
-        self.correction.told.connect(self.correction_told)
         reading = self.reading
         for given_up in (reading.failed, reading.incomplete, reading.cancelled):
             given_up.connect(self._on_nothing_to_map)
@@ -341,7 +321,7 @@ class Controller(QObject):
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
             self.workspace.palette.restart()
-            self.drawing.show_stored(self.session.drawn or saved.snapshot)
+            self.scene.show_stored(self.session.drawn or saved.snapshot)
             self.session_store.show_view(saved.view)
 
     def _map_frame(self) -> tuple[float, ...]:
@@ -356,7 +336,8 @@ class Controller(QObject):
 
     def _on_looked_back(self, mark: Mark) -> None:
         """Draw a map of an earlier moment."""
-        self.drawing.show_again(self.session.drawn or mark.snapshot)
+        snapshot = self.session.drawn or mark.snapshot
+        self.scene.show_stored(snapshot, is_same_map=True)
 
     def _on_state(self, state: str) -> None:
         if state in ("preparing", "running"):
@@ -373,6 +354,7 @@ class Controller(QObject):
 def _warm_up() -> None:
     engine.warm_up()
     compile_loops()
+    compile_loop()
 
 
 def _tell_developers(error: BaseException) -> None:

@@ -16,14 +16,11 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.ui.canvas.hand import LandmarkHandles
 from napari_embedding_game.ui.canvas.hover import Hover
-from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
-from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
-from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
-from napari_embedding_game.ui.canvas.overlays.hand_marks import add_hand_marks
-from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
-from napari_embedding_game.ui.canvas.overlays.panel_captions import add_captions
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.canvas.marks import FarLines, add_captions, add_hand_marks
+from napari_embedding_game.ui.canvas.names import MapNames
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
@@ -34,21 +31,13 @@ from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
-from napari_embedding_game.ui.label_loops import mend_label_loops
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
-from napari_embedding_game.ui.napari_fixes import mend_napari
 from napari_embedding_game.ui.shortcuts import WindowShortcuts
 from napari_embedding_game.ui.style.coloring import CLUSTER
-from napari_embedding_game.ui.style.form_widgets import (
-    Fold,
-    ignore_idle_wheel,
-    scrolled,
-    skip_what_is_folded,
-    take_numbers_once_typed,
-)
+from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.vispy_fixes import mend_vispy
+from napari_embedding_game.ui.upstream_fixes import mend
 from napari_embedding_game.ui.wiring import connect_views
 
 if TYPE_CHECKING:
@@ -90,14 +79,10 @@ class GameDock(MapWidget):
         self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
     ) -> None:
         super().__init__(viewer, workspace)
-        mend_vispy()
-        mend_napari()
-        mend_label_loops()
+        mend()
         self._session = session = workspace.session
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
-        self.controller.pointing.draw_on(lambda: canvas_widget(self))
-        self.controller.brush.find_canvas = lambda: canvas_widget(self)
         self._make_views()
         views = connect_views(
             self.controller,
@@ -108,11 +93,12 @@ class GameDock(MapWidget):
             self.select,
             self.hover,
         )
-        landmarks = LandmarkHandles(viewer, session, self.controller.layers)
-        self.controller.pointing.drag_by(
-            lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
+        landmarks = LandmarkHandles(viewer, session, self.controller.scene)
+        mouse, brush = self.controller.mouse, self.controller.brush
+        mouse.overlay = brush.overlay = self.overlay
+        mouse.find_handle = lambda pixel: (
+            landmarks.handle_at(pixel) or self.names.handle_at(pixel)
         )
-        self.controller.pointing.drag_edited_by(landmarks.handle_of_tool)
         self._build()
         self._connect()
         for part in (self.controller, landmarks, views):
@@ -150,7 +136,7 @@ class GameDock(MapWidget):
     def _make_views(self) -> None:
         viewer, workspace = self._viewer, self.workspace
         session, maps, linked = workspace.session, workspace.maps, workspace.linked
-        layers = self.controller.layers
+        scene = self.controller.scene
         self.data = DataControls(viewer, session, maps, workspace.loading, linked)
         self.game = MethodControls(session)
         self.run = RunControls(session, linked)
@@ -161,12 +147,13 @@ class GameDock(MapWidget):
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace)
-        self.overlay = overlay = MapOverlay(viewer, workspace, layers, self)
-        self.far = FarLines(workspace, layers, overlay, self)
-        add_hand_marks(overlay, session, layers)
-        self.names = ClusterLabels(viewer, workspace, layers, overlay, self)
-        add_captions(overlay, session, layers)
-        self.hover = Hover(viewer, workspace, layers, self)
+        self.overlay = overlay = MapOverlay(viewer, scene, self)
+        self.far = FarLines(session, scene, overlay, self)
+        add_hand_marks(overlay, session)
+        move = self.controller.move_cluster
+        self.names = MapNames(session, scene, overlay, self, move)
+        add_captions(overlay, session)
+        self.hover = Hover(viewer, workspace, scene, self)
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
@@ -219,9 +206,7 @@ class GameDock(MapWidget):
         self.column.addWidget(self.run.bar_below)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
-        ignore_idle_wheel(self)
-        take_numbers_once_typed(self)
-        skip_what_is_folded(self)
+        calm(self)
 
     def _connect(self) -> None:
         session, data, quality = self._session, self.data, self.quality
@@ -235,7 +220,6 @@ class GameDock(MapWidget):
             (session.settings.changed, self._name_folds),
         ):
             self._connections.connect(signal, slot)
-        self.names.dragged.connect(self.controller.move_cluster)
         data.troubled.connect(self._show_trouble)
         data.preparation_offered.connect(self.run.note_offer)
         data.mixable_changed.connect(quality.set_mixable)
@@ -247,7 +231,7 @@ class GameDock(MapWidget):
         self.run.mended.connect(self.game.show_settings)
         self.look.answered.connect(lambda: self.scroll.ensureWidgetVisible(self.look))
         self.controller.reading.stage_changed.connect(self._on_reading)
-        self.controller.pointing.picked.connect(self._on_picked)
+        self.controller.mouse.picked.connect(self._on_picked)
         thumbnails = self.inspector.details.thumbnails
         thumbnails.pictures.failed.connect(self.clusters.tell)
         edits = self.clusters.edits
@@ -358,7 +342,7 @@ class GameDock(MapWidget):
         self.controller.play_on()
 
     def _release(self) -> None:
-        self.larger.release()
+        self.larger.setChecked(False)
         self.controller.replacing.parent_widget = None
         super()._release()
 

@@ -46,24 +46,6 @@ Lines = tuple[tuple[float, float], tuple[float, float]]
 picture's upper left corner."""
 
 
-def points_near(
-    positions: NDArray[np.floating],
-    lines: Lines,
-    shape: tuple[int, int],
-    margin: float,
-    rows: NDArray[np.intp] | None = None,
-) -> NDArray[np.intp]:
-    """Return the points with their middle at most ``margin`` pixels beside a picture.
-
-    Parameters are those of :func:`paint_discs`.
-    """
-    if rows is not None and not len(rows):
-        return rows
-    found = np.empty(1 + len(positions if rows is None else rows), np.intp)
-    n_found = _find_near(found, *_placed(positions, rows, lines), *shape, float(margin))
-    return found[:n_found]
-
-
 def paint_discs(
     positions: NDArray[np.floating],
     sizes: NDArray[np.floating],
@@ -77,10 +59,9 @@ def paint_discs(
 
     Parameters
     ----------
-    positions : (N, 2) float
-        Row and column in any unit.  Points that are not finite are left out.
-    sizes : (N,) float
-        Diameters in the same unit; on the picture at least 1 pixel.
+    positions, sizes : (N, 2) and (N,) float
+        Row and column in any unit, and diameters, which on the picture are at least 1
+        pixel.  Points that are not finite are left out.
     colors : (N, 4) float, 0 to 1
         Red, green, blue and opacity.
     lines : Lines
@@ -112,35 +93,35 @@ def paint_density(
     lines: Lines,
     shape: tuple[int, int],
     below: NDArray[np.intp] | None = None,
-    above: NDArray[np.intp] | None = None,
+    above: NDArray[np.intp] = _NO_ROWS,
     opacity: float = 1.0,
-) -> NDArray[np.uint8]:
+    fewest: float = -1,
+) -> NDArray[np.uint8] | None:
     """Return a picture, as of :func:`paint_discs`, of how many points lie where.
 
-    Parameters
-    ----------
-    positions, colors, lines, shape, opacity
-        See :func:`paint_discs`.
-    below, above : (m,) int, optional
-        Points that are counted; a pixel with some of those above shows no others.
-        By default all are below.
+    Of the points below, by default all, and those above: a pixel with some of these
+    shows no others.  None where no more than the fewest are in the picture.
     """
-    pixels = np.zeros((*shape, 4), np.uint8)
-    brightest = LEAST_RANGE
+    pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), LEAST_RANGE, 0
     for rows, faintest in ((below, FAINTEST), (above, FAINTEST_ABOVE)):
-        n_rows = len(positions) if rows is None else len(rows)
-        if not n_rows or (rows is None and faintest == FAINTEST_ABOVE):
+        if rows is not None and not len(rows):
             continue
         cells = np.zeros((*shape, 5), np.uint32)
         _count(cells, *_placed(positions, rows, lines), _given(colors, np.float32))
         held = cells[..., 4][cells[..., 4] > 0]
-        if not len(held):
-            continue
-        some = held[:: max(1, len(held) // SAMPLED)]
-        place = int(BRIGHTEST_SHARE * (len(some) - 1))
-        brightest = max(brightest, float(np.partition(some, place)[place]))
-        _shade(pixels, cells, _F(brightest), _F(faintest), _F(opacity))
-    return pixels
+        if len(held):
+            n_seen += int(held.sum(dtype=np.int64))
+            some = held[:: max(1, len(held) // SAMPLED)]
+            most = float(np.quantile(some, BRIGHTEST_SHARE, method="lower"))
+            brightest = max(brightest, most)
+            _shade(pixels, cells, _F(brightest), _F(faintest), _F(opacity))
+    return pixels if n_seen > fewest else None
+
+
+def laid_over(below: NDArray[np.uint8], above: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a picture, as of :func:`paint_discs`, with another one over it."""
+    rest = 255 - above[..., 3:].astype(np.uint16)
+    return (below * rest // 255).astype(np.uint8) + above
 
 
 def compile_loops() -> None:
@@ -148,7 +129,6 @@ def compile_loops() -> None:
     rows, lines = np.zeros((1, 4), np.float32), ((1.0, 0.0), (1.0, 0.0))
     paint_discs(rows[:, :2], rows[:, 0], rows, lines, (1, 1))
     paint_density(rows[:, :2], rows, lines, (1, 1))
-    points_near(rows[:, :2], lines, (1, 1), 1.0)
 
 
 def _placed(
@@ -171,20 +151,6 @@ def _given(array: NDArray[Any], dtype: type) -> NDArray[Any]:
 
 
 # Loops
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def _find_near(found, positions, order, lines, height, width, margin):
-    """Write the points that :func:`points_near` finds; return how many they are."""
-    n_ordered, n_found = len(order), 0
-    low, high, right = _F(-margin), _F(height + margin), _F(width + margin)
-    for place in range(n_ordered if n_ordered else len(positions)):
-        i = order[place] if n_ordered else place
-        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
-        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
-        found[n_found] = i
-        n_found += (y >= low) & (y < high) & (x >= low) & (x < right)
-    return n_found
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)

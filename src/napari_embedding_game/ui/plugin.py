@@ -16,8 +16,11 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import SampleSource, Source, source_of
 from napari_embedding_game.ui import game_dock
-from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
-from napari_embedding_game.ui.canvas.points_layer import POINTS_NAME
+from napari_embedding_game.ui.canvas.layers import (
+    PLACEHOLDER,
+    POINTS_NAME,
+    remove_placeholders,
+)
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.workspace import workspace_of
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from napari_embedding_game.ui.canvas.brush import LARGEST, RADIUS, SMALLEST
 from napari_embedding_game.ui.connections import Connections
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def connect_views(
     if controller.session.dataset is None:
         data.offer_recovery(controller.session_store.recovery_files())
         data.set_recent(controller.session_store.recent())
-    look.set_legend(controller.drawing.legend())
-    select.set_brush_sizes(*controller.brush.sizes)
+    look.set_legend(controller.scene.legend())
+    select.set_brush_sizes(SMALLEST, LARGEST, RADIUS)
     return connections
 
 
@@ -114,21 +115,26 @@ def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
     yield look.level_picked, controller.select_level
     yield look.hiding_requested, controller.hide_level
     yield look.placed, controller.place
-    yield controller.legend_changed, look.set_legend
+    yield controller.scene.legend_changed, look.set_legend
 
 
 def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
-    yield select.lasso_toggled, controller.pointing.set_lasso
-    yield select.brush_toggled, controller.brush.set_on
-    yield select.brush_resized, controller.brush.set_radius
-    yield controller.brush.switched, select.show_brush
-    yield controller.brush.resized, select.show_brush_size
-    yield controller.brush.told, select.tell_brush
+    brush = controller.brush
+
+    def show_brush() -> None:
+        select.show_brush(brush.is_on)
+        select.show_brush_size(brush.radius)
+        select.tell_brush(brush.told)
+
+    yield select.lasso_toggled, controller.mouse.set_lasso
+    yield select.brush_toggled, brush.set_on
+    yield select.brush_resized, brush.set_radius
+    yield brush.changed, show_brush
     yield select.embed_requested, controller.embed_selection
     yield select.show_objects_requested, controller.show_objects
     yield select.hand_requested, controller.steer_by_hand
-    yield select.correction_toggled, controller.show_true_neighbors
-    yield controller.correction_told, select.tell_correction
+    yield select.correction_toggled, controller.scene.show_true_neighbors
+    yield controller.scene.neighbors_told, select.tell_correction
     yield controller.reading.asked, select.note_asked
     yield controller.reading.loaded, select.note_loaded
 

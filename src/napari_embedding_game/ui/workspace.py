@@ -25,7 +25,7 @@ from napari_embedding_game.ui.style.coloring import choice_of_value
 if TYPE_CHECKING:
     import napari
 
-    from napari_embedding_game.ui.canvas.map_layers import KeptMap
+    from napari_embedding_game.ui.canvas.layers import KeptMap
 
 
 class Workspace:

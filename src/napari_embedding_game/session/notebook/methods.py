@@ -244,10 +244,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         cite = " [@pressure]" if settings.optimizer == "pressured_points" else ""
         name = _in_words(settings.optimizer)
         yield f"The energy was minimised by the optimiser {name}{cite}."
-    if snapshot.has_pressure and "Pressure" in (
-        saved.look.size_by,
-        saved.look.color_by,
-    ):
+    if snapshot.has_pressure and saved.look.color_by == "Pressure":
         yield "Pressure, by which points would leave the plane, was shown [@pressure]."
     yield from _of_steering(record)
 

@@ -1,8 +1,4 @@
-"""The brush on the canvas: points that it passes over are selected.
-
-It works in pixels of the canvas, so that a map in space is painted as it is seen, in
-front and behind.  While the button is held the map stands still.
-"""
+"""The brush, which selects the points it passes over."""
 
 from __future__ import annotations
 
@@ -11,162 +7,58 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, QTimer, Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.drawing import Drawing
-from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
-from napari_embedding_game.ui.compat import pause_zooming
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import DrawnObjects
+from napari_embedding_game.ui.tasks.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
 
-RADIUS, SMALLEST, LARGEST = 24, 4, 200
-"""Of the brush, in pixels of the canvas."""
-GROWS = 1.2
-"""Of the radius, with each press of a key."""
+SMALLEST, LARGEST, RADIUS = 4, 200, 24
+"""In pixels of the canvas."""
 FRAME_MS = 25
 """Between two pictures of a stroke."""
-KEY, SMALLER, LARGER = "B", "[", "]"
-"""Keys that switch the brush on and off, and change its size as in Labels layers."""
-HOW = "Paint with the mouse. Shift adds, Alt takes away, [ and ] change the size."
-
-
-class BrushKeys:
-    """Keys of the brush, on the canvas; napari's zooming is set aside while it is on.
-
-    A layer that has one of the keys for itself, such as Labels, takes it first.  With
-    Alt held napari would draw a box to zoom into, and a double click would zoom.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    brush : MapBrush
-    """
-
-    def __init__(self, viewer: napari.Viewer, brush: MapBrush) -> None:
-        self._viewer = viewer
-        jobs: dict[str, Callable[[Any], None]] = {
-            KEY: lambda _: brush.set_on(not brush.is_on),
-            SMALLER: lambda _: brush.grow(-1),
-            LARGER: lambda _: brush.grow(1),
-        }
-        self._former = {
-            key: viewer.bind_key(key, job, overwrite=True) for key, job in jobs.items()
-        }
-        self._zooms_again: Callable[[], None] | None = None
-        self._switched = brush.switched
-        self._switched.connect(self._on_switched)
-
-    def close(self) -> None:
-        """Give the keys and the zooming back."""
-        self._switched.disconnect(self._on_switched)
-        self._on_switched(False)
-        for key, job in self._former.items():
-            self._viewer.bind_key(key, job, overwrite=True)
-
-    def _on_switched(self, is_on: bool) -> None:
-        if self._zooms_again is not None:
-            self._zooms_again()
-            self._zooms_again = None
-        if is_on:
-            self._zooms_again = pause_zooming(self._viewer)
-
-
-class Stroke:
-    """One stroke of the brush: what it paints, and how that is drawn.
-
-    Parameters
-    ----------
-    pixels : (m N, 2) array
-        Where the points are drawn on the canvas: on each of the maps side by side, and
-        the middle of their objects in the image.
-    paintable : (N,) bool array
-        Points that are not hidden.
-    before : (N,) bool array
-        What was selected.
-    mode : {"replace", "add", "remove"}
-    objects : DrawnObjects, optional
-        The objects in the image: what is under the middle of the brush is painted.
-    """
-
-    def __init__(
-        self,
-        pixels: NDArray[np.floating],
-        paintable: NDArray[np.bool_],
-        before: NDArray[np.bool_],
-        mode: Mode,
-        objects: DrawnObjects | None = None,
-    ) -> None:
-        self.mode = mode
-        self.painted = np.zeros(len(before), bool)
-        self._pixels, self._paintable, self._before = pixels, paintable, before
-        self._last: NDArray[np.floating] | None = None
-        self._objects = objects
-
-    def paint(self, pixel: NDArray[np.floating], radius: float) -> None:
-        """Paint over all points that lie near the way to a pixel (x, y)."""
-        last = pixel if self._last is None else self._last
-        self._last = pixel
-        low, high = np.minimum(last, pixel) - radius, np.maximum(last, pixel) + radius
-        is_near = ((self._pixels >= low) & (self._pixels <= high)).all(axis=1)
-        rows = np.flatnonzero(is_near)
-        way, apart = pixel - last, self._pixels[rows] - last
-        share = np.clip(apart @ way / max(float(way @ way), 1e-9), 0, 1)
-        away = apart - share[:, None] * way
-        rows = rows[(away**2).sum(axis=1) <= radius**2] % len(self.painted)
-        self.painted[rows] = self._paintable[rows]
-        under = None if self._objects is None else self._objects.under(pixel)
-        if under is not None:
-            self.painted[under] = True
-
-    @property
-    def chosen(self) -> NDArray[np.bool_]:
-        """(N,) what is selected if the stroke ends here."""
-        if self.mode == "add":
-            return self._before | self.painted
-        if self.mode == "remove":
-            return self._before & ~self.painted
-        return self.painted
+KEY = "B"
+"""Switches the brush on and off."""
+HOW = "Paint with the mouse. Shift adds, Ctrl takes away."
 
 
 class MapBrush(QObject):
     """Paints a selection with the mouse, while it is switched on.
 
-    Parameters
-    ----------
-    session : Session
-    drawing : Drawing
+    It works in pixels of the canvas, so that a map in space is painted as it is seen,
+    in front and behind.  While the button is held the map stands still.
     """
 
-    switched = Signal(bool)
-    """Whether the mouse paints."""
-    resized = Signal(int)
-    """Radius in pixels."""
-    told = Signal(str)
-    """A sentence about the brush, "" while it is off."""
+    changed = Signal()
+    """``is_on``, ``radius`` or ``told`` has changed."""
 
-    def __init__(self, session: Session, drawing: Drawing) -> None:
+    def __init__(self, viewer: napari.Viewer, session: Session, scene: Scene) -> None:
         super().__init__()
-        self._session = session
-        self._drawing = drawing
-        self._layers = drawing.layers
+        self._session, self._scene, self._viewer = session, scene, viewer
         self.is_on = False
+        """Whether the mouse paints."""
         self.radius = RADIUS
-        self.find_canvas: Callable[[], QWidget | None] = lambda: None
-        """Returns what the ring is painted on; None where there is no window."""
+        """In pixels."""
+        self.overlay: MapOverlay | None = None
+        """Shows the ring; None where there is no window."""
         self.find_objects: Callable[[], DrawnObjects | None] = lambda: None
         """Returns the objects that the brush may come over in the image."""
-        self._stroke: Stroke | None = None
-        self._ring: BrushRing | None = None
-        self._timer = QTimer(self)
-        self._timer.setInterval(FRAME_MS)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._draw)
+        self._mode: Mode = "replace"
+        self._painted: NDArray[np.bool_] | None = None
+        """(N,) the points of the present stroke."""
+        self._pixels = np.empty((0, 2))
+        """(m N, 2) where they are drawn, on each map, and objects in the image."""
+        self._last = np.zeros(2)
+        self._zooms: list[Any] = []
+        """napari's callbacks for a double click, which two dabs are not."""
+        self._turn = throttled(FRAME_MS, self._draw, self)
         self._connections = Connections()
         another_map = (
             session.dataset_changed,
@@ -178,24 +70,27 @@ class MapBrush(QObject):
             session.hiding.changed,
         )
         self._connections.connect_all(another_map, self.cancel)
+        former = viewer.bind_key(KEY, self._on_key, overwrite=True)
+        self._connections.call(lambda: viewer.bind_key(KEY, former, overwrite=True))
 
     def close(self) -> None:
-        """End a stroke, and undo the connections to the session."""
-        self.cancel()
+        """End a stroke, and give keys and mouse back."""
+        self.set_on(False)
         self._connections.close()
-        if self._ring is not None:
-            self._ring.close()
-            self._ring = None
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """The smallest, the largest and the present radius, in pixels."""
-        return SMALLEST, LARGEST, self.radius
 
     @property
     def is_held(self) -> bool:
         """Whether a stroke is being painted."""
-        return self._stroke is not None
+        return self._painted is not None
+
+    @property
+    def told(self) -> str:
+        """A sentence about the brush, "" while it is off."""
+        if self._painted is None:
+            return HOW if self.is_on else ""
+        told = f"{int(self._chosen().sum()):,} selected."
+        is_running = self._session.state == "running"
+        return f"{told} The map stands still until you let go." if is_running else told
 
     def set_on(self, is_on: bool) -> None:
         """Let the mouse paint, or be as it was."""
@@ -203,103 +98,97 @@ class MapBrush(QObject):
             return
         self.cancel()
         self.is_on = is_on
-        if not is_on and self._ring is not None:
-            self._ring.hide()
-        self.switched.emit(is_on)
-        self._tell()
+        callbacks = self._viewer.mouse_double_click_callbacks
+        self._zooms, callbacks[:] = list(callbacks), self._zooms
+        self.hover(None)
+        self.changed.emit()
 
     def set_radius(self, radius: float) -> None:
         """Set the radius of the next strokes, in pixels of the canvas."""
         radius = int(np.clip(round(radius), SMALLEST, LARGEST))
         if radius != self.radius:
             self.radius = radius
-            if self._ring is not None:
-                self._ring.resize_ring(radius)
-            self.resized.emit(radius)
-
-    def grow(self, turns: int) -> None:
-        """Make the brush larger, or, below 0, smaller; by a pixel at least."""
-        wanted = self.radius * GROWS**turns
-        step = max(1.0, abs(wanted - self.radius))
-        self.set_radius(self.radius + np.copysign(step, turns))
+            if self.overlay is not None and self.overlay.ring is not None:
+                self.hover(self.overlay.ring[0])
+            self.changed.emit()
 
     # With the mouse
 
-    def hover(self, pixel: NDArray[np.floating]) -> None:
-        """Show the ring around a pixel (x, y)."""
-        if self._ring is None:
-            canvas = self.find_canvas()
-            if canvas is None:
-                return
-            self._ring = BrushRing(canvas)
-        self._ring.draw(pixel, self.radius)
+    def hover(self, pixel: NDArray[np.floating] | None) -> None:
+        """Show the ring around a pixel (x, y); None: nowhere."""
+        if self.overlay is not None:
+            self.overlay.ring = None if pixel is None else (pixel, self.radius)
+            self.overlay.refresh()
 
     def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
         """Begin a stroke, where there is a map."""
         self.cancel()
-        self._stroke = self._new_stroke(mode)
-        if self._stroke is not None:
-            self._drawing.hold()
+        seen, drawn = self._session.seen, self._scene.layers.projection()
+        if seen is not None and drawn is not None:
+            self._mode, self._last = mode, pixel
+            self._painted = np.zeros(len(self._session.selection.points), bool)
+            self._pixels, objects = drawn.to_pixels(seen), self.find_objects()
+            if objects is not None:
+                self._pixels = np.concatenate([self._pixels, objects.places()])
+            self._scene.hold()
         self.move(pixel)
 
     def move(self, pixel: NDArray[np.floating]) -> None:
-        """Paint on to a pixel (x, y)."""
+        """Paint over all points that lie near the way to a pixel (x, y)."""
         self.hover(pixel)
-        if self._stroke is None:
+        painted, last, radius = self._painted, self._last, self.radius
+        if painted is None:
             return
-        self._stroke.paint(pixel, self.radius)
-        if not self._timer.isActive():
-            self._timer.start()
+        low, high = np.minimum(last, pixel) - radius, np.maximum(last, pixel) + radius
+        is_near = ((self._pixels >= low) & (self._pixels <= high)).all(axis=1)
+        rows = np.flatnonzero(is_near)
+        way, apart = pixel - last, self._pixels[rows] - last
+        share = np.clip(apart @ way / max(float(way @ way), 1e-9), 0, 1)
+        away = apart - share[:, None] * way
+        rows = rows[(away**2).sum(axis=1) <= radius**2] % len(painted)
+        hidden, objects = self._session.hiding.mask, self.find_objects()
+        painted[rows if hidden is None else rows[~hidden[rows]]] = True
+        under = None if objects is None else objects.under(pixel)
+        if under is not None:
+            painted[under] = True
+        self._last = pixel
+        self._turn.throttle()
 
     def end(self) -> None:
         """Select what was painted."""
-        stroke = self._stroke
-        if stroke is None:
-            return
-        self._stop()
-        if stroke.painted.any():
-            self._session.selection.select_points(stroke.painted, stroke.mode)
-        self._drawing.release()
+        painted = self._painted
+        if painted is not None:
+            self._stop()
+            if painted.any():
+                self._session.selection.select_points(painted, self._mode)
+            self._scene.release()
 
     def cancel(self, event: object = None) -> None:
         """Leave the selection as it was before the stroke."""
-        if self._stroke is not None:
+        if self._painted is not None:
             self._stop()
-            self._drawing.release()
+            self._scene.release()
 
     # Inside
 
-    def _stop(self) -> None:
-        self._stroke = None
-        self._timer.stop()
-        self._tell()
+    def _on_key(self, viewer: Any) -> None:
+        self.set_on(not self.is_on)
 
-    def _new_stroke(self, mode: Mode) -> Stroke | None:
-        session, layers = self._session, self._layers
-        snapshot, seen, drawn = session.drawn, session.seen, layers.projection()
-        if snapshot is None or seen is None or drawn is None:
-            return None
-        before, hidden = session.selection.points, session.hiding.mask
-        paintable = np.ones(len(before), bool) if hidden is None else ~hidden
-        pixels = drawn.to_pixels(layers.to_world(seen))
-        objects = self.find_objects()
-        if objects is not None:
-            pixels = np.concatenate([pixels, objects.places()])
-        return Stroke(pixels, paintable, before, mode, objects)
+    def _stop(self) -> None:
+        self._painted = None
+        self._turn.cancel()
+        self.changed.emit()
+
+    def _chosen(self) -> NDArray[np.bool_]:
+        """Return what is selected if the stroke ends here: (N,)."""
+        painted, before = self._painted, self._session.selection.points
+        assert painted is not None
+        if self._mode == "replace":
+            return painted
+        return before | painted if self._mode == "add" else before & ~painted
 
     def _draw(self) -> None:
         """Draw what is painted by now."""
-        if self._stroke is not None:
-            self._tell()
-            self._drawing.show_chosen(self._stroke.chosen)
-
-    def _tell(self) -> None:
-        if not self.is_on:
-            self.told.emit("")
-        elif self._stroke is None:
-            self.told.emit(HOW)
-        else:
-            told = f"{int(self._stroke.chosen.sum()):,} selected."
-            if self._session.state == "running":
-                told += " The map stands still until you let go."
-            self.told.emit(told)
+        if self._painted is not None:
+            self._scene.show_chosen(self._chosen())
+            self.changed.emit()

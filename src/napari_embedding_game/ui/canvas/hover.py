@@ -1,20 +1,21 @@
-"""Shows a card for the point under the mouse."""
+"""A tooltip for the point under the mouse: what is known of it, and its picture."""
 
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import QEvent, QObject, QPoint, Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt, Signal
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.row_details import row_details
-from napari_embedding_game.ui.canvas.hover_card import HoverCard
-from napari_embedding_game.ui.canvas.hover_watch import HoverWatch, point_at
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.session.row_details import RowDetails, row_details
+from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
@@ -27,123 +28,133 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     name_of,
 )
-from napari_embedding_game.ui.style.legend import swatch
+from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.texts import (
     ISOLATION_CHOICE,
     PRESSURE_CHOICE,
     STRETCH_CHOICE,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.tasks.throttle import debounced
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
 
-LEAVING = frozenset(
-    {
-        QEvent.Type.Leave,
-        QEvent.Type.MouseButtonPress,
-        QEvent.Type.Hide,
-        QEvent.Type.WindowDeactivate,
-    }
-)
+REST_MS = 180
+"""The mouse has rested so long before anything is told."""
+PICTURE, LEAST_SMOOTHED, WIDEST = 88, 40, 320
+"""Pixels; a smaller picture shows its pixels: smoothed, it would be a blur."""
+STAYS_MS = 600_000
 
 
 class Hover(QObject):
-    """Ties the mouse to the card: made when it is first needed, hidden in between.
+    """Shows a tooltip where the mouse rests on a point, and goes with it.
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace
-    layers : MapLayers
-    dock : QWidget
-        Any widget in napari's window.
+    Nothing is kept ready for it: the nearest of a million points is found in a few
+    milliseconds.  Once a point has been told the next one is told without delay.
     """
 
     trouble = Signal(str)
     """A sentence about what failed."""
 
     def __init__(
-        self,
-        viewer: napari.Viewer,
-        workspace: Workspace,
-        layers: MapLayers,
-        dock: QWidget,
+        self, viewer: napari.Viewer, workspace: Workspace, scene: Scene, dock: QWidget
     ) -> None:
         super().__init__(dock)
-        self._viewer = viewer
-        self._workspace = workspace
-        self._linked = workspace.linked
-        self._layers = layers
-        self._connections = Connections(self)
-        self._session = workspace.session
-        self._palette = workspace.palette
-        self._dock = dock
-        self.card: HoverCard | None = None
+        self._viewer, self._workspace, self._dock = viewer, workspace, dock
+        self._session, self._layers = workspace.session, scene.layers
+        self.row: int | None = None
+        """The one that is told of."""
+        self._pixel = np.zeros(2)
         self._pictures = PictureModel(self)
-        self._pictures.dataChanged.connect(self._show_picture)
+        self._pictures.dataChanged.connect(self._show)
         self._pictures.failed.connect(self.trouble)
         self._looks = AppearanceWatch(self, self._on_linked)
-        self.hovering = HoverWatch(viewer, self._find, self)
-        self.hovering.changed.connect(self._on_row)
+        self._rest = debounced(REST_MS, self._look, self)
+        # One object each, so that they can be taken out again
+        self._callbacks = (
+            (viewer.mouse_move_callbacks, self._on_move),
+            (viewer.mouse_drag_callbacks, self._on_press),
+        )
+        for callbacks, callback in self._callbacks:
+            callbacks.append(callback)
+        connections, camera = Connections(self), camera_of(viewer).events
+        moves = (camera.zoom, camera.center, camera.angles)
+        connections.connect_all((*moves, self._session.state_changed), self.leave)
+        changes = (self._session.dataset_changed, workspace.linked.changed)
+        connections.connect_all(changes, self._on_linked)
+        connections.call(self._close)
         self._on_linked()
-        self._connections.connect_all(self._signals(), self.hovering.leave)
-        changes = (self._session.dataset_changed, self._linked.changed)
-        self._connections.connect_all(changes, self._on_linked)
-        self._connections.call(self.hovering.close)
-        self._connections.call(self._drop_card)
 
-    def _drop_card(self) -> None:
-        if self.card is not None:
-            self.card.deleteLater()
-            self.card = None
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Hide the card when the mouse leaves or clicks; let every event through."""
-        if event.type() in LEAVING:
-            self.hovering.leave()
-        return False
+    def leave(self, event: object = None) -> None:
+        """The mouse is on nothing any more."""
+        self._rest.cancel()
+        if self.row is not None:
+            self.row = None
+            QToolTip.hideText()
 
     # Inside
 
-    def _signals(self) -> tuple[Any, ...]:
-        """Return what takes the point away from under the mouse."""
-        camera = camera_of(self._viewer)
-        moves = (camera.events.zoom, camera.events.center, camera.events.angles)
-        return (*moves, self._session.state_changed)
+    def _close(self) -> None:
+        self.leave()
+        for callbacks, callback in self._callbacks:
+            if callback in callbacks:
+                callbacks.remove(callback)
 
-    def _find(self, pixel: Any) -> int | None:
-        return point_at(self._session, self._layers, pixel)
+    def _on_press(self, viewer: Any, event: Any) -> None:
+        self.leave()
+
+    def _on_move(self, viewer: Any, event: Any) -> None:
+        self._pixel = np.array(event.pos[:2], dtype=float)
+        if event.buttons:  # the map is being moved, or drawn on
+            self.leave()
+        elif self.row is None:
+            self._rest.throttle()
+        else:
+            self._look()
+
+    def _look(self) -> None:
+        seen, session = self._session.seen, self._session
+        row, n_points = None, len(session.clusters.labels)
+        if seen is not None and n_points:
+            hidden = session.hiding.of_places(len(seen) // n_points)
+            row = row_at(self._layers, seen, self._pixel, hidden)
+        if row is None or session.dataset is None:
+            self.leave()
+        elif row % n_points != self.row or not QToolTip.isVisible():
+            self.row = row % n_points
+            self._pictures.set_rows(np.array([self.row]))
+            self._show()
 
     def _on_linked(self, event: object = None) -> None:
-        linked = self._linked.current
-        self.hovering.leave()
+        linked = self._workspace.linked.current
+        self.leave()
         self._looks.watch(linked)
         self._pictures.set_pictures(pictures_of(self._session.dataset, linked))
 
-    def _on_row(self, row: int | None) -> None:
-        dataset = self._session.dataset
-        if row is None or dataset is None or row >= len(dataset.obs):
-            if self.card is not None:
-                self.card.hide()
+    def _show(self, *event: object) -> None:
+        canvas, dataset = canvas_widget(self._dock), self._session.dataset
+        if self.row is None or canvas is None or dataset is None:
             return
-        card = self._made_card()
-        if card is not None:
-            self._tell(card, dataset, row)
-            card.stand_beside(QPoint(*map(round, self.hovering.pixel)))
+        facts, pictures = self._facts(dataset, self.row), self._pictures
+        has_any = bool(len(pictures.rows)) and pictures.has_pictures
+        image = pictures.data(pictures.index(0), PICTURE_ROLE) if has_any else None
+        dim = theme_colors(self._viewer.theme).dim.name()
+        text = as_html(facts, self._color(self.row), image, dim)
+        place = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
+        QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)
 
-    def _made_card(self) -> HoverCard | None:
-        canvas = canvas_widget(self._dock)
-        if self.card is None and canvas is not None:
-            self.card = HoverCard(canvas)
-            canvas.installEventFilter(self)
-        if self.card is not None:
-            self.card.set_theme(theme_colors(self._viewer.theme))
-        return self.card
+    def _color(self, row: int) -> str:
+        """Return the colour of a row's cluster; "" where the map has other colours."""
+        if self._session.look.color_by != CLUSTER:
+            return ""
+        clustering = self._session.clusters.clustering
+        cluster = clustering.by_id[int(clustering.labels[row])]
+        return to_hex(self._workspace.palette.of((cluster,))[0])
 
-    def _tell(self, card: HoverCard, dataset: Dataset, row: int) -> None:
+    def _facts(self, dataset: Dataset, row: int) -> RowDetails:
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
@@ -152,11 +163,7 @@ class Hover(QObject):
         names = [*filter(None, chosen), *columns]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]
-        facts = row_details(dataset, row, cluster, names, self._worked_out(row))
-        color = self._palette.of((cluster,))[0]
-        card.tell(facts, swatch(color) if choice == CLUSTER else None)
-        self._pictures.set_rows(np.array([row]))
-        self._show_picture()
+        return row_details(dataset, row, cluster, names, self._worked_out(row))
 
     def _worked_out(self, row: int) -> dict[str, float]:
         """Return what the map is coloured by and no file has, such as stretch."""
@@ -172,10 +179,34 @@ class Hover(QObject):
             return {ISOLATION_CHOICE: float(isolation)} if isolation >= 0 else {}
         return {}
 
-    def _show_picture(self) -> None:
-        pictures = self._pictures
-        if self.card is None or not len(pictures.rows):
-            return
-        is_due = pictures.has_pictures
-        image = pictures.data(pictures.index(0), PICTURE_ROLE) if is_due else None
-        self.card.set_picture(image, is_due=is_due)
+
+def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> str:
+    """Return what is known of a row, as a tooltip shows it.
+
+    With the colour of its cluster, "" for none, and a dim one for the names of facts.
+    """
+    disc = f"<span style='color:{color}'>●</span> " if color else ""
+    rows = "".join(
+        f"<tr><td style='color:{dim}; padding-right:10px'>{escape(name)}</td>"
+        f"<td>{escape(value)}</td></tr>"
+        for name, value in facts.facts
+    )
+    words = f"<b>{escape(facts.name)}</b><br>{disc}{escape(facts.cluster)}"
+    words += f"<table cellspacing=0>{rows}</table>" if rows else ""
+    picture = "" if image is None else f"<td width={PICTURE + 10}>{_tag(image)}</td>"
+    width = f" width={WIDEST}" if facts.text else ""
+    text = f"<p>{escape(facts.text)}</p>" if facts.text else ""
+    return f"<table{width}><tr>{picture}<td>{words}</td></tr></table>{text}"
+
+
+def _tag(image: QImage) -> str:
+    """Return a picture as HTML has it."""
+    modes = Qt.TransformationMode
+    is_small = max(image.width(), image.height()) < LEAST_SMOOTHED
+    mode = modes.FastTransformation if is_small else modes.SmoothTransformation
+    keep = Qt.AspectRatioMode.KeepAspectRatio
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.scaled(PICTURE, PICTURE, keep, mode).save(buffer, "PNG")
+    data = bytes(buffer.data().toBase64().data()).decode()
+    return f"<img src='data:image/png;base64,{data}'>"

@@ -1,20 +1,28 @@
-"""Mouse clicks, Escape and lasso on the canvas, whatever layer is active."""
+"""The mouse on the canvas, whatever layer is active: clicks, lasso, brush, drags."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from psygnal import Signal
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QCursor
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.ui.canvas.overlays.lasso_overlay import LassoOverlay
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.brush import MapBrush
+from napari_embedding_game.ui.canvas.hand import Handle, Pixel
+from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
+from napari_embedding_game.ui.canvas.projection import inside
 from napari_embedding_game.ui.compat import camera_of
+from napari_embedding_game.ui.images.drawn_objects import DrawnObjects, drawn_objects
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
 
 if TYPE_CHECKING:
     import napari
@@ -25,284 +33,253 @@ CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
 
-@dataclass(frozen=True, eq=False)
-class CanvasClick:
-    """Position of the mouse on the canvas, from an event of napari."""
+class MapMouse:
+    """Selects clusters, objects and points where a person points, and drags handles."""
 
-    pixel: NDArray[np.floating]
-    """(x, y) on the canvas."""
-    world: NDArray[np.floating]
-    """(ndim,) of the viewer; in 3-D somewhere along the line of sight."""
-    view_direction: NDArray[np.floating] | None = None
-    """(ndim,) of the line of sight; None in 2-D."""
-    displayed: tuple[int, ...] = (0, 1)
-    """The displayed axes of the viewer."""
-
-    @classmethod
-    def of(cls, event: Any) -> CanvasClick:
-        """Take it from an event of napari's mouse."""
-        sight = event.view_direction
-        return cls(
-            np.array(event.pos[:2], dtype=float),
-            np.array(event.position, dtype=float),
-            None if sight is None else np.array(sight, dtype=float),
-            tuple(event.dims_displayed),
-        )
-
-
-class Handle(Protocol):
-    """What is held by the mouse while its button is down."""
-
-    def move(self, pixel: NDArray[np.floating]) -> None:
-        """Follow the mouse to (x, y) of the canvas."""
-
-    def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
-        """Stay where the mouse let go; pinned there if Ctrl or Cmd was held."""
-
-    def put_back(self) -> None:
-        """Be where it was before: it was given up, or only clicked."""
-
-
-class Brush(Protocol):
-    """What paints while it is switched on, see :class:`.brush.MapBrush`."""
-
-    is_on: bool
-    find_objects: Callable[[], Any]
-    """Returns the :class:`.DrawnObjects` of the image, None where there are none."""
-
-    @property
-    def is_held(self) -> bool:
-        """Whether a stroke is being painted."""
-
-    def hover(self, pixel: NDArray[np.floating]) -> None:
-        """Show where it would paint."""
-
-    def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
-        """Begin a stroke at (x, y) of the canvas."""
-
-    def move(self, pixel: NDArray[np.floating]) -> None:
-        """Paint on to (x, y)."""
-
-    def end(self) -> None:
-        """Take what was painted."""
-
-    def cancel(self) -> None:
-        """Be as before the stroke."""
-
-
-class Picker:
-    """Tells where the canvas was clicked, and when Escape was pressed.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    on_click : callable
-        Receives where it was, as :class:`CanvasClick`, and whether Ctrl or Cmd was
-        held.
-    on_escape : callable
-    on_lasso : callable
-        Receives the pixels (V, 2) of the canvas that were drawn through with Shift
-        held, and whether Ctrl or Cmd was held too.
-    """
+    picked = Signal()
+    """A click or a lasso has chosen something."""
 
     def __init__(
         self,
         viewer: napari.Viewer,
-        on_click: Callable[[CanvasClick, bool], None],
-        on_escape: Callable[[], None],
-        on_lasso: Callable[[np.ndarray, bool], None] | None = None,
+        session: Session,
+        layers: MapLayers,
+        linked: LinkedLayers,
+        brush: MapBrush,
     ) -> None:
-        self._viewer = viewer
-        self._on_click = on_click
-        self._on_escape = on_escape
-        self._on_lasso = on_lasso
+        self._viewer, self._session, self._layers = viewer, session, layers
+        self._linked, self._brush = linked, brush
+        brush.find_objects = self._objects
         self.always_lasso = False
         """Whether a drag draws a line without Shift, too."""
-        self.find_canvas: Callable[[], QWidget | None] = lambda: None
-        """Returns what the line is drawn on; None where there is no window."""
-        self.find_handle: Callable[[NDArray[np.floating]], Handle | None] = (
-            lambda pixel: None
-        )
+        self.overlay: MapOverlay | None = None
+        """Shows the line; None where there is no window."""
+        self.find_handle: Callable[[Pixel], Handle | None] = lambda pixel: None
         """Returns what can be dragged at a pixel of the canvas."""
-        self.find_edited: Callable[[NDArray[np.floating]], Handle | None] = (
-            lambda pixel: None
-        )
-        """The same, while the active layer has another tool of napari's."""
-        self.brush: Brush | None = None
         self._held: Handle | None = None
-        self._callback = self._drag  # one object, so that it can be taken out again
-        viewer.mouse_drag_callbacks.append(self._callback)
         self._shape: Qt.CursorShape | None = None
-        self._former_cursor: QCursor | None = None
-        self._hovering = self._hover
-        viewer.mouse_move_callbacks.append(self._hovering)
-        self._former = viewer.bind_key("Escape", self._escape, overwrite=True)
+        self._former_cursor = QCursor()
+        # One object each, so that they can be taken out again.
+        self._callbacks = (
+            (viewer.mouse_drag_callbacks, self._drag),
+            (viewer.mouse_move_callbacks, self._hover),
+        )
+        for callbacks, callback in self._callbacks:
+            callbacks.append(callback)
+        self._former_key = viewer.bind_key("Escape", self._escape, overwrite=True)
 
     def close(self) -> None:
         """Give mouse and key back."""
-        if self._callback in self._viewer.mouse_drag_callbacks:
-            self._viewer.mouse_drag_callbacks.remove(self._callback)
-        if self._hovering in self._viewer.mouse_move_callbacks:
-            self._viewer.mouse_move_callbacks.remove(self._hovering)
-        self._show_hand(None)
-        self._viewer.bind_key("Escape", self._former, overwrite=True)
+        for callbacks, callback in self._callbacks:
+            if callback in callbacks:
+                callbacks.remove(callback)
+        self._show_cursor(None)
+        self._viewer.bind_key("Escape", self._former_key, overwrite=True)
+
+    def set_lasso(self, always: bool) -> None:
+        """Let every drag on the canvas draw around points, or only with Shift."""
+        self.always_lasso = always
+
+    # Gestures: each from the press to the release
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
-        if event.button != 1:
+        if event.button != 1 or self._is_editing():
             return
-        if self._is_editing():
-            edited = self.find_edited(np.array(event.pos[:2], dtype=float))
-            if edited is not None:
-                yield from self._pull(viewer, event, edited, is_tool=True)
-            return
-        if self.brush is not None and self.brush.is_on:
-            yield from self._paint(viewer, event, self.brush)
-            return
-        if self._on_lasso is not None and self._is_lasso(event):
-            yield from self._draw(viewer, event)
-            return
-        handle = self.find_handle(np.array(event.pos[:2], dtype=float))
-        if handle is not None:
-            yield from self._pull(viewer, event, handle)
-            return
-        begun = np.array(event.pos, dtype=float)
-        yield
-        while event.type == "mouse_move":
-            yield
-        if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
-            return
-        self._on_click(CanvasClick.of(event), _adds(event))
-
-    def _paint(self, viewer: Any, event: Any, brush: Brush) -> Iterator[None]:
-        """Paint until the button is let go, or Escape pressed."""
-        camera = camera_of(viewer)
-        before = camera.mouse_pan, camera.mouse_zoom
-        camera.mouse_pan = camera.mouse_zoom = False
-        brush.begin(np.array(event.pos[:2], dtype=float), _mode(event))
-        try:
+        begun = _pixel(event)
+        if self._brush.is_on:
+            yield from self._paint(event)
+        elif self.always_lasso or "Shift" in event.modifiers:
+            yield from self._draw(event)
+        elif (handle := self.find_handle(begun)) is not None:
+            yield from self._pull(event, handle)
+        else:
             yield
             while event.type == "mouse_move":
-                brush.move(np.array(event.pos[:2], dtype=float))
                 yield
+            if np.hypot(*(_pixel(event) - begun)) <= CLICK_REACH:
+                self.click(event)
+
+    @contextmanager
+    def _still(self) -> Iterator[None]:
+        """Let the mouse not move the map: what is under it stays there meanwhile."""
+        camera = camera_of(self._viewer)
+        before = camera.mouse_pan, camera.mouse_zoom
+        camera.mouse_pan = camera.mouse_zoom = False
+        try:
+            yield
         finally:
             camera.mouse_pan, camera.mouse_zoom = before
+
+    def _paint(self, event: Any) -> Iterator[None]:
+        """Paint until the button is let go, or Escape pressed."""
+        brush = self._brush
+        brush.begin(_pixel(event), _mode(event))
+        try:
+            with self._still():
+                yield
+                while event.type == "mouse_move":
+                    brush.move(_pixel(event))
+                    yield
+        finally:
             if event.type != "mouse_release":
                 brush.cancel()
         # A move right before it is one of those that vispy leaves out.
-        brush.move(np.array(event.pos[:2], dtype=float))
+        brush.move(_pixel(event))
         brush.end()
 
-    def _is_lasso(self, event: Any) -> bool:
-        return self.always_lasso or "Shift" in event.modifiers
-
-    def _draw(self, viewer: Any, event: Any) -> Iterator[None]:
+    def _draw(self, event: Any) -> Iterator[None]:
         """Draw a line until the button is let go; what is no drag is a click."""
-        camera = camera_of(viewer)
-        before = camera.mouse_pan, camera.mouse_zoom
-        corners = [np.array(event.pos[:2], dtype=float)]
-        canvas = self.find_canvas()
-        overlay = None if canvas is None else LassoOverlay(canvas)
-        # The line is one of pixels: what is under it stays there meanwhile.
-        camera.mouse_pan = camera.mouse_zoom = False
+        corners = [_pixel(event)]
         try:
-            yield
-            while event.type == "mouse_move":
-                pixel = np.array(event.pos[:2], dtype=float)
-                if np.hypot(*(pixel - corners[-1])) >= STEP:
-                    corners.append(pixel)
-                    if overlay is not None:
-                        overlay.draw(np.array(corners))
+            with self._still():
                 yield
+                while event.type == "mouse_move":
+                    if np.hypot(*(_pixel(event) - corners[-1])) >= STEP:
+                        corners.append(_pixel(event))
+                        self._show_line(np.array(corners))
+                    yield
         finally:
-            if overlay is not None:
-                overlay.close()
-            camera.mouse_pan, camera.mouse_zoom = before
+            self._show_line(None)
         if len(corners) < 3:
-            self._on_click(CanvasClick.of(event), _adds(event))
-        elif self._on_lasso is not None:
-            self._on_lasso(np.array(corners), _adds(event))
+            self.click(event)
+        else:
+            self.surround(np.array(corners), _adds(event))
 
-    def _pull(
-        self, viewer: Any, event: Any, handle: Handle, *, is_tool: bool = False
-    ) -> Iterator[None]:
-        """Drag a handle until the button is let go, or Escape pressed.
-
-        What is no drag is a click, unless it is one of a tool of napari's.
-        """
-        camera = camera_of(viewer)
-        before = camera.mouse_pan, camera.mouse_zoom
-        begun = np.array(event.pos[:2], dtype=float)
-        is_drag, self._held = False, handle
-        camera.mouse_pan = camera.mouse_zoom = False
-        self._show_hand(Qt.CursorShape.ClosedHandCursor)
+    def _pull(self, event: Any, handle: Handle) -> Iterator[None]:
+        """Drag a handle until the button is let go, or Escape pressed."""
+        begun, is_drag, self._held = _pixel(event), False, handle
+        self._show_cursor(Qt.CursorShape.ClosedHandCursor)
         try:
-            yield
-            while event.type == "mouse_move":
-                pixel = np.array(event.pos[:2], dtype=float)
-                is_drag = is_drag or np.hypot(*(pixel - begun)) > CLICK_REACH
-                if is_drag and self._held is not None:
-                    handle.move(pixel)
+            with self._still():
                 yield
+                while event.type == "mouse_move":
+                    is_drag |= bool(np.hypot(*(_pixel(event) - begun)) > CLICK_REACH)
+                    if is_drag and self._held is not None:
+                        handle.move(_pixel(event))
+                    yield
         finally:
-            camera.mouse_pan, camera.mouse_zoom = before
-            self._show_hand(None)
+            self._show_cursor(None)
             is_held, self._held = self._held is not None, None
             if not (is_held and is_drag and event.type == "mouse_release"):
                 handle.put_back()
         if is_held and is_drag:
-            pixel = np.array(event.pos[:2], dtype=float)
-            handle.drop(pixel, is_pinned=_adds(event))
-        elif is_held and not is_tool:
-            self._on_click(CanvasClick.of(event), _adds(event))
+            handle.drop(_pixel(event), _adds(event))
+        elif is_held:
+            self.click(event)
 
     def _hover(self, viewer: Any, event: Any) -> None:
-        """Show an open hand over what can be dragged."""
-        pixel = np.array(event.pos[:2], dtype=float)
-        brush, is_editing = self.brush, self._is_editing()
-        if brush is not None and brush.is_on and not is_editing:
-            brush.hover(pixel)
-            self._show_hand(Qt.CursorShape.CrossCursor)
-            return
-        is_free = not (self.always_lasso or is_editing)
-        find = self.find_edited if is_editing else self.find_handle
-        is_over = (is_free or is_editing) and find(pixel) is not None
-        self._show_hand(Qt.CursorShape.OpenHandCursor if is_over else None)
+        """Show an open hand over what can be dragged, and the ring of the brush."""
+        shape = None
+        if not self._is_editing():
+            if self._brush.is_on:
+                self._brush.hover(_pixel(event))
+                shape = Qt.CursorShape.CrossCursor
+            elif not self.always_lasso and self.find_handle(_pixel(event)) is not None:
+                shape = Qt.CursorShape.OpenHandCursor
+        self._show_cursor(shape)
 
-    def _show_hand(self, shape: Qt.CursorShape | None) -> None:
+    def _escape(self, viewer: Any) -> None:
+        if self._brush.is_held:
+            self._brush.cancel()
+        elif self._held is not None:
+            self._held.put_back()
+            self._held = None
+        else:
+            self._session.selection.clear()
+
+    # What they do
+
+    def click(self, event: Any) -> None:
+        """Select the cluster that was clicked on, or an object in the image."""
+        session, adds, pixel = self._session, _adds(event), _pixel(event)
+        seen, selection = session.seen, session.selection
+        if seen is None:
+            return
+        # Not the nearest landmark: its points may have been split among clusters.
+        labels = session.clusters.labels
+        hidden = session.hiding.of_places(len(seen) // max(len(labels), 1))
+        row = row_at(self._layers, seen, pixel, hidden, reach=0.0, beside=BESIDE)
+        if row is not None:
+            cluster = int(labels[row % len(labels)])
+            (selection.toggle if adds else selection.select)(cluster)
+            self.picked.emit()
+            return
+        row = self._object_at(event)
+        if row is not None:
+            mode: Mode = "replace"
+            if adds:
+                mode = "remove" if selection.points[row] else "add"
+            selection.select_points(np.array([row]), mode)
+            self.picked.emit()
+
+    def _object_at(self, event: Any) -> int | None:
+        """Return the row of the object that was clicked in the image."""
+        objects = self._objects()
+        if objects is None:
+            return None
+        if objects.drawn.ahead is None:
+            return objects.under(_pixel(event))
+        return clicked_row(objects.linked, objects.objects, event)
+
+    def _objects(self) -> DrawnObjects | None:
+        dataset, linked = self._session.dataset, self._linked.current
+        if dataset is None or dataset.objects is None or linked is None:
+            return None
+        return drawn_objects(self._viewer, linked, dataset.objects)
+
+    def surround(self, line: NDArray[np.floating], adds: bool) -> None:
+        """Select points, and objects in the image, inside of a line of pixels (V, 2).
+
+        In space whatever lies behind one another.
+        """
+        session, drawn, objects = self._session, self._layers.projection(), None
+        seen, hidden = session.seen, session.hiding.mask
+        if seen is None or drawn is None:
+            return
+        n_points = len(session.selection.points)
+        is_inside = inside(line, drawn.to_pixels(seen))
+        chosen = is_inside.reshape(-1, n_points).any(axis=0)
+        if hidden is not None:
+            chosen &= ~hidden
+        objects = self._objects()
+        if objects is not None:
+            chosen |= objects.surrounded(line)
+        if chosen.any():
+            session.selection.select_points(chosen, "add" if adds else "replace")
+            self.picked.emit()
+
+    # Inside
+
+    def _show_line(self, corners: NDArray[np.floating] | None) -> None:
+        if self.overlay is not None:
+            self.overlay.lasso = corners
+            self.overlay.refresh()
+
+    def _show_cursor(self, shape: Qt.CursorShape | None) -> None:
         """Set the cursor of the canvas; None: as it was before."""
-        canvas = self.find_canvas()
+        canvas = None if self.overlay is None else self.overlay.canvas
         if canvas is None or shape == self._shape:
             return
         if self._shape is None:
             self._former_cursor = canvas.cursor()
         self._shape = shape
-        former = self._former_cursor
-        if shape is not None:
-            canvas.setCursor(shape)
-        elif former is not None:
-            canvas.setCursor(former)
+        canvas.setCursor(self._former_cursor if shape is None else shape)
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""
         active = self._viewer.layers.selection.active
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
-    def _escape(self, viewer: Any) -> None:
-        if self.brush is not None and self.brush.is_held:
-            self.brush.cancel()
-            return
-        if self._held is not None:
-            self._held.put_back()
-            self._held = None
-            return
-        self._on_escape()
+
+def _pixel(event: Any) -> Pixel:
+    return np.array(event.pos[:2], dtype=float)
 
 
 def _mode(event: Any) -> Mode:
     """Return what a stroke of the brush does to what is selected."""
-    if "Alt" in event.modifiers:
+    if _adds(event):
         return "remove"
-    return "add" if "Shift" in event.modifiers or _adds(event) else "replace"
+    return "add" if "Shift" in event.modifiers else "replace"
 
 
 def _adds(event: Any) -> bool:

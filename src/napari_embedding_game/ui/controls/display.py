@@ -1,4 +1,4 @@
-"""Display controls: what points are coloured and sized by; the legend."""
+"""Display controls: what points are coloured by; the legend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.display import SizeBy
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.connections import Connections
@@ -33,7 +32,6 @@ from napari_embedding_game.ui.style.texts import (
 
 ONE_MAP = "Nothing: one map"
 LONG_NAMES = {
-    "Same": "All the same",
     "Stretch": STRETCH_CHOICE,
     "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
@@ -66,19 +64,11 @@ class DisplayControls(ControlsSection):
         self.color_by = ComboBox(
             choices=self._choices,
             value=self._look.color_by,
-            tooltip="What the colour of a point tells: its cluster, how far it lies "
-            "from similar points, how unlike all others it is in the data, how "
-            "squeezed it is, how similar it is, in the data, to the selected points or "
-            "to the one under the mouse, how far it moves to a map that this one is "
-            "compared with, or what is known of it. For a gene, press / and type its "
-            "name.",
-        )
-        self.size_by = ComboBox(
-            choices=self._sizes,
-            value=self._look.size_by,
-            tooltip=f"Misplaced: large points have the highest {STRETCH_MEANS}\n\n"
-            f"Outliers: large points have the highest {ISOLATION_MEANS}\n\n"
-            f"Crowded: large points have the highest {PRESSURE_MEANS}",
+            tooltip="What the colour of a point tells: its cluster, what is known of "
+            "it, or how far it moves to a map that this one is compared with. For a "
+            "gene, press / and type its name.\n\n"
+            f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
+            f"Crowded: {PRESSURE_MEANS}",
         )
         self.split_by = ComboBox(
             choices=self._splits,
@@ -111,7 +101,6 @@ class DisplayControls(ControlsSection):
         self.legend = LegendView()
         colors, rows = form(), form()
         add_row(colors, "Colour by", self.color_by)
-        add_row(rows, "Size by", self.size_by)
         add_row(rows, "Split by", self.split_by)
         self._rows = rows
         show_row(rows, self.split_by, False)
@@ -133,7 +122,6 @@ class DisplayControls(ControlsSection):
         for part in (self.far.native, self.gene_sets, self.reference):
             more.addWidget(part)
         self.color_by.changed.connect(self._set_color)
-        self.size_by.changed.connect(self._set_size)
         self.split_by.changed.connect(self._set_split)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
@@ -162,7 +150,6 @@ class DisplayControls(ControlsSection):
         """Show the look as it is, when a session file has changed it."""
         self._offer()
         for widget, value in (
-            (self.size_by, self._look.size_by),
             (self.landmarks, self._look.show_landmarks),
             (self.names, self._look.show_names),
             (self.far, self._look.show_far),
@@ -189,13 +176,6 @@ class DisplayControls(ControlsSection):
             names = [*names, choice]
         return [(LONG_NAMES.get(name, name), name) for name in names]
 
-    def _sizes(self, widget: object) -> list[tuple[str, SizeBy]]:
-        has_pressure = self._has_pressure or self._look.size_by == PRESSURE
-        sizes: list[SizeBy] = ["Same", "Stretch", "Isolation"]
-        if has_pressure:
-            sizes.append("Pressure")
-        return [(LONG_NAMES.get(size, size), size) for size in sizes]
-
     def _splits(self, widget: object) -> list[tuple[str, str]]:
         names = split_columns(self._session.dataset)
         return [(ONE_MAP, ""), *((name, name) for name in names)]
@@ -211,14 +191,9 @@ class DisplayControls(ControlsSection):
         return get_method(method).has_pressure
 
     def _offer(self) -> None:
-        for widget, value in (
-            (self.color_by, self._look.color_by),
-            (self.size_by, self._look.size_by),
-        ):
-            with widget.changed.blocked():
-                widget.reset_choices()
-                widget.value = value
-
+        with self.color_by.changed.blocked():
+            self.color_by.reset_choices()
+            self.color_by.value = self._look.color_by
         self._offer_splits()
 
     def _offer_splits(self) -> None:
@@ -239,9 +214,6 @@ class DisplayControls(ControlsSection):
 
     def _set_color(self, choice: str) -> None:
         self._look.color_by = choice
-
-    def _set_size(self, size_by: SizeBy) -> None:
-        self._look.size_by = size_by
 
     def _set_landmarks(self, shown: bool) -> None:
         self._look.show_landmarks = shown

@@ -26,9 +26,7 @@ class BrushSize(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setToolTip(
-            "Radius of the brush on the canvas, in pixels; the keys [ and ] change it."
-        )
+        self.slider.setToolTip("Radius of the brush on the canvas, in pixels.")
         caption = QLabel("Size")
         caption.setToolTip(self.slider.toolTip())
         self.told = text_label()

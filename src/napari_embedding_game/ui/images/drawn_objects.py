@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
+    inside,
     projection_of,
 )
 from napari_embedding_game.ui.images.linked_layers import Linked, finest, row_at

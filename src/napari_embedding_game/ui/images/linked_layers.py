@@ -20,7 +20,6 @@ from napari_embedding_game.data.images.label_column import (
     label_ids,
 )
 from napari_embedding_game.session.sources import LoadResult
-from napari_embedding_game.ui.canvas.mouse import CanvasClick
 from napari_embedding_game.ui.compat import camera_of
 
 if TYPE_CHECKING:
@@ -276,21 +275,19 @@ def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | N
     return int(rows[inside][0]) if inside.any() else None
 
 
-def clicked_row(linked: Linked, objects: Objects, pointed: CanvasClick) -> int | None:
-    """Return the row of the object that was pointed at, None where there is none."""
-    layer = linked.labels
-    if not layer.visible:
-        return None
+def clicked_row(linked: Linked, objects: Objects, event: Any) -> int | None:
+    """Return the row of the object at an event of napari's mouse, None without one."""
+    layer, world = linked.labels, np.array(event.position, dtype=float)
     value = layer.get_value(
-        pointed.world,
-        view_direction=pointed.view_direction,
-        dims_displayed=list(pointed.displayed),
+        world,
+        view_direction=event.view_direction,
+        dims_displayed=list(event.dims_displayed),
         world=True,
     )
     label = value[1] if isinstance(value, tuple) else value
     if not label:
         return None
-    return row_at(objects, int(label), np.asarray(layer.world_to_data(pointed.world)))
+    return row_at(objects, int(label), np.asarray(layer.world_to_data(world)))
 
 
 def go_to(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -47,11 +47,8 @@ PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 MAX_LEVELS, MOST_COLORS = 60, 1_000
 """A column with more different names than these has no legend; is no colour."""
 TOO_MANY = "{}: one colour for each of {:,} names, too many to list."
-LISTED = "One colour for each cluster: the inspector lists them."
 MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
-MAX_LEGEND = 40
-"""More clusters than this are not listed: the table has them all."""
 SHADES = 256
 """Steps of the colour bar of a figure."""
 
@@ -122,9 +119,8 @@ def colored(
     """
     if choice == CLUSTER:
         palette.follow(snapshot)
-        rgba = palette.of_points()
-        legend = cluster_legend(session.clusters, palette)
-        return Colored(rgba, legend, lambda: cluster_levels(session.clusters))
+        legend, book = Legend(CLUSTER), session.clusters  # whose list says the rest
+        return Colored(palette.of_points(), legend, lambda: cluster_levels(book))
     if choice not in BUILT_IN:
         assert session.dataset is not None
         return of_column(choice, session.dataset, limits)
@@ -156,17 +152,8 @@ def _measured(
     return None if current is None else current.maps.moved, None, NOTHING_COMPARED
 
 
-def cluster_legend(book: ClusterBook, palette: ClusterColors) -> Legend:
-    """Return how to read the colours of clusters; their names if they can be read."""
-    clusters = book.clusters
-    if not 0 < len(clusters) <= MAX_LEGEND or book.n_landmarks == 0:
-        return Legend(LISTED)
-    levels = tuple((cluster.name, cluster.note) for cluster in clusters)
-    return Legend(CLUSTER, levels, palette.of(clusters))
-
-
 def cluster_levels(book: ClusterBook) -> Levels:
-    """Return the cluster that each point is in, in the order of the legend."""
+    """Return the cluster that each point is in."""
     ids = np.array([cluster.id for cluster in book.clusters])
     order = np.argsort(ids)
     codes = order[places(ids[order].tolist(), book.labels)]
@@ -177,7 +164,7 @@ def of_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    column = _looked_at(dataset).by_choice.get(choice)
+    column = _looked_at(dataset)[1].get(choice)
     if column is None:
         gene = _value_of(choice, dataset)
         assert gene is not None, choice
@@ -226,7 +213,7 @@ def choices(dataset: Dataset | None) -> list[str]:
     """
     if dataset is None:
         return list(BUILT_IN)
-    by_choice = _looked_at(dataset).by_choice
+    by_choice = _looked_at(dataset)[1]
     return [*BUILT_IN, *by_choice, *_listed_values(dataset, by_choice)]
 
 
@@ -243,42 +230,28 @@ def _listed_values(dataset: Dataset, columns: Mapping[str, str]) -> list[str]:
     return [choice_of_value(name, dataset) for name in names if name not in known]
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """What takes long to find out of the metadata of many rows."""
-
-    obs: pd.DataFrame
-    """The metadata, of which each change makes another frame."""
-    usable: Sequence[str]
-    """Those that tell something of one row, names before numbers."""
-    by_choice: Mapping[str, str]
-    label: str | None
+_known: WeakKeyDictionary[Dataset, tuple[pd.DataFrame, list[str], dict[str, str]]] = (
+    WeakKeyDictionary()
+)
+"""What takes long to find out, with the metadata, of which each change is another."""
 
 
-_known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
-
-
-def _looked_at(dataset: Dataset) -> _Columns:
+def _looked_at(dataset: Dataset) -> tuple[list[str], dict[str, str]]:
+    """Return the columns that tell something of one row, and columns by choice."""
     obs, known = dataset.obs, _known.get(dataset)
-    if known is None or known.obs is not obs:
+    if known is None or known[0] is not obs:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
-        usable = [str(c) for c in ranked if ranks[c] != _CROWDED]
         label = label_column(obs) if dataset.objects is not None else None
-        known = _Columns(obs, usable, _told_apart(map(str, ranked)), label)
-        _known[dataset] = known
-    return known
-
-
-def _told_apart(columns: Iterable[str]) -> dict[str, str]:
-    """Return each column by a choice that means nothing else."""
-    by_choice: dict[str, str] = {}
-    for column in columns:
-        choice = column
-        while choice in BUILT_IN or choice in by_choice:
-            choice += OF_FILE
-        by_choice[choice] = column
-    return by_choice
+        usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) != label]
+        by_choice: dict[str, str] = {}
+        for column in map(str, ranked):
+            choice = column
+            while choice in BUILT_IN or choice in by_choice:
+                choice += OF_FILE
+            by_choice[choice] = column
+        known = _known[dataset] = obs, list(map(str, usable)), by_choice
+    return known[1:]
 
 
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
@@ -304,8 +277,7 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
-    known = _looked_at(dataset)
-    return [column for column in known.usable if column != known.label]
+    return list(_looked_at(dataset)[0])
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
@@ -324,20 +296,20 @@ def is_choice(choice: str, dataset: Dataset) -> bool:
 
 def name_of(choice: str, dataset: Dataset) -> str | None:
     """Return what a choice is called in the file; None if it is not of the file."""
-    by_choice = _looked_at(dataset).by_choice
+    by_choice = _looked_at(dataset)[1]
     return by_choice.get(choice) or _value_of(choice, dataset)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
     """Return the choice that means a metadata column that tells something."""
-    by_choice = _looked_at(dataset).by_choice
+    by_choice = _looked_at(dataset)[1]
     return next(choice for choice, column in by_choice.items() if column == name)
 
 
 def choice_of_value(name: str, dataset: Dataset) -> str:
     """Return the choice that means a gene, or another column of the profile."""
     choice = name + OF_FILE if name in BUILT_IN else name
-    if choice in _looked_at(dataset).by_choice:
+    if choice in _looked_at(dataset)[1]:
         return f"{name} ({dataset.word})"
     return choice
 

@@ -61,11 +61,7 @@ def show_text(label: QLabel, text: str, role: str | None = None) -> None:
 
 
 def scrolled(widget: QWidget) -> QScrollArea:
-    """Return a new area in which a widget is scrolled up and down.
-
-    Only for a widget that is in none yet: put into a second one while the first is
-    still alive, both follow each other's resizes until the stack is full.
-    """
+    """Return a new area in which a widget, that is in none yet, is scrolled."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -152,33 +148,24 @@ class Fold(QCollapsible):
         self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
 
 
-def skip_what_is_folded(root: QWidget) -> None:
-    """Let the Tab key pass over what nobody sees, as it is folded away."""
+def calm(root: QWidget) -> None:
+    """Have keys and wheel change no setting by the way.
+
+    The Tab key passes over what is folded away; the wheel scrolls the dock and changes
+    no field that it passes over; numbers count when Enter is pressed or the field is
+    left: until then "3" on the way to "300" would be set.
+    """
     for fold in root.findChildren(QCollapsible):
         fold.content().setEnabled(fold.isExpanded())
         fold.toggled.connect(fold.content().setEnabled)
-
-
-def ignore_idle_wheel(root: QWidget) -> None:
-    """Let the wheel scroll the dock, not change the setting that it passes over."""
-    guard = _WheelGuard(root)
-    kinds = (QComboBox, QAbstractSlider, QAbstractSpinBox)
-    for kind in kinds:
-        for widget in root.findChildren(kind):
-            if isinstance(widget, QScrollBar):
-                continue  # an abstract slider too, and what the wheel is for
-            widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            widget.installEventFilter(guard)
-
-
-def take_numbers_once_typed(root: QWidget) -> None:
-    """Let numbers count when Enter is pressed or the field is left, not key by key.
-
-    Until then "3" on the way to "300" would be set, or be brought into the range of
-    the field: 10, and then 1000.
-    """
     for field in root.findChildren(QAbstractSpinBox):
         field.setKeyboardTracking(False)
+    guard = _WheelGuard(root)
+    for kind in (QComboBox, QAbstractSlider, QAbstractSpinBox):
+        for widget in root.findChildren(kind):
+            if not isinstance(widget, QScrollBar):  # which the wheel is for
+                widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+                widget.installEventFilter(guard)
 
 
 def finish_typing() -> None:

@@ -54,3 +54,10 @@ def _font(is_bold: bool) -> QFont:
     font.setPointSize(SIZE)
     font.setBold(is_bold)
     return font
+
+
+def fitted(text: str, is_bold: bool, width: float) -> str:
+    """Return a text, cut at its end where it is wider than so many pixels."""
+    room = width - HALO - AIR
+    metrics = QFontMetricsF(_font(is_bold))
+    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)

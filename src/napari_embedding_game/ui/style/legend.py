@@ -98,7 +98,8 @@ class _Scale(QWidget):
         bar.setFixedHeight(SWATCH)
         bar.setMinimumWidth(1)
         shades = (value_colors(np.linspace(0, 1, 256), (0, 1)) * 255).astype(np.uint8)
-        picture = QImage(shades.tobytes(), 256, 1, QImage.Format.Format_RGBA8888)
+        data = shades.tobytes()  # which the image does not copy
+        picture = QImage(data, 256, 1, QImage.Format.Format_RGBA8888)
         bar.setPixmap(QPixmap.fromImage(picture))
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

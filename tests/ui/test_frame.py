@@ -1,16 +1,12 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas.placement import Frame, free_box
+from napari_embedding_game.ui.canvas.frame import Frame, free_box
 
 
 def square(half, n=4, center=0.0):
     corners = np.array([[-half, -half], [half, half]]) + center
     return np.resize(corners, (n, 2))
-
-
-def world(frame, positions):
-    return frame.to_world(positions)
 
 
 @pytest.fixture
@@ -21,11 +17,11 @@ def frame():
 
 
 def test_the_map_fills_its_box(frame):
-    np.testing.assert_allclose(world(frame, square(5))[:2], [[1000, 0], [0, 1000]])
+    np.testing.assert_allclose(frame.to_world(square(5))[:2], [[1000, 0], [0, 1000]])
 
 
 def test_the_map_stands_as_a_figure_of_it_does(frame):
-    middle, right, above = world(frame, np.array([[0, 0], [1, 0], [0, 1]]))
+    middle, right, above = frame.to_world(np.array([[0, 0], [1, 0], [0, 1]]))
     np.testing.assert_allclose(right - middle, [0, 100])  # a later column
     np.testing.assert_allclose(above - middle, [-100, 0])  # an earlier row
 
@@ -33,7 +29,7 @@ def test_the_map_stands_as_a_figure_of_it_does(frame):
 def test_a_growing_map_never_leaves_the_box(frame):
     for half in (5.1, 6, 9, 20):
         frame.follow(square(half, center=half / 3))
-        low, high = world(frame, square(half, center=half / 3))[:2]
+        low, high = frame.to_world(square(half, center=half / 3))[:2]
         assert low.min() > -15
         assert high.max() < 1015
 
@@ -44,11 +40,6 @@ def test_a_shrinking_map_is_followed_gently(frame):
     assert scale < frame.scale < scale * 5 / 4
     frame.follow(square(4), settle=True)
     assert frame.scale == pytest.approx(scale * 5 / 4)
-
-
-def test_the_way_back_from_the_world(frame):
-    point = np.array([3.0, -2.0])
-    np.testing.assert_allclose(frame.to_map(world(frame, point)), point)
 
 
 def test_boxes_lie_right_of_everything_else():

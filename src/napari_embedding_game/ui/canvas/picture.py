@@ -11,6 +11,7 @@ another way, a flat map that is turned in space, and few points in space, as bal
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,24 +19,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, Signal
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.ui.canvas.points_layer import is_of_balls
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
     projection_of,
     view_changes,
 )
-from napari_embedding_game.ui.compat import draw, in_place, scene_of
+from napari_embedding_game.ui.compat import draw, scene_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import (
-    Lines,
+    laid_over,
     paint_density,
     paint_discs,
-    points_near,
 )
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import throttled
@@ -49,6 +47,7 @@ POINTS_A_PIXEL = 1.0
 """Of the canvas; where more are seen the picture is a density."""
 FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
 """So few selected points are discs on a density, as wide as this on the canvas."""
+MOST_BALLS = 15_000
 SMALLEST_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
 SMALLEST_SKEW = 1e-6
@@ -62,23 +61,15 @@ OVER = {
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """How N points look.
-
-    Parameters
-    ----------
-    colors : (N, 4) float32 array
-    sizes : (N,) float32 array
-        Diameters, in units of the layer.
-    above : (N,) bool, optional
-        Points that are drawn above all others.
-    hidden : (N,) bool, optional
-        Points that are not drawn.
-    """
+    """How N points look."""
 
     colors: Colors
     sizes: NDArray[np.float32]
+    """(N,) diameters, in units of the layer."""
     above: NDArray[np.bool_] | None = None
+    """(N,) points that are drawn above all others."""
     hidden: NDArray[np.bool_] | None = None
+    """(N,) points that are not drawn."""
 
     @cached_property
     def order(self) -> NDArray[np.intp] | None:
@@ -97,8 +88,7 @@ class Looks:
             return of if of is None or n_maps == 1 else np.concatenate([of] * n_maps)
 
         sizes = tiled(np.asarray(self.sizes * size, np.float32))
-        rest = tiled(self.colors), sizes, tiled(self.above), tiled(self.hidden)
-        return Looks(*rest)
+        return Looks(tiled(self.colors), sizes, tiled(self.above), tiled(self.hidden))
 
 
 class Painted(NamedTuple):
@@ -112,28 +102,27 @@ class Painted(NamedTuple):
     """Whether it tells how many points lie where, and shows none of them."""
 
 
-class MapPicture(QObject):
+class MapPicture:
     """Draws a Points layer, whose data may be written in place at any time.
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    layer : Points
+    ``on_kind`` is called when ``is_density`` has changed.
     """
 
-    kind_changed = Signal()
-    """``is_density`` has changed."""
-
-    def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        layer: Points,
+        on_kind: Callable[[], None] = lambda: None,
+    ) -> None:
         self._viewer = viewer
         self.layer = layer
+        self._on_kind = on_kind
         self.is_density = False
         """Whether it tells how many points lie where, and shows none of them."""
         self._looks: Looks | None = None
         self._image: Any = None
         """The vispy node; made when it is first needed."""
-        self._repaint = throttled(FOLLOW_MS, self._follow, self)
+        self._repaint = throttled(FOLLOW_MS, self._follow)
         self._connections = Connections()
         self._connections.call(self._repaint.cancel)
         events = layer.events
@@ -145,18 +134,13 @@ class MapPicture(QObject):
 
     def close(self) -> None:
         """Leave the points to napari."""
-        self.blockSignals(True)
+        self._on_kind = lambda: None
         self._connections.close()
         if self.layer in self._viewer.layers:
             self._leave()
         if self._image is not None:
             self._image.parent = None
             self._image = None
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the picture is drawn, and not napari's markers."""
-        return self._image is not None and bool(self._image.visible)
 
     def appear(self, looks: Looks) -> None:
         """Make the layer visible, without napari drawing it for nothing."""
@@ -183,11 +167,10 @@ class MapPicture(QObject):
     def _set(self, looks: Looks) -> None:
         """Write the looks into the layer, where people and programs find them."""
         self._looks = looks
-        for name, values in (("face_color", looks.colors), ("size", looks.sizes)):
-            with in_place(self.layer, name) as array:
-                array[:] = values
-        with in_place(self.layer, "shown") as shown:
-            shown[:] = True if looks.hidden is None else ~looks.hidden
+        shown = True if looks.hidden is None else ~looks.hidden
+        layer = self.layer  # in place: its setters copy, tell and draw
+        layer.face_color[:], layer.size[:] = looks.colors, looks.sizes
+        layer.shown[:] = shown
 
     def _is_possible(self) -> bool:
         """Whether a picture can stand for the markers."""
@@ -202,23 +185,16 @@ class MapPicture(QObject):
         return self._viewer.dims.ndisplay == 2 and _is_upright(drawn)
 
     def _paint(self, looks: Looks) -> None:
-        scene = scene_of(self._viewer, self.layer)
-        drawn = projection_of(self._viewer, self.layer)
+        layer, scene = self.layer, scene_of(self._viewer, self.layer)
+        drawn = projection_of(self._viewer, layer)
         if drawn is None or scene is None:
             return  # hidden: there is nothing to be drawn
-        painted = paint(
-            self.layer.data[
-                :, displayed_axes(self._viewer.dims, *2 * [self.layer.ndim])
-            ],
-            looks,
-            drawn,
-            self.layer.opacity,
-            scene.canvas.devicePixelRatioF(),
-        )
+        axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
+        ratio = scene.canvas.devicePixelRatioF()
+        painted = paint(layer.data[:, axes], looks, drawn, layer.opacity, ratio)
         if self._image is None:
-            self._image = Image(
-                np.zeros((1, 1, 4), np.uint8), clim=(0, 255), texture_format="auto"
-            )
+            blank = np.zeros((1, 1, 4), np.uint8)
+            self._image = Image(blank, clim=(0, 255), texture_format="auto")
             self._image.set_gl_state(**OVER)
             self._image.transform = MatrixTransform()
         if self._image.parent is not scene.node:
@@ -227,23 +203,28 @@ class MapPicture(QObject):
         self._image.transform.matrix = painted.matrix
         self._image.visible = True
         scene.points.visible = False
-        self._tell(painted.is_density)
+        self._note_kind(painted.is_density)
 
     def _leave(self) -> None:
         """Show the markers; napari draws them as they are now."""
-        was_shown = self.is_shown
+        was_shown = self._is_shown
         if self._image is not None:
             self._image.visible = False
-        self._tell(False)
+        self._note_kind(False)
         scene = scene_of(self._viewer, self.layer)
         if scene is not None and (was_shown or not scene.points.visible):
             scene.points.visible = True
             draw(self._viewer, self.layer)
 
-    def _tell(self, is_density: bool) -> None:
+    @property
+    def _is_shown(self) -> bool:
+        """Whether the picture is drawn, and not napari's markers."""
+        return self._image is not None and bool(self._image.visible)
+
+    def _note_kind(self, is_density: bool) -> None:
         if is_density != self.is_density:
             self.is_density = is_density
-            self.kind_changed.emit()
+            self._on_kind()
 
     def _on_view(self, event: object = None) -> None:
         self._repaint.throttle()
@@ -251,8 +232,13 @@ class MapPicture(QObject):
     def _follow(self) -> None:
         """Paint what is seen now that the camera has moved."""
         is_there = self.layer in self._viewer.layers and self.layer.visible
-        if is_there and (self.is_shown or self._is_possible()):
+        if is_there and (self._is_shown or self._is_possible()):
             self.show()
+
+
+def is_of_balls(n_axes: int, n_points: int) -> bool:
+    """Return whether points are drawn as balls: in space, if they are few."""
+    return n_axes == 3 and n_points <= MOST_BALLS
 
 
 def paint(
@@ -264,96 +250,46 @@ def paint(
 ) -> Painted:
     """Paint points (N, 2) of an upright plane, or (N, 3) in space, as they are seen.
 
-    Parameters
-    ----------
-    positions : (N, d) array
-        Along the displayed axes.
-    looks : Looks
-    drawn : Projection
-    opacity : float
-    ratio : float
-        Pixels of the screen for one of the canvas, along one side.
+    Positions are along the displayed axes; ``ratio`` are the pixels of the screen for
+    one of the canvas, along one side.
     """
-    _, _, width, height = drawn.cell
+    x, y, width, height = drawn.cell
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
-    n_most = round(height * width * POINTS_A_PIXEL)
-    if drawn.ahead is None:
-        lines = (row, top), (column, left) = _lines(drawn, pixels)
-        picture, is_density = _picture(positions, looks, lines, shape, n_most, opacity)
+    order, lines = looks.order, ((1.0, 0.0), (1.0, 0.0))
+    if drawn.ahead is None:  # rows and columns become those of the picture
+        (_, across, left), (down, _, top) = drawn.matrix[:2] / drawn.matrix[2, 2]
+        column, row = across / pixels[0], down / pixels[1]
+        left, top = (left - x) / pixels[0], (top - y) / pixels[1]
+        lines = (row, top), (column, left)
         matrix = np.diag([1 / column, 1 / row, 1.0, 1.0])
         matrix[3, :2] = -left / column, -top / row
-        return Painted(picture, matrix, is_density)
-    on_canvas = (drawn.to_pixels(positions) - drawn.cell[:2]) / pixels
-    depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
-    zooms = _zoom(drawn) / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
-    seen = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-    order = seen.order
-    order = np.arange(len(positions)) if order is None else order
-    farthest_first = order[np.argsort(-(positions[order] @ drawn.ahead))]
-    picture, is_density = _picture(
-        on_canvas[:, ::-1],
-        seen,
-        ((1.0, 0.0), (1.0, 0.0)),
-        shape,
-        n_most,
-        opacity,
-        farthest_first,
-    )
-    middle = positions[order].mean(axis=0, dtype=float)
-    return Painted(picture, _standing(drawn, middle, pixels), is_density)
-
-
-def _picture(
-    positions: NDArray[np.floating],
-    looks: Looks,
-    lines: Lines,
-    shape: tuple[int, int],
-    n_most: int,
-    opacity: float,
-    order: NDArray[np.intp] | None = None,
-) -> tuple[NDArray[np.uint8], bool]:
-    """Return discs, or a density where more are seen than there are pixels."""
-    order = looks.order if order is None else order
-    if (len(positions) if order is None else len(order)) > n_most:
-        inside = points_near(positions, lines, shape, 0.0, order)
-        if len(inside) > n_most:
-            density = _density(positions, looks, lines, shape, opacity, inside)
-            return density, True
+    else:
+        depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
+        zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
+        looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
+        order = np.arange(len(positions)) if order is None else order
+        middle = positions[order].mean(axis=0, dtype=float)
+        order = order[np.argsort(-(positions[order] @ drawn.ahead))]  # farthest first
+        positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
+        matrix = _standing(drawn, middle, pixels)
+    n_most, n_drawn = width * height * POINTS_A_PIXEL, len(positions)
     points = positions, looks.sizes, looks.colors
-    return paint_discs(*points, lines, shape, order, opacity), False
-
-
-def _density(
-    positions: NDArray[np.floating],
-    looks: Looks,
-    lines: Lines,
-    shape: tuple[int, int],
-    opacity: float,
-    rows: NDArray[np.intp],
-) -> NDArray[np.uint8]:
-    """Return how many of some points lie where; few selected ones are discs."""
-    above = rows[:0] if looks.above is None else rows[looks.above[rows]]
-    below = rows if looks.above is None else rows[~looks.above[rows]]
-    picture = paint_density(
-        positions, looks.colors, lines, shape, below, above, opacity
-    )
-    if not 0 < len(above) <= FEW_ABOVE:
-        return picture
-    least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
-    sizes = np.maximum(looks.sizes, least)
-    discs = paint_discs(positions, sizes, looks.colors, lines, shape, above, opacity)
-    rest = 255 - discs[..., 3:].astype(np.uint16)
-    return (picture * rest // 255).astype(np.uint8) + discs
-
-
-def _lines(drawn: Projection, pixels: NDArray[np.float64]) -> Lines:
-    """Return from rows and columns of an upright plane to the pixels of its picture."""
-    x, y, *_ = drawn.cell
-    matrix = drawn.matrix / drawn.matrix[2, 2]
-    rows = matrix[1, 0] / pixels[1], (matrix[1, 2] - y) / pixels[1]
-    columns = matrix[0, 1] / pixels[0], (matrix[0, 2] - x) / pixels[0]
-    return rows, columns
+    if (n_drawn if order is None else len(order)) > n_most:
+        below, above = order, np.empty(0, np.intp)
+        if looks.above is not None and order is not None:
+            is_above = looks.above[order]
+            below, above = order[~is_above], order[is_above]
+        rows = below, above, opacity, n_most
+        density = paint_density(positions, looks.colors, lines, shape, *rows)
+        if density is not None:
+            if 0 < len(above) <= FEW_ABOVE:
+                least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
+                large = positions, np.maximum(looks.sizes, least), looks.colors
+                discs = paint_discs(*large, lines, shape, above, opacity)
+                density = laid_over(density, discs)
+            return Painted(density, matrix, True)
+    return Painted(paint_discs(*points, lines, shape, order, opacity), matrix, False)
 
 
 def _is_upright(drawn: Projection) -> bool:
@@ -362,14 +298,6 @@ def _is_upright(drawn: Projection) -> bool:
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= SMALLEST_SKEW * largest)
-
-
-def _zoom(drawn: Projection) -> float:
-    """Return the pixels of a unit across the line of sight, at depth 1."""
-    assert drawn.ahead is not None
-    sight = drawn.ahead / np.linalg.norm(drawn.ahead)
-    across = drawn.matrix[:2, :3] - np.outer(drawn.matrix[:2, :3] @ sight, sight)
-    return float(np.linalg.svd(across, compute_uv=False)[-1])
 
 
 def _standing(

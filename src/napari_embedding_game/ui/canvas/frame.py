@@ -1,4 +1,4 @@
-"""Place the map in napari's world coordinates, beside the images.
+"""Fit the map into a box of napari's world, beside the images.
 
 The map keeps filling one box of the world while it grows out of its start
 layout, so that the camera stays where the person has put it.  A few points far from
@@ -28,10 +28,9 @@ TOLERANCE = 0.01
 _SIGNS = np.array([1.0, -1.0, 1.0])
 """Of depth, row and column: rows grow downwards, y upwards, and both z and napari's
 depth towards the eye."""
-TAIL = 0.002
-"""Share of the points at each end of an axis that may be outliers."""
-MARGIN = 0.25
-"""So far beyond all others, relative to their extent, a point is an outlier."""
+TAIL, MARGIN = 0.002, 0.25
+"""Share of the points at each end of an axis that may be outliers; so far beyond all
+others, relative to their extent, they are."""
 SAMPLE = 20_000
 """Points of which the tails are found."""
 EASE = 0.3
@@ -47,11 +46,6 @@ class Box:
     is_beside: bool = False
     """Whether there is something to the left of it, on which nothing may lie."""
 
-    @property
-    def center(self) -> NDArray[np.floating]:
-        """Middle of the box, (2,)."""
-        return np.array(self.corner) + self.side / 2
-
 
 def free_box(extents: Sequence[NDArray[np.floating]]) -> Box:
     """Return a box to the right of all extents, each [[top, left], [bottom, right]]."""
@@ -64,21 +58,16 @@ def free_box(extents: Sequence[NDArray[np.floating]]) -> Box:
     return Box((float(top), float(right) + GAP * side), side, is_beside=True)
 
 
-def main_extent(
-    values: NDArray[np.floating],
-) -> tuple[float, float, float, float]:
-    """Return where values (N,) begin and end, without and with outliers.
+def main_extent(values: NDArray[np.floating]) -> tuple[float, float, float]:
+    """Return where values (N,) begin and end without outliers, and the lowest of all.
 
-    Returns
-    -------
-    low, high, lowest, highest : float
-        The same twice where there are no outliers.
+    The same twice where there are no outliers.
     """
     lowest, highest = float(values.min()), float(values.max())
     some = values[:: max(1, len(values) // SAMPLE)]
     low, high = map(float, np.quantile(some, [TAIL, 1 - TAIL]))
     reach = MARGIN * (high - low)
-    return max(lowest, low - reach), min(highest, high + reach), lowest, highest
+    return max(lowest, low - reach), min(highest, high + reach), lowest
 
 
 class Frame:
@@ -91,8 +80,6 @@ class Frame:
         self.box = box
         self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
         self._half = 0.0
-        self._first = self._last = np.zeros(n_axes)
-        """Corners of all points, outliers too, in units of the map."""
         self._shift = 0.0
         """World units to the right, so that no outlier lies on an image."""
 
@@ -118,25 +105,23 @@ class Frame:
         # Axis by axis, which is many times quicker than all at once.
         signs = _SIGNS[-positions.shape[1] :]
         pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
-        low, high, first, last = np.array([main_extent(s * x) for s, x in pairs]).T
-        self._first, self._last = first, last
+        low, high, first = np.array([main_extent(s * x) for s, x in pairs]).T
         center = (low + high) / 2
         if len(center) != len(self._center):
             self._center, self._half = np.zeros(len(center)), 0.0
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
         settle = settle or not self.is_fitted
+        ease = 0.0
         if settle or reach > self._half * (1 + TOLERANCE):
-            self._move(center, half, 1.0)  # what grows may not leave the box
+            ease = 1.0  # what grows may not leave the box
         elif reach < self._half * (1 - TOLERANCE):
-            self._move(center, half, EASE)  # a shrinking map is followed gently
+            ease = EASE  # a shrinking map is followed gently
+        self._center = self._center + ease * (center - self._center)
+        self._half += ease * (half - self._half)
         if settle and self.box.is_beside:
             beyond = (low[-1] - first[-1]) * self.scale
             self._shift = max(0.0, beyond - GAP * self.box.side)
-
-    def _move(self, center: NDArray[np.floating], half: float, ease: float) -> None:
-        self._center = self._center + ease * (center - self._center)
-        self._half += ease * (half - self._half)
 
     @property
     def unit(self) -> float:
@@ -155,21 +140,22 @@ class Frame:
         return self.box.side / (2 * self._half)
 
     @property
-    def translate(self) -> NDArray[np.floating]:
+    def step(self) -> NDArray[np.floating]:
+        """From (x, y[, z]) on the map to steps of ([depth,] row, column): (d, d)."""
+        return np.fliplr(np.diag(self.scale * _SIGNS[-self.n_axes :]))
+
+    @property
+    def origin(self) -> NDArray[np.floating]:
         """World position of the map's origin."""
-        middle = np.zeros(len(self._center))
-        middle[-2:] = self.box.center
+        middle = np.zeros(self.n_axes)
+        middle[-2:] = np.array(self.box.corner) + self.box.side / 2
         middle[-1] += self._shift
         return middle - self.scale * self._center
 
-    @property
-    def jacobian(self) -> NDArray[np.floating]:
-        """From a step (x, y[, z]) on the map to ([depth,] row, column): (d, d)."""
-        return np.fliplr(np.diag(self.scale * self._signs))
-
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return (x, y[, z]) (..., d) of the map as ([depth,] row, column)."""
-        return positions[..., ::-1] * (self.scale * self._signs) + self.translate
+        slopes = self.scale * _SIGNS[-self.n_axes :]
+        return positions[..., ::-1] * slopes + self.origin
 
     def write_world(
         self,
@@ -177,47 +163,18 @@ class Frame:
         world: NDArray[np.floating],
         axes: Sequence[int],
     ) -> None:
-        """Write (x, y[, z]) (N, d) of the map as world positions into an array.
+        """Write :meth:`to_world` of (N, d) into columns ``axes`` of an array (N, d).
 
-        Axis by axis, without arrays in between: a third of the time of
-        :meth:`to_world` for a million points.
-
-        Parameters
-        ----------
-        positions : (N, d) array
-        world : (N, d) array
-            Written.
-        axes : sequence of int
-            Columns of ``world`` along [depth,] rows and columns.
+        Axis by axis, without arrays in between: a third of the time for a million.
         """
-        slopes, offsets = self.scale * self._signs, self.translate
-        for axis, values, slope, offset in zip(
-            axes, positions.T[::-1], slopes, offsets, strict=True
-        ):
+        slopes = self.scale * _SIGNS[-self.n_axes :]
+        parts = zip(axes, positions.T[::-1], slopes, self.origin, strict=True)
+        for axis, values, slope, offset in parts:
             column = world[:, axis]
             np.multiply(values, column.dtype.type(slope), out=column)
             column += column.dtype.type(offset)
-
-    def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return ([depth,] row, column) (..., d) of the world as (x, y[, z])."""
-        return ((world - self.translate) / (self.scale * self._signs))[..., ::-1]
-
-    @property
-    def _signs(self) -> NDArray[np.float64]:
-        return _SIGNS[-len(self._center) :]
 
     def meets(self, extent: NDArray[np.floating]) -> bool:
         """Return whether an extent [[top, left], [bottom, right]] lies on the box."""
         low, high = self.corners
         return bool((extent[0] < high).all() and (extent[1] > low).all())
-
-    def contains(self, world: NDArray[np.floating]) -> bool:
-        """Return whether a world position is on the map or just beside it."""
-        if not self.is_fitted:
-            return False
-        low, high = self.corners + np.array([0.0, self._shift])
-        first = self.translate + self.scale * self._first
-        last = self.translate + self.scale * self._last
-        reach = self.box.side * GAP
-        low, high = np.minimum(low, first) - reach, np.maximum(high, last) + reach
-        return bool((low <= world).all() and (world <= high).all())

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from napari.layers import Points
 
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.map_picture import Looks
-from napari_embedding_game.ui.canvas.points_layer import point_size
+from napari_embedding_game.ui.canvas.layers import MapLayers, point_size
+from napari_embedding_game.ui.canvas.picture import Looks
 
 
 @pytest.fixture
@@ -76,25 +74,6 @@ def test_a_deleted_points_layer_is_lost_and_not_resurrected(
     assert [layer.name for layer in viewer.layers] == ["landmarks"]
 
 
-def test_landmarks_left_of_a_map_in_space_still_tell_where_its_points_were(
-    viewer, layers, make_snapshot
-):
-    deep = make_snapshot(10, n_components=3)
-    layers.show(deep, GREY)
-    before = layers.to_world(deep.embedding)
-    viewer.layers.remove(layers.points)
-    np.testing.assert_array_equal(layers.to_world(deep.embedding), before)
-
-
-def test_hidden_landmarks_that_became_fewer_can_be_faded(layers, make_snapshot):
-    layers.show(make_snapshot(10, n_landmarks=8), GREY)
-    layers.landmarks.visible = False
-    layers.show(make_snapshot(20, n_landmarks=2), GREY)
-    before = layers.landmarks.opacity
-    layers.fade_landmarks(True)
-    assert layers.landmarks.opacity < before
-
-
 def test_deleted_landmarks_are_not_drawn_any_more(viewer, layers, lost, make_snapshot):
     viewer.layers.remove(layers.landmarks)
     assert layers.show(make_snapshot(10), GREY)
@@ -106,7 +85,7 @@ def test_deleted_landmarks_are_not_drawn_any_more(viewer, layers, lost, make_sna
     "use",
     [
         lambda layers: layers.fly_to(39),
-        lambda layers: layers.to_map(np.array([500.0, 500.0])),
+        lambda layers: layers.projection(),
         lambda layers: layers.recolor(GREY),
     ],
     ids=["fly to", "hover", "select"],
@@ -134,13 +113,6 @@ def test_layers_are_found_by_identity_not_by_name(viewer, layers, make_snapshot)
     assert not other.data.any()
 
 
-def test_the_same_layers_serve_the_next_run(viewer, layers, dataset, make_snapshot):
-    points = layers.points
-    layers.begin(make_snapshot(), dataset.obs)
-    assert layers.points is points
-    assert len(viewer.layers) == 2
-
-
 def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
     viewer.add_image(np.zeros((3, 200, 300)))
     layers = MapLayers(viewer, lambda: None)
@@ -161,32 +133,11 @@ def test_landmarks_are_seen_on_the_canvas_of_either_theme(layers, viewer):
     assert layers.landmarks.face_color[0, :3].mean() > 0.8
 
 
-def test_features_are_the_metadata(layers, dataset):
-    assert list(layers.points.features["kind"]) == list(dataset.obs["kind"])
-
-
-def test_where_a_click_lands_on_the_map(layers, make_snapshot):
-    layers.show(make_snapshot(50), GREY)
-    np.testing.assert_allclose(layers.to_map(np.array([500.0, 500.0])), 0, atol=0.05)
-    assert layers.to_map(np.array([500.0, 2000.0])) is None
-
-
 def test_points_are_readable_in_small_and_in_large_maps():
     assert point_size(100) == 16
     assert 6 < point_size(2_638) < 10
     assert point_size(70_000) == 2
     assert 0.1 < point_size(20_000_000) < 0.2
-
-
-def test_closing_leaves_the_layers_to_the_viewer(viewer, layers):
-    layers.close()
-    assert all(isinstance(layer, Points) for layer in viewer.layers)
-    viewer.layers.clear()
-
-
-def test_small_points_have_no_edge_in_another_colour(layers):
-    """Napari gives points below this size an edge, and a large map looks grey."""
-    assert layers.points.canvas_size_limits[0] == 0
 
 
 def test_layers_that_are_expected_are_hidden_until_there_is_a_map(
@@ -200,14 +151,6 @@ def test_layers_that_are_expected_are_hidden_until_there_is_a_map(
     assert layers.show(make_snapshot(), GREY)
     assert layers.points is points
     assert [layer.visible for layer in viewer.layers] == [True, True]
-
-
-def test_what_was_expected_of_another_size_is_replaced(viewer, dataset, make_snapshot):
-    layers = MapLayers(viewer, lambda: None)
-    layers.expect(39, 4)
-    layers.begin(make_snapshot(), dataset.obs)
-    assert layers.show(make_snapshot(), GREY)
-    assert [len(layer.data) for layer in viewer.layers] == [40, 4]
 
 
 def test_expected_layers_go_when_nothing_comes_and_a_map_stays(
@@ -233,16 +176,6 @@ def test_a_layer_that_somebody_hid_stays_hidden(viewer, layers, dataset, make_sn
     assert not layers.points.visible
 
 
-def test_hidden_landmarks_stay_hidden_in_new_layers(viewer, dataset, make_snapshot):
-    layers = MapLayers(viewer, lambda: None)
-    layers.show_landmarks(False)
-    layers.begin(make_snapshot(), dataset.obs)
-    layers.show(make_snapshot(), GREY)
-    assert [layer.visible for layer in viewer.layers] == [True, False]
-    layers.show_landmarks(True)
-    assert layers.landmarks.visible
-
-
 def test_napari_list_of_layers_is_not_drawn_with_every_frame(
     viewer, layers, make_snapshot
 ):
@@ -254,7 +187,3 @@ def test_napari_list_of_layers_is_not_drawn_with_every_frame(
     assert "set_data" not in told
     layers.points.refresh()
     assert "set_data" in told
-
-
-def test_to_napari_and_to_its_files_the_map_is_points(layers):
-    assert layers.points.as_layer_data_tuple()[2] == "points"

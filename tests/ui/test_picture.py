@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas import map_picture
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.map_picture import Looks, paint
+from napari_embedding_game.ui.canvas import picture as module
+from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.picture import Looks, paint
 from napari_embedding_game.ui.canvas.projection import Projection, projection_of
 
 RED, BLUE = np.array([1, 0, 0, 1], np.float32), np.array([0, 0, 1, 1], np.float32)
@@ -110,8 +110,8 @@ def test_a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
 def test_few_points_in_space_are_balls_and_many_a_picture(
     layers, make_snapshot, qtbot, monkeypatch
 ):
-    for most in (map_picture.is_of_balls, lambda d, n: False):
-        monkeypatch.setattr(map_picture, "is_of_balls", most)
+    for most in (module.is_of_balls, lambda d, n: False):
+        monkeypatch.setattr(module, "is_of_balls", most)
         layers.show(make_snapshot(50, n_components=3), looks(40))
         qtbot.wait(50)
         seen = layers._viewer.screenshot(canvas_only=True, flash=False)

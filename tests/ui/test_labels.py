@@ -1,13 +1,24 @@
-"""Long texts of buttons on several lines."""
+"""Texts that widen no dock: of buttons on several lines, of labels that are drawn."""
 
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, scrolled
+from napari_embedding_game.ui.style.status_label import StatusLabel
 
 LONG = "Run again with Learning rate automatic, Landmarks' rate automatic, Seed 7"
+
+
+class Requests(QObject):
+    """Counts how often a widget is asked to lay out what is in it."""
+
+    count = 0
+
+    def eventFilter(self, watched, event):
+        self.count += event.type() == QEvent.Type.LayoutRequest
+        return False
 
 
 @pytest.fixture
@@ -27,35 +38,25 @@ def column(qtbot):
         return widget
 
     show.area = area
-    return show
+    yield show
+    assert area.widget().width() <= area.viewport().width()
 
 
-def is_within(area):
-    return area.widget().width() <= area.viewport().width()
+def ink(widget):
+    picture = widget.grab().toImage()
+    ground, across = picture.pixel(0, 0), range(picture.width())
+    rows = range(picture.height())
+    return sum(picture.pixel(x, y) != ground for x in across for y in rows)
 
 
-def ink_rows(button):
-    """Return at how many heights of the button something of its text is drawn."""
-    picture = button.grab().toImage()
-    scale = picture.devicePixelRatio()
-    inside = range(int(12 * scale), picture.width() - int(12 * scale))
-    found = set()
-    for y in range(int(3 * scale), picture.height() - int(3 * scale)):
-        if len({picture.pixel(x, y) for x in inside}) > 1:
-            found.add(y)
-    return len(found)
-
-
-def test_a_long_text_takes_lines_and_widens_nothing(column, qtbot):
+def test_a_long_text_of_a_button_takes_lines(column, qtbot):
     short, long = QPushButton("Run again"), QPushButton(LONG)
     for button in (short, long):
         WrappedText(button)
         column(button)
     line = short.height()
     qtbot.waitUntil(lambda: long.height() > 1.5 * line)
-    assert is_within(column.area)
     assert long.text() == LONG  # for who reads it aloud
-    qtbot.waitUntil(lambda: ink_rows(long) > 1.5 * ink_rows(short))
     long.setText("Run again")
     qtbot.waitUntil(lambda: long.height() == line)
 
@@ -65,6 +66,19 @@ def test_a_long_title_of_a_fold_pushes_nothing_out(column, qtbot):
     line = fold.toggleButton().height()
     fold.set_title("Quality: neighbours in 2 pieces, the map follows sample_of_donor")
     qtbot.waitUntil(lambda: fold.toggleButton().height() > 1.5 * line)
-    assert is_within(column.area)
     qtbot.mouseClick(fold.toggleButton(), Qt.MouseButton.LeftButton)
     assert fold.isExpanded()
+
+
+def test_a_status_is_drawn_and_lays_nothing_out(column, qtbot):
+    line = column(StatusLabel())
+    assert ink(line) == 0
+    qtbot.wait(50)
+    requests = Requests()
+    column.area.widget().installEventFilter(requests)
+    for text in ("250 of 500 iterations", "a very long line " * 20):
+        line.setText(text)
+        assert line.text() == line.accessibleName() == text
+        assert ink(line) > 100
+    qtbot.wait(10)
+    assert requests.count == 0

@@ -1,0 +1,92 @@
+"""Place names on the map without overlaps, by zoom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_OF_IT = 0.8
+"""Share of a cluster's points that its radius holds."""
+CLEAR, COVERED = 3.0, 2.0
+"""Radii of a cluster, in half heights of its name: a name stands in the middle of a
+larger one, and above a smaller one, which it would hide."""
+MOST_ROWS = 1_000
+"""About so many points of a cluster tell where it is."""
+SOFTLY = 1.25
+"""From the zoom at which a name finds room, times this, it is seen in full."""
+
+
+def parts_of(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.intp]]]:
+    """Return the groups (N,) of int that have points, ascending, and rows of each.
+
+    Below 0 is no group.
+    """
+    if groups.max(initial=0) < np.iinfo(np.int16).max:
+        groups = groups.astype(np.int16)  # which are sorted many times as quickly
+    order = np.argsort(groups, kind="stable")
+    ordered = groups.take(order)
+    begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    parts = [
+        rows[:: max(1, len(rows) // MOST_ROWS)] for rows in np.split(order, begins[1:])
+    ]
+    found = ordered[begins].tolist()
+    return [n for n in found if n >= 0], parts[sum(n < 0 for n in found) :]
+
+
+def middles(
+    embedding: NDArray[np.floating], parts: Sequence[NDArray[np.intp]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return where each of some parts is, (m, d), and how far most of it lies: (m,).
+
+    The place is that of a point, the nearest to the median: a ring has none in its
+    middle.
+    """
+    places = np.empty((len(parts), embedding.shape[1]))
+    radii = np.zeros(len(parts))
+    for number, rows in enumerate(parts):
+        points = embedding.take(rows, axis=0)
+        away = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+        places[number] = points[int(away.argmin())]
+        away = np.linalg.norm(points - places[number], axis=1)
+        radii[number] = np.quantile(away, MOST_OF_IT)
+    return places, radii
+
+
+def lifts(
+    radii: NDArray[np.floating], half_heights: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return how far above its place each name stands: (m,) pixels, as all of these.
+
+    By the radius of its cluster, as that is drawn, and half its own height.
+    """
+    share = (CLEAR - radii / half_heights) / (CLEAR - COVERED)
+    above: NDArray[np.float64] = np.clip(share, 0.0, 1.0) * (radii + half_heights)
+    return above
+
+
+def zooms_with_room(
+    places: NDArray[np.floating], halves: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return from which zoom on each name touches none of those before it: (m,).
+
+    In pixels for each unit of the places (m, 2), down and across, the most important
+    first; infinite where there never is room.  Halves are half the height and half the
+    width of each, in pixels.  Who comes nearer never sees a name vanish.
+    """
+    zooms = np.zeros(len(places))
+    for number in range(1, len(places)):
+        apart = np.abs(places[:number] - places[number])
+        with np.errstate(divide="ignore"):
+            parting = ((halves[:number] + halves[number]) / apart).min(axis=1)
+        touched = parting > zooms[:number]  # seen before they part
+        zooms[number] = parting[touched].max(initial=0.0)
+    return zooms
+
+
+def opacity(zoom: float, zooms: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return how strongly each name is seen at a zoom: (m,) from 0 to 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.log(zoom / zooms) / np.log(SOFTLY)
+    return np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)

@@ -1,0 +1,617 @@
+"""The layers of the map on the canvas: points, landmarks, other points beside them.
+
+A map of three dimensions has layers of three axes while napari displays three, which it
+is asked to do when such a map comes, and flat ones of its first two coordinates while a
+person looks at two.
+
+The layers hold world positions and are written in place: ``layer.data = x`` fires
+events, copies and redraws, and a layer's scale has the viewer slice everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from napari.layers import Points
+from napari.utils.notifications import show_info
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.ui.canvas.frame import SIDE, Frame, free_box
+from napari_embedding_game.ui.canvas.picture import Looks, MapPicture, is_of_balls
+from napari_embedding_game.ui.canvas.projection import (
+    Projection,
+    displayed_axes,
+    projection_of,
+)
+from napari_embedding_game.ui.compat import camera_of, draw
+from napari_embedding_game.ui.connections import Connections
+
+if TYPE_CHECKING:
+    import napari
+    import pandas as pd
+
+POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
+BESIDE, BEHIND = "compared maps", "cells of the reference"
+"""Names of layers of other points: beside the map, and behind its own."""
+LANDMARK_SIZE, LANDMARK_OPACITY = 6.0, 0.7
+"""Size in world units, on a map of 1,000."""
+LANDMARK_COLORS = ("#15171c", "#f4f4f4")
+"""Face and rim on a dark canvas; on a light one the other way round."""
+SMALL_FROM = 100_000
+"""Points from which on their size keeps the share of the map that they cover."""
+CANVAS_SIZES = (0.0, 10_000.0)
+"""Pixels.  Points that napari holds above a larger least size get a grey edge."""
+LOCKED = (
+    "The places of points come from the data: they cannot be moved or deleted one by "
+    "one. To move a cluster, drag it by its name; to leave points out, select others "
+    "and click 'Map of its own'; to hide the layer, click its eye."
+)
+LANDMARKS_HELP = (
+    "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
+    "<Delete> takes it away"
+)
+"""What napari tells below the canvas while the layer is the selected one."""
+NEAR = 2.0
+"""Canvas pixels per thousandth of the map, at least, after going to a point."""
+FILLED = 0.95
+"""Share of the canvas that the camera is fitted to."""
+TILTED = (-15.0, 25.0, 0.0)
+"""Angles of a camera that looked straight, so that depth is seen."""
+PLACEHOLDER = {"napari-embedding-game": "placeholder"}
+"""Metadata of a layer that only keeps the place until the map is there."""
+
+
+class KeptMap(NamedTuple):
+    """The map that a closed dock leaves to the one that is opened next."""
+
+    points: Points | None
+    landmarks: Points | None
+    frame: Frame
+    n_components: int
+
+
+class MapLayers:
+    """Owns the layers; finds them by identity, never by name.
+
+    ``on_lost`` is called when the points were deleted or edited by somebody else,
+    ``on_removed`` with the name of another layer that was deleted, ``on_kind`` when
+    ``is_density`` has changed.
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_lost: Callable[[], None],
+        kept: KeptMap | None = None,
+        on_removed: Callable[[str], None] = lambda name: None,
+        on_kind: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._viewer = viewer
+        self._on_lost, self._on_removed, self._on_kind = on_lost, on_removed, on_kind
+        kept = kept or KeptMap(None, None, Frame(free_box([])), 2)
+        self._frame, self._n_components = kept.frame, kept.n_components
+        self.points: Points | None = None
+        self._pictures: dict[str, MapPicture] = {}
+        """Draw the points, and others by the names of their layers."""
+        if kept.points in viewer.layers:
+            self._take(kept.points)
+        self.landmarks = kept.landmarks if kept.landmarks in viewer.layers else None
+        self._ndisplay_before = 2
+        """Axes that napari displayed before a map of three dimensions came."""
+        self._is_blank = False
+        """Whether the layers are hidden, as nothing was drawn in them so far."""
+        self._landmarks_shown = True
+        self._seen_axes = self._displayed()
+        self._connections = Connections()
+        self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
+
+    def close(self) -> None:
+        """Leave points and landmarks to the viewer."""
+        for name in (BESIDE, BEHIND):
+            self._remove_other(name)
+        self._forget()
+        self._connections.close()
+
+    def kept(self) -> KeptMap:
+        """Return the map for the dock that is opened next, before closing."""
+        return KeptMap(self.points, self.landmarks, self._frame, self._n_components)
+
+    def expect(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
+        """Make layers for a map that is still to come, if there are none.
+
+        napari takes a second for the first ones: time in which another thread can
+        look for neighbours.
+        """
+        if self.points is None:
+            self._switch_display(n_components)
+            self._replace(n_points, n_landmarks)
+
+    def discard(self) -> None:
+        """Remove layers in which nothing was ever drawn."""
+        if self._is_blank:
+            self.clear()
+
+    def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
+        """Prepare for the frames of a run, in new layers where the old do not fit.
+
+        The points are there from the first ``show`` on.
+        """
+        n_points, n_components = snapshot.embedding.shape
+        self._switch_display(n_components)
+        if self.points is None or self.points.data.shape != (n_points, self._n_shown):
+            self._replace(n_points, len(snapshot.landmarks))
+        else:
+            self._frame.restart()
+            if self.landmarks is None:  # somebody deleted them
+                self._add_landmarks(len(snapshot.landmarks))
+        self.set_features(features)
+
+    def show(
+        self,
+        snapshot: Snapshot,
+        looks: Looks,
+        *,
+        follows: bool = True,
+        settles: bool = False,
+        within: NDArray[np.floating] | None = None,
+    ) -> bool:
+        """Draw a snapshot; return whether it was drawn.
+
+        One that is not finite is not: a NaN breaks the camera.  Sizes are times the
+        usual one.  The scale may follow the extent of the map, or of the corners (2, d)
+        of what else is to be seen; all the way at once where it settles.
+        """
+        both = snapshot.embedding, snapshot.landmarks
+        if self.points is None or not all(np.isfinite(part).all() for part in both):
+            return False
+        n_points, n_components = snapshot.embedding.shape
+        if len(self.points.data) != n_points:
+            return False
+        self._switch_display(n_components)
+        if self.points.ndim != self._n_shown:  # other axes are displayed by now
+            features = self.points.features
+            self._replace(n_points, 0)
+            self.points.features = features
+        embedding = self._as_drawn(snapshot.embedding)
+        if follows or not self._frame.is_fitted:
+            seen = embedding if within is None else self._as_drawn(within)
+            settles = settles or snapshot.finished or within is not None
+            self._frame.follow(seen, settle=settles)
+        self._frame.write_world(embedding, self.points.data, self._axes)
+        was_blank, self._is_blank = self._is_blank, False
+        picture = self._pictures[POINTS_NAME]
+        (picture.appear if was_blank else picture.show)(self._sized(looks))
+        self.show_landmarks_of(snapshot)
+        if self.landmarks is not None and was_blank:
+            self.landmarks.visible = self._landmarks_shown
+        return True
+
+    def show_other(
+        self, name: str, places: NDArray[np.floating] | None, looks: Looks
+    ) -> None:
+        """Draw other points (M, d), ``BESIDE`` the map or ``BEHIND``; None for none.
+
+        In units of the map; the looks of its points count for each map beside it.
+        """
+        if places is None or self.points is None:
+            self._remove_other(name)
+            return
+        world = self.to_world(places)
+        picture = self._pictures.get(name)
+        if picture is None or picture.layer.data.shape != world.shape:
+            self._remove_other(name)
+            layer, layers = points_layer(np.array(world, np.float32), name), self._all
+            active = layers.selection.active
+            at = layers.index(self.points) if name == BEHIND else len(layers)
+            layers.insert(at, layer)
+            layers.selection.active = active
+            picture = self._pictures[name] = MapPicture(self._viewer, layer)
+        picture.layer.data[:, self._axes] = world
+        picture.show(self._sized(looks, len(places) // len(looks.sizes)))
+
+    def recolor(self, looks: Looks) -> None:
+        """Draw the points where they are in other looks, as of :meth:`show`."""
+        if self.points is not None and len(self.points.data) == len(looks.sizes):
+            for name in (POINTS_NAME, BESIDE):
+                picture = self._pictures.get(name)
+                if picture is not None:
+                    n_maps = len(picture.layer.data) // len(looks.sizes)
+                    picture.show(self._sized(looks, n_maps))
+
+    @property
+    def is_density(self) -> bool:
+        """Whether what is drawn tells how many points lie where, and shows none."""
+        picture = self._pictures.get(POINTS_NAME)
+        return picture is not None and picture.is_density
+
+    def other(self, name: str) -> Points | None:
+        """Return the layer of other points, ``BESIDE`` or ``BEHIND``."""
+        picture = self._pictures.get(name)
+        return None if picture is None else picture.layer
+
+    def show_landmarks(self, shown: bool) -> None:
+        """Show or hide the landmarks, now and in the layers of later runs."""
+        self._landmarks_shown = shown
+        layer = self.landmarks
+        if layer is not None and not self._is_blank and layer.visible != shown:
+            layer.visible = shown  # draws all layers
+
+    def show_landmarks_of(self, snapshot: Snapshot) -> None:
+        """Draw the landmarks where the game has them, however many there were."""
+        layer = self.landmarks
+        if layer is None:
+            return
+        places = self.to_world(snapshot.landmarks)
+        if len(layer.data) != len(places):
+            layer.selected_data = set()
+            with layer.events.data.blocker():
+                layer.data = np.zeros_like(places)
+            layer.size[:] = self.unit * LANDMARK_SIZE
+            if not layer.visible:
+                # napari slices no hidden layer, and its next thumbnail would look for
+                # rows that there are no more.
+                layer.set_view_slice()
+        layer.data[:, self._axes] = places
+        draw(self._viewer, layer)
+
+    def follow_theme(self) -> None:
+        """Draw the landmarks so that they are seen on the canvas of another theme."""
+        if self.landmarks is not None:
+            colors = LANDMARK_COLORS[:: -1 if self._viewer.theme == "light" else 1]
+            self.landmarks.face_color, self.landmarks.border_color = colors
+
+    def set_features(self, features: pd.DataFrame) -> None:
+        """Give the points a table, which napari shows under the mouse."""
+        if self.points is not None and len(self.points.data) == len(features):
+            self.points.features = features.reset_index(drop=True)
+
+    def finish(self) -> None:
+        """Bring thumbnails and extents up to date after a series of frames."""
+        for layer in (self.points, self.landmarks, self.other(BESIDE)):
+            if layer is not None:
+                layer.refresh(data_displayed=False)
+
+    # Places
+
+    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., d) of the embedding as displayed.
+
+        (row, column) of a flat map, (depth, row, column) of one in space: coordinates
+        of the points' layer in the order of its displayed axes.
+        """
+        return self._frame.to_world(self._as_drawn(positions))
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether a map in space is drawn as such."""
+        return self._n_shown == 3
+
+    @property
+    def scale(self) -> float:
+        """World units per unit of the embedding."""
+        return self._frame.scale
+
+    @property
+    def unit(self) -> float:
+        """World units per thousandth of the map."""
+        return self._frame.unit
+
+    def projection(self) -> Projection | None:
+        """Return how the map is drawn on the canvas, in units of the embedding.
+
+        None where it is not seen.
+        """
+        if self.points is None or self._is_blank or not self._frame.is_fitted:
+            return None
+        drawn = projection_of(self._viewer, self.points)
+        return drawn and drawn.of(self._frame.step, self._frame.origin)
+
+    def point_under(
+        self, pixel: NDArray[np.floating], through: NDArray[np.floating]
+    ) -> NDArray[np.floating] | None:
+        """Return the place (d,) under a pixel (x, y), in units of the embedding.
+
+        On the plane of a flat map, whether on the map or not; in space on the plane
+        through another place (d,) that is parallel to the canvas.  Coordinates that are
+        not drawn are taken from that.  None where there is no map under the pixel.
+        """
+        drawn, place = self.projection(), np.array(through, dtype=float)
+        if drawn is None:
+            return None
+        if drawn.ahead is None:
+            plane = drawn.to_plane(np.asarray(pixel)[None])
+            found = None if plane is None else plane[0]
+        else:
+            found = drawn.beside(self._as_drawn(place), pixel)
+        if found is None:
+            return None
+        found = found[: len(place)]
+        place[: len(found)] = found
+        return place
+
+    # The camera, and the room beside images
+
+    def fly_to(self, row: int) -> None:
+        """Show one point in the middle of the canvas, nearer than the whole map."""
+        if self.points is not None and not self._is_blank:
+            camera = camera_of(self._viewer)
+            place = np.asarray(self.points.data_to_world(self.points.data[row]))
+            camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
+            camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
+
+    def make_room(self) -> bool:
+        """Lay the map beside the others where one of them has come to lie on it.
+
+        Whether it was moved is returned: then it has to be shown anew.
+        """
+        if self.points is None or not any(map(self._frame.meets, self._extents())):
+            return False
+        self._move_beside()
+        data = self.points.data  # becomes the box, which the map is to fill
+        data[::2], data[1::2] = self._box_corners()
+        self.points.refresh(thumbnail=False, highlight=False)
+        self._viewer.reset_view()
+        return True
+
+    def turn(self) -> bool:
+        """Take up other displayed axes: the map stands upright, beside the images.
+
+        Whether it was moved is returned: then it has to be shown anew.
+        """
+        before, self._seen_axes = self._seen_axes, self._displayed()
+        is_turned = self.points is not None and before != self._seen_axes
+        if is_turned:
+            self._move_beside()
+        return is_turned
+
+    def is_flattened_otherwise(self) -> bool:
+        """Return whether napari displays another number of axes than are drawn."""
+        return self.points is not None and self.points.ndim != self._n_shown
+
+    def fit_camera(self) -> None:
+        """Show the map and the other layers as large as they fit on the canvas.
+
+        napari's own way takes the axes of a flat layer for the last ones, also where
+        it draws them along others.
+        """
+        drawn = self.projection()
+        if drawn is None:
+            return
+        if drawn.ahead is not None:  # napari fits all of what is turned
+            self._viewer.reset_view(reset_camera_angle=False)
+            return
+        extents = [self._frame.corners, *self._extents()]
+        corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        width, height = drawn.cell[2:]
+        camera = camera_of(self._viewer)
+        camera.center = (camera.center[0], *(low + high) / 2)
+        room = np.array([height, width]) * FILLED
+        camera.zoom = float((room / np.maximum(high - low, 1.0)).min())
+
+    def clear(self) -> None:
+        """Remove the layers: the data that they show are gone."""
+        for name in (BESIDE, BEHIND):
+            self._remove_other(name)
+        own = self.points, self.landmarks
+        self._forget()
+        for layer in own:
+            if layer is not None and layer in self._all:
+                self._all.remove(layer)
+        remove_placeholders(self._viewer)
+
+    # Inside
+
+    @property
+    def _all(self) -> napari.components.LayerList:
+        return self._viewer.layers
+
+    @property
+    def _n_shown(self) -> int:
+        """Axes that the layers are to have."""
+        is_deep = self._n_components == 3 and self._viewer.dims.ndisplay == 3
+        return 3 if is_deep else 2
+
+    @property
+    def _axes(self) -> list[int]:
+        """The layers' axes along [depth,] rows and columns."""
+        n_axes = self._n_shown if self.points is None else self.points.ndim
+        if self._viewer.dims.ndim < n_axes:  # there are no layers yet
+            return list(range(n_axes))
+        return displayed_axes(self._viewer.dims, n_axes, n_axes)
+
+    def _as_drawn(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., d) with the axes that are drawn: (..., 2 or 3).
+
+        One on a line is drawn as a row, one in space flat while two are displayed.
+        """
+        n_axes = self._frame.n_axes
+        lacking = n_axes - positions.shape[-1]
+        if lacking <= 0:
+            return positions[..., :n_axes]
+        return np.pad(positions, [(0, 0)] * (positions.ndim - 1) + [(0, lacking)])
+
+    def _sized(self, looks: Looks, n_maps: int = 1) -> Looks:
+        assert self.points is not None
+        return looks.times(self.unit * point_size(len(self.points.data)), n_maps)
+
+    def _switch_display(self, n_components: int) -> None:
+        """Have napari display three axes of a map in space, and as before after it."""
+        was_deep, is_deep = self._n_components == 3, n_components == 3
+        self._n_components = n_components
+        dims = self._viewer.dims
+        if is_deep and not was_deep:
+            self._ndisplay_before, dims.ndisplay = dims.ndisplay, 3
+        elif was_deep and not is_deep:
+            dims.ndisplay = self._ndisplay_before
+
+    def _displayed(self) -> list[int]:
+        """Return the displayed axes, counted from the last one."""
+        dims = self._viewer.dims
+        return [axis - dims.ndim for axis in dims.order][-2:]
+
+    def _extents(self) -> list[NDArray[np.floating]]:
+        """Return where layers that are not the map's are displayed, each (2, 2)."""
+        dims, others = self._viewer.dims, map(self.other, (BESIDE, BEHIND))
+        own = (self.points, self.landmarks, *others)
+        return [
+            np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
+            for layer in self._all
+            if layer.ndim > 1 and all(layer is not one for one in own)
+        ]
+
+    def _move_beside(self) -> None:
+        """Go beside the other layers; the next map is fitted there."""
+        n_axes = 2 if self.points is None else self.points.ndim
+        self._frame = Frame(free_box(self._extents()), n_axes)
+        if self.landmarks is not None:
+            self.landmarks.size[:] = self.unit * LANDMARK_SIZE
+
+    def _box_corners(self) -> NDArray[np.float32]:
+        """Return first and last corner of the box in the layers' own axes, (2, d)."""
+        axes, half = self._axes, self._frame.box.side / 2
+        corners = np.empty((2, len(axes)), np.float32)
+        depth = np.array([[-half], [half]])
+        corners[:, axes] = np.hstack([depth, self._frame.corners])[:, -len(axes) :]
+        return corners
+
+    def _replace(self, n_points: int, n_landmarks: int) -> None:
+        self.clear()
+        self._seen_axes = self._displayed()
+        n_axes = self._n_shown
+        self._frame = Frame(free_box(self._extents()), n_axes)
+        # The camera shows the whole box, which the map is going to fill.
+        places = np.empty((n_points, n_axes), np.float32)
+        places[::2], places[1::2] = self._box_corners()
+        layer = points_layer(places)
+        layer.visible = False
+        self._is_blank = True
+        self._take(layer)
+        self._all.append(layer)
+        self._add_landmarks(n_landmarks)
+        self._all.selection.active = layer
+        camera = camera_of(self._viewer)
+        if n_axes == 3 and not np.any(camera.angles):
+            camera.angles = TILTED
+        self._viewer.reset_view(reset_camera_angle=n_axes == 2)
+
+    def _take(self, layer: Points) -> None:
+        """Draw this layer of points from now on."""
+        self.points, self._n_points = layer, len(layer.data)
+        picture = MapPicture(self._viewer, layer, lambda: self._on_kind())
+        self._pictures[POINTS_NAME] = picture
+        layer.events.data.connect(self._on_edited)
+
+    def _add_landmarks(self, n_landmarks: int) -> None:
+        """Add a layer of landmarks, which the next snapshot puts into place."""
+        active = self._all.selection.active
+        layer = Points(
+            np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
+            name=LANDMARKS_NAME,
+            size=self.unit * LANDMARK_SIZE,
+            border_width=0.2,
+            opacity=LANDMARK_OPACITY,
+            visible=self._landmarks_shown and not self._is_blank,
+        )
+        self.landmarks = layer
+        _keep_locked(layer)
+        self.follow_theme()
+        self._all.append(layer)
+        layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
+        self._all.selection.active = active
+
+    def _remove_other(self, name: str) -> None:
+        picture = self._pictures.pop(name, None)
+        if picture is not None:
+            picture.close()
+            if picture.layer in self._all:
+                self._all.remove(picture.layer)
+
+    def _forget(self) -> None:
+        """Leave points and landmarks to whoever has them."""
+        if self.points is not None:
+            self.points.events.data.disconnect(self._on_edited)
+        picture = self._pictures.pop(POINTS_NAME, None)
+        if picture is not None:
+            picture.close()
+        self.points = self.landmarks = None
+        self._is_blank = False
+
+    def _on_edited(self, event: object = None) -> None:
+        """Leave points to whoever added or deleted some."""
+        points, landmarks = self.points, self.landmarks
+        if points is not None and len(points.data) != self._n_points:
+            self._forget()
+            if landmarks is not None:
+                self._all.remove(landmarks)
+            self._on_lost()
+
+    def _on_layer_removed(self, event: object) -> None:
+        layer = getattr(event, "value", None)
+        if layer is None:
+            return
+        if layer is self.landmarks:
+            self.landmarks = None
+        elif layer is self.points:
+            landmarks = self.landmarks
+            self._forget()
+            self.landmarks = landmarks
+            self._on_lost()
+        for name in (BESIDE, BEHIND):
+            if layer is self.other(name):
+                self._pictures.pop(name).close()
+                self._on_removed(name)
+
+
+def remove_placeholders(viewer: napari.Viewer) -> None:
+    """Remove the layers that kept the place of maps which do not come."""
+    for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
+        viewer.layers.remove(layer)
+
+
+def point_size(n_points: int) -> float:
+    """Return the world size of a point on a map of 1,000 world units.
+
+    2,638 points are 9 across, 70,000 no blob.  Millions are so small that they lie
+    beside one another once a person has come near enough.
+    """
+    least = 2.0 * min(1.0, np.sqrt(SMALL_FROM / max(n_points, 1)))
+    return float(np.clip(400 / np.sqrt(max(n_points, 1)), least, 16.0))
+
+
+def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points:
+    """Return a layer of points (N, d), which nobody edits one by one.
+
+    Their places come from the data: a point that was dragged would be shown in one
+    place and meant in another.
+    """
+    is_round = is_of_balls(world.shape[1], len(world))
+    layer = Points(
+        world,
+        name=name,
+        border_width=0.0,
+        face_color="gray",
+        opacity=0.9,
+        blending="translucent",
+        canvas_size_limits=CANVAS_SIZES,
+        shading="spherical" if is_round else "none",
+    )
+    _keep_locked(layer)
+    for key in ("Delete", "Backspace"):
+        layer.bind_key(key, lambda _: show_info(LOCKED), overwrite=True)
+    return layer
+
+
+def _keep_locked(layer: Points) -> None:
+    """Have nobody edit points one by one; napari would let them in another view."""
+
+    def lock(event: object) -> None:
+        layer = event.source  # type: ignore[attr-defined]
+        if layer.editable:
+            layer.editable = False
+
+    layer.editable = False
+    layer.events.editable.connect(lock)

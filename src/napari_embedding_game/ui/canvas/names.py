@@ -1,0 +1,345 @@
+"""The names of the clusters, written over the map; each is a handle of its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QObject, QPointF, Qt
+from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.data.export.plots import Name
+from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
+from napari_embedding_game.ui.canvas.label_layout import (
+    lifts,
+    middles,
+    opacity,
+    parts_of,
+    zooms_with_room,
+)
+from napari_embedding_game.ui.canvas.overlay import MapOverlay, is_same
+from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.canvas.scene import RESTING, Scene
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.coloring import CLUSTER
+from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.session import Session
+
+MOST_NUMBERED = 40
+"""More clusters than this show the names that were given, and no numbers."""
+LONGEST = 32
+"""Letters of a name on the map."""
+STEPPED_BACK = 0.25
+"""Of the names of other clusters, while some are selected."""
+SOON_MS = 60
+BARELY_READ = 0.3
+"""Names that are seen less are no handles."""
+MOST_DRAGGED, DOT, DRAGGED_OPACITY = 1000, 3.0, 0.7
+"""About so many points are drawn of a cluster under the mouse, so wide in pixels."""
+MOST_NAMED_RUNNING = 100_000
+"""Points; of more, finding the places of the names would slow down what moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The names to write, the most important first."""
+
+    clusters: tuple[Cluster, ...]
+    texts: tuple[str, ...]
+    places: NDArray[np.floating]
+    """(m, d) the middle of each cluster, in units of the map."""
+    radii: NDArray[np.floating]
+    """(m,) how far most points of its cluster lie from there."""
+    halves: NDArray[np.floating]
+    """(m, 2) half the height and half the width of each, in pixels."""
+    zooms: NDArray[np.floating]
+    """(m,) from which zoom on it has room; in space that depends on the camera."""
+    panels: NDArray[np.intp]
+    """(m,) the panel that each stands in, 0 where there is one map."""
+
+
+NO_NAMES = Names((), (), *4 * [np.empty((0, 2))], np.empty(0, np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class _Drag:
+    """A cluster of a map at rest, as it is dragged by its name."""
+
+    number: int
+    moved: NDArray[np.floating]
+    """(2,) pixels."""
+    points: NDArray[np.floating]
+    """(m, d) where some of its points are dragged to, in units of the map."""
+
+
+class MapNames(QObject):
+    """Says which names are to be seen, and paints them.
+
+    They are seen while the map rests, in step with every edit, and while it moves once
+    its points have sorted themselves; they come and go softly with the zoom.  ``move``
+    receives the id of a cluster of a map at rest, by how much (d,) it was dragged, and
+    whether it is to be pinned there.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        scene: Scene,
+        overlay: MapOverlay,
+        dock: QWidget,
+        move: Callable[[int, NDArray[np.floating], bool], None],
+    ) -> None:
+        super().__init__(dock)
+        self._session, self._layers, self._overlay = session, scene.layers, overlay
+        self._move = move
+        self.names = NO_NAMES
+        self._of: tuple[object, ...] = ()
+        """What they were found of."""
+        self._drag: _Drag | None = None
+        self._soon = throttled(SOON_MS, self.update, self)
+        Connections(self).connect(scene.drawn, self._later)
+        overlay.add(self._paint, lambda: bool(self.names.clusters))
+        self._later()
+
+    def update(self) -> None:
+        """Find the names that are to be seen, and where, if that has changed."""
+        session, look = self._session, self._session.look
+        of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
+        of = *of, session.drawn, session.hiding.mask, session.panels, self._is_read()
+        if not is_same(of, self._of):
+            self._of = of
+            self.names = self._find() if self._is_read() else NO_NAMES
+            self._overlay.refresh()
+
+    def shown(self) -> dict[str, float]:
+        """Return the names that can be read now, and how strongly: 0 to 1."""
+        drawn, shown = self._layers.projection(), dict[str, float]()
+        if drawn is not None and self.names.clusters:
+            seen = self._seen(drawn).tolist()
+            for text, strength in zip(self.names.texts, seen, strict=True):
+                if strength > shown.get(text, 0.0):
+                    shown[text] = strength
+        return shown
+
+    def middles(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return the pixels (m, 2) in the middle of each name."""
+        names, pixels = self.names, drawn.to_pixels(self.names.places)
+        zooms = np.array([drawn.zoom_at(place) for place in names.places])
+        pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
+        return pixels
+
+    def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
+        """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
+        names, drawn, hand = self.names, self._layers.projection(), self._session.hand
+        if not names.clusters or drawn is None or not drawn.holds(pixel):
+            return None
+        away = np.abs(self.middles(drawn) - pixel)
+        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
+        is_hit &= self._seen(drawn) > BARELY_READ
+        if self._session.comparing.beside is not None:
+            is_hit &= names.panels == 0  # points of other maps are not to be moved
+        if not is_hit.any():
+            return None
+        number = int(np.argmax(is_hit))
+        cluster, through = names.clusters[number].id, names.places[number]
+
+        def by(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
+            """Return the way (d,) on the map; in space parallel to the canvas."""
+            ends = [self._layers.point_under(one, through) for one in (pixel, at)]
+            return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+
+        def follow(at: NDArray[np.floating]) -> None:
+            way = by(at)
+            if way is not None:
+                hand.drag_by(way)
+
+        if self._session.state == "running":
+            return held_by_hand(
+                hand, lambda: hand.begin_drag(cluster), follow, hand.end_drag
+            )
+        points = self._some_points(cluster, int(names.panels[number]))
+
+        def show(at: NDArray[np.floating] | None) -> None:
+            way = None if at is None else by(at)
+            is_drawn = at is not None and way is not None
+            self._drag = _Drag(number, at - pixel, points + way) if is_drawn else None
+            self._overlay.refresh()
+
+        def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
+            way = by(at)
+            show(None)
+            if way is not None:
+                self._move(cluster, way, is_pinned)
+
+        return Handle(show, drop, lambda: show(None))
+
+    # Inside
+
+    def _some_points(self, cluster: int, panel: int) -> NDArray[np.floating]:
+        """Return places (m, d) of some points of a cluster in one panel."""
+        drawn, split = self._session.drawn, self._session.splitting.current
+        assert drawn is not None
+        rows = self._session.clusters.clustering.rows(cluster)
+        if split is not None:
+            rows = rows[split.of_points[rows] == panel]
+        return drawn.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
+
+    def _seen(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
+        names, pixels = self.names, drawn.to_pixels(self.names.places)
+        ahead = np.isfinite(pixels).all(axis=1)
+        strengths = np.zeros(len(pixels))
+        if drawn.ahead is not None:  # who stands beside whom is up to the camera
+            zooms = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
+            strengths[ahead] = opacity(1.0, zooms)
+        elif ahead.any():
+            # Seen from the side, names stand as close as the shortest way has them.
+            zoom = min(map(drawn.zoom_at, names.places[ahead]))
+            strengths[ahead] = opacity(zoom, names.zooms[ahead])
+        selection = self._session.selection
+        if not selection.is_empty:
+            chosen = set(selection.clusters) or set(selection.shares())
+            back = [cluster.id not in chosen for cluster in names.clusters]
+            strengths[back] *= STEPPED_BACK
+        return strengths
+
+    def _later(self) -> None:
+        if self.names.clusters and not self._is_read():
+            self.update()
+        self._soon.throttle()
+
+    def _is_read(self) -> bool:
+        """Whether the map is still enough for names to be read.
+
+        While it moves, this is after the first half of the schedule: before, clusters
+        are not yet what they will be.
+        """
+        session, snapshot = self._session, self._session.snapshot
+        run = session.run
+        if session.state != "running":
+            return session.state in RESTING and self._layers.points is not None
+        if run is None or snapshot is None or not session.has_played(run):
+            return False
+        is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
+        return bool(is_late) and len(snapshot.embedding) <= MOST_NAMED_RUNNING
+
+    def _find(self) -> Names:
+        """Return the names on each map, or in each panel with points of their clusters.
+
+        The most important of each come before the next one of any.
+        """
+        session, seen = self._session, self._session.seen
+        clusters, labels = named_clusters(session)
+        if seen is None or not clusters:
+            return NO_NAMES
+        split, n_maps = session.splitting.current, len(seen) // len(labels)
+        panels = np.repeat(np.arange(n_maps), len(labels))
+        if split is not None:
+            panels, n_maps = split.of_points, len(split.panels.panels)
+        labels = np.resize(labels, len(seen))
+        groups = _places_among([c.id for c in clusters], labels)
+        groups = np.where(groups < 0, -1, groups * n_maps + panels)
+        found, parts = parts_of(groups)
+        named = tuple(clusters[group // n_maps] for group in found)
+        texts = tuple(map(text_of, named))
+        pairs = zip(texts, named, strict=True)
+        halves = np.array([half_size(text, c.is_named) for text, c in pairs])
+        places, radii = middles(seen, parts)
+        # Of one on a line as of a flat one
+        flat = np.pad(places, [(0, 0), (0, 1)])[:, 1::-1]
+        zooms = zooms_with_room(flat, halves)
+        in_panels = np.array(found, np.intp) % n_maps
+        return Names(named, texts, places, radii, halves, zooms, in_panels)
+
+    def _paint(self, painter: QPainter, drawn: Projection) -> None:
+        """Write the present names, and the one that is dragged at the hand."""
+        names, drag = self.names, self._drag
+        colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
+        pixels, seen = self.middles(drawn), self._seen(drawn)
+        held = None if drag is None else names.clusters[drag.number].id
+        # The most important last: it lies above what is fading out.
+        for number in reversed(np.flatnonzero(seen > 0).tolist()):
+            is_held = names.clusters[number].id == held
+            painter.setOpacity(STEPPED_BACK if is_held else seen[number])
+            self._write(painter, number, pixels[number], colors)
+        if drag is not None:
+            dots = drawn.to_pixels(drag.points)
+            dots = dots[np.isfinite(dots).all(axis=1)]
+            pen = QPen(colors[0], DOT)
+            pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+            painter.setPen(pen)
+            painter.setOpacity(DRAGGED_OPACITY)
+            painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in dots.tolist()]))
+            painter.setOpacity(1.0)
+            self._write(painter, drag.number, pixels[drag.number] + drag.moved, colors)
+
+    def _write(
+        self,
+        painter: QPainter,
+        number: int,
+        pixel: NDArray[np.floating],
+        colors: tuple[QColor, QColor],
+    ) -> None:
+        names = self.names
+        is_given = names.clusters[number].is_named
+        write(painter, QPointF(*pixel), names.texts[number], is_given, colors)
+
+
+NOWHERE = -(2**31)
+"""Below any cluster's id: of points that are hidden."""
+
+
+def named_clusters(
+    session: Session,
+) -> tuple[tuple[Cluster, ...], NDArray[np.integer]]:
+    """Return the clusters whose names the map has, the most important first.
+
+    Given names come before numbers, large clusters before small ones; of many clusters
+    only those with a given name can be read.  Where the map is coloured by something
+    else than clusters, numbers would seem to be of that.  And of which cluster each
+    point is that is not hidden, (N,).
+    """
+    labels, hidden = session.clusters.labels, session.hiding.mask
+    clusters = list(session.clusters.clusters)
+    if session.look.color_by != CLUSTER or len(clusters) > MOST_NUMBERED:
+        clusters = [c for c in clusters if c.is_named]
+    if not session.look.show_names:
+        return (), labels
+    if hidden is not None:
+        labels = np.where(hidden, NOWHERE, labels)
+        there = set(np.unique(labels).tolist())
+        clusters = [c for c in clusters if c.id in there]
+    return tuple(sorted(clusters, key=lambda c: (not c.is_named, -c.size))), labels
+
+
+def names_for_figure(session: Session) -> list[Name]:
+    """Return the names that the map has, each where its cluster is on the whole map."""
+    clusters, labels = named_clusters(session)
+    if session.snapshot is None or not clusters:
+        return []
+    found, parts = parts_of(_places_among([c.id for c in clusters], labels))
+    places, _ = middles(session.snapshot.embedding, parts)
+    texts = [text_of(clusters[number]) for number in found]
+    return list(zip(texts, places, strict=True))
+
+
+def text_of(cluster: Cluster) -> str:
+    """Return a cluster's name as it stands on the map."""
+    name = cluster.name
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _places_among(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return where each label stands among the ids, in any order: (N,), -1 nowhere."""
+    order = np.argsort(ids)
+    ordered = np.asarray(ids)[order]
+    at = np.minimum(np.searchsorted(ordered, labels), len(ids) - 1)
+    return np.where(ordered[at] == labels, order[at], -1)

@@ -1,0 +1,147 @@
+"""What is painted over the map: one widget, and a painter for each kind of thing.
+
+Text on napari's own layers is laid out anew, letter by letter in Python, with each
+step of the wheel, and knows no outline.  A layer for a line would take a part of
+napari's grid, and be stored.  A widget over the canvas costs nothing while it is not
+painted.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.ui.canvas.projection import Projection, view_changes
+from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.connections import Connections
+
+if TYPE_CHECKING:
+    import napari
+
+
+def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Return whether both hold the same objects."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
+Paint = Callable[[QPainter, Projection], None]
+"""Paints over a map whose units are drawn so."""
+COLOR, HALO, WIDTH = QColor("#ffb000"), QColor(0, 0, 0, 90), 2.0
+"""Of lasso and brush, in pixels of the canvas."""
+
+
+class MapOverlay(QWidget):
+    """Lies over the canvas while there is something to paint; no mouse meets it."""
+
+    def __init__(self, viewer: napari.Viewer, scene: Scene, dock: QWidget) -> None:
+        super().__init__(dock)
+        self.hide()
+        self._viewer, self._layers, self._dock = viewer, scene.layers, dock
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._canvas: QWidget | None = None
+        self._painters: list[tuple[Paint, Callable[[], bool]]] = []
+        self._painted: Projection | None = None
+        """How the map was drawn when it was painted over last."""
+        self.lasso: NDArray[np.floating] | None = None
+        """(V, 2) pixels of the line that follows the mouse, while there is one."""
+        self.ring: tuple[NDArray[np.floating], float] | None = None
+        """Pixel (x, y) and radius of the brush, while it is over the canvas."""
+        connections = Connections(dock)
+        connections.connect_all((scene.drawn, *view_changes(viewer)), self.refresh)
+        connections.call(self._leave)
+
+    @property
+    def canvas(self) -> QWidget | None:
+        """What this lies on, once it is needed; None where there is no window."""
+        if self._canvas is None:
+            self._canvas = canvas_widget(self._dock)
+            if self._canvas is not None:
+                self.setParent(self._canvas)
+                self.setGeometry(self._canvas.rect())
+                self._canvas.installEventFilter(self)
+        return self._canvas
+
+    @property
+    def is_on_light(self) -> bool:
+        """Whether the canvas is light."""
+        return bool(self._viewer.theme == "light")
+
+    def add(self, paint: Paint, is_wanted: Callable[[], bool]) -> None:
+        """Have this painted above all others while it is wanted."""
+        self._painters.append((paint, is_wanted))
+        self.refresh()
+
+    def refresh(self, event: object = None) -> None:
+        """Paint what is wanted now, where the map is drawn now."""
+        is_free = self.lasso is not None or self.ring is not None
+        is_seen = is_free or (
+            any(is_wanted() for _, is_wanted in self._painters)
+            and self._layers.projection() is not None
+        )
+        if (is_seen or self.isVisible()) and self.canvas is not None:
+            self.setVisible(is_seen)
+            self.raise_()
+            self.update()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the canvas: its size, and where it draws the map."""
+        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
+            self.setGeometry(watched.rect())
+        elif event.type() == QEvent.Type.Leave and self.ring is not None:
+            self.ring = None
+            self.refresh()
+        elif event.type() == QEvent.Type.Paint and self.isVisible():
+            self._follow()
+        return False
+
+    def _follow(self) -> None:
+        """Paint again where the map is drawn in another place than it was."""
+        now, then = self._layers.projection(), self._painted
+        is_same = now is then or (
+            now is not None
+            and then is not None
+            and now.cell == then.cell
+            and np.array_equal(now.matrix, then.matrix)
+        )
+        if not is_same:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._painted = drawn = self._layers.projection()
+        if drawn is not None:
+            painter.setClipRect(QRectF(*drawn.cell))
+            for paint, is_wanted in self._painters:
+                if is_wanted():
+                    painter.save()
+                    paint(painter, drawn)
+                    painter.restore()
+            painter.setClipping(False)
+        painter.setPen(QPen(COLOR, WIDTH))
+        if self.lasso is not None:
+            painter.drawPolygon(QPolygonF([QPointF(*at) for at in self.lasso.tolist()]))
+        if self.ring is not None:
+            pixel, radius = self.ring
+            for color, width in ((HALO, 2 * WIDTH), (COLOR, WIDTH)):
+                painter.setPen(QPen(color, width))
+                painter.drawEllipse(QPointF(*map(float, pixel)), radius, radius)
+        painter.end()
+
+    def _leave(self) -> None:
+        """Leave the canvas for good."""
+        if self._canvas is not None:
+            self._canvas.removeEventFilter(self)
+        self.hide()
+        self.setParent(None)  # at once: the canvas may go before the next event
+        self.deleteLater()

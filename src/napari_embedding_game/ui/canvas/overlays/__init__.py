@@ -1,1 +1,0 @@
-"""What is painted over the map: names, lines, the lasso."""

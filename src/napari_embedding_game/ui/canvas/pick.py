@@ -1,0 +1,111 @@
+"""Find the point of the map that is drawn at a pixel of the canvas."""
+
+# The compiler finds the types of the loop; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.ui.canvas.frame import SIDE
+from napari_embedding_game.ui.canvas.layers import MapLayers
+
+REACH = 7.0
+"""Canvas pixels around the middle of a small point that still count as on it."""
+BESIDE = 0.08
+"""How far beside its points a click is still on the map, as a share of its side."""
+_NONE_HIDDEN = np.zeros(0, bool)
+
+
+def row_at(
+    layers: MapLayers,
+    places: NDArray[np.floating],
+    pixel: NDArray[np.floating],
+    hidden: NDArray[np.bool_] | None = None,
+    *,
+    reach: float = REACH,
+    beside: float = 0.0,
+    is_sized: bool = True,
+) -> int | None:
+    """Return the row of places (m N, d) that is drawn at a pixel; None without one.
+
+    The nearest of a plane; of points in space one behind the other the foremost.
+
+    Parameters
+    ----------
+    layers, places, pixel, hidden
+        Places are in units of the map, of m maps side by side; those that are hidden
+        cannot be pointed at.
+    reach : float
+        Pixels around the middle of a place that count as on it.
+    beside : float
+        Or else the nearest is meant so far off, as a share of the map's side.
+    is_sized : bool
+        Whether places are those of the points, which can be pointed at anywhere.
+    """
+    drawn = layers.projection()
+    if drawn is None or not drawn.holds(pixel) or not len(places):
+        return None
+    zoom = drawn.zoom
+    sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
+    radii = np.asarray(sizes, np.float32) * (zoom / layers.scale / 2)
+    if len(radii) != len(places):  # maps side by side: the same points
+        radii = np.resize(radii, len(places))
+    row, away, is_on = _nearest(
+        _given(places, np.float32),
+        drawn.matrix,
+        np.zeros(3) if drawn.ahead is None else drawn.ahead,
+        drawn.ahead is None,
+        np.asarray(pixel, np.float64),
+        _given(radii, np.float32),
+        _given(_NONE_HIDDEN if hidden is None else hidden, np.bool_),
+        reach,
+    )
+    limit = beside * SIDE * layers.unit * zoom / layers.scale
+    return int(row) if is_on or (row >= 0 and away <= limit) else None
+
+
+def compile_loop() -> None:
+    """Compile the loop, or read it from numba's cache."""
+    one, none = np.zeros(3), _given(_NONE_HIDDEN, np.bool_)
+    place, radius = _given(np.zeros((1, 2)), np.float32), _given([0.0], np.float32)
+    _nearest(place, np.eye(3), one, True, one[:2], radius, none, 1.0)
+
+
+def _given(array: object, dtype: type) -> NDArray[np.generic]:
+    """Return an array in order and not to be written: the loop is compiled for one."""
+    given: NDArray[np.generic] = np.ascontiguousarray(array, dtype).view()
+    given.flags.writeable = False
+    return given
+
+
+@numba.njit(nogil=True, cache=True)
+def _nearest(places, matrix, ahead, is_flat, pixel, radii, hidden, reach):
+    """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
+    best, least, first, is_on = -1, math.inf, math.inf, False
+    n_axes = min(places.shape[1], matrix.shape[1] - 1)
+    for row in range(len(places)):
+        if len(hidden) and hidden[row]:
+            continue
+        x, y, w = matrix[0, -1], matrix[1, -1], matrix[2, -1]
+        depth = 0.0
+        for axis in range(n_axes):
+            value = places[row, axis]
+            x += matrix[0, axis] * value
+            y += matrix[1, axis] * value
+            w += matrix[2, axis] * value
+            depth += ahead[axis] * value
+        if not w > 0:  # behind the camera
+            continue
+        squared = (x / w - pixel[0]) ** 2 + (y / w - pixel[1]) ** 2
+        if squared <= max(reach, radii[row] / w) ** 2:
+            rank = squared if is_flat else depth
+            if rank < first:
+                best, first, least, is_on = row, rank, squared, True
+        elif not is_on and squared < least:
+            best, least = row, squared
+    return best, math.sqrt(least), is_on

@@ -1,0 +1,175 @@
+"""Defects of napari 0.9 and vispy 0.17 that end the process, raise or blank a window.
+
+Each has a test that fails without its mending, and goes with it once it is mended where
+it belongs; ``docs/upstream.md`` has the reports.
+
+*Deleted OpenGL programs* (vispy).  Where a program is deleted, as its layer was
+removed, the process may die at a later drawing.  napari's issues 6472, 7351 and 8471
+look like it.
+
+*A mouse that drags in a view that is gone* (vispy).  In napari's grid each layer that
+comes or goes makes new views; the mouse goes on to the former one: an error a move.
+
+*Title bars of panels* (napari).  One is deleted in the click on its own button;
+Python's garbage collector may clear the functions that its buttons call; and one is
+made for a panel that Qt is about to delete.
+
+*A window that is closed deletes what another one draws* (napari), in whatever OpenGL
+context is current.
+
+*Loops over label images* (napari).  Parallel ones of numba, in the window's thread:
+with numba's own threading layer the process ends when a run is in one meanwhile, and
+while a run is compiled the window waits.  napari's numpy functions do the same, slower.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+from weakref import WeakSet
+
+from napari._qt.widgets.qt_viewer_dock_widget import (
+    QtCustomTitleBar,
+    QtViewerDockWidget,
+)
+from napari._vispy.canvas import VispyCanvas
+from napari.utils.colormaps import _accelerated_cmap as loops
+from numba.core.compiler_lock import global_compiler_lock
+from qtpy.QtCore import QTimer
+from vispy.gloo import glir
+from vispy.scene import SceneCanvas
+
+from napari_embedding_game.core.threads import PARALLEL
+
+logger = logging.getLogger(__name__)
+
+_held: dict[Any, Any] = {}
+"""Title bars that Qt has not deleted yet, each with its panel."""
+_going: WeakSet[Any] = WeakSet()
+"""Panels that Qt has been asked to delete."""
+NUMPY_FOR = {
+    "_zero_preserving_modulo_loop": "zero_preserving_modulo_numpy",
+    "_labels_raw_to_texture_direct_loop": "_labels_raw_to_texture_direct_numpy",
+}
+"""For each of the loops the function of numpy that does the same."""
+
+
+def mend() -> None:
+    """Mend all, for all of the process; again is once."""
+    for owner, name, mended in (
+        (glir.GlirProgram, "delete", _keep),
+        (SceneCanvas, "_process_mouse_event", _release_first),
+        (QtCustomTitleBar, "__init__", _hold),
+        (QtCustomTitleBar, "setParent", _hide_instead),
+        (QtCustomTitleBar, "deleteLater", _after_the_click),
+        (QtViewerDockWidget, "deleteLater", _remember),
+        (QtViewerDockWidget, "_update_title_bar", _unless_it_goes),
+        (VispyCanvas, "_clean_and_update_scenegraph", _in_its_own),
+    ):
+        replace(owner, name, mended)
+    for name, other in NUMPY_FOR.items():
+        by_numpy = getattr(loops, other, None)
+        if by_numpy is not None:
+            replace(loops, name, functools.partial(_if_free, by_numpy))
+    loops.set_colormap_backend(loops.COLORMAP_BACKEND)  # takes up what is replaced
+
+
+def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
+    """Put a function in the place of one, once; without it, log that it is not.
+
+    Parameters
+    ----------
+    owner : type or module
+    name : str
+    mended : callable
+        Receives the function that was there, and what that is called with.
+    """
+    method = getattr(owner, name, None)
+    if method is None:
+        logger.warning("%s has changed: %s is left as it is", owner, name)
+    elif not hasattr(method, "_is_mended"):
+
+        @functools.wraps(method)
+        def instead(*args: Any, **options: Any) -> Any:
+            return mended(method, *args, **options)
+
+        instead._is_mended = True  # type: ignore[attr-defined]
+        setattr(owner, name, instead)
+
+
+def _keep(delete: Any, program: Any) -> None:
+    """Leave the program where it is: some kilobytes."""
+
+
+def _release_first(process: Any, canvas: Any, event: Any) -> None:
+    """Let go of a mouse that is held by a view outside of the scene."""
+    node = holder = getattr(canvas, "_mouse_handler", None)
+    while node is not None and node is not canvas.scene:
+        node = node.parent
+    if holder is not None and node is None:
+        canvas._mouse_handler = None
+    process(canvas, event)
+
+
+def _hold(init: Any, bar: Any, *args: Any, **options: Any) -> None:
+    """Stay until Qt deletes it, and so does the panel."""
+    init(bar, *args, **options)
+    _held[bar] = bar.parent()
+    bar.destroyed.connect(lambda: _held.pop(bar, None))
+
+
+def _hide_instead(set_parent: Any, bar: Any, parent: Any, *flags: Any) -> None:
+    """Stay where it is: without a parent Python would delete it at once."""
+    if parent is None:
+        bar.hide()
+    else:
+        set_parent(bar, parent, *flags)
+
+
+def _after_the_click(delete_later: Any, bar: Any) -> None:
+    """Ask for it when the event under way is over; not at all if it is gone."""
+    timer = QTimer(bar)
+    timer.setSingleShot(True)
+    timer.timeout.connect(lambda: delete_later(bar))
+    timer.start(0)
+
+
+def _remember(delete_later: Any, panel: Any) -> None:
+    """Ask for it, and know that it was asked for."""
+    _going.add(panel)
+    delete_later(panel)
+
+
+def _unless_it_goes(update: Any, panel: Any, *args: Any, **options: Any) -> None:
+    """Make the title bar anew of a panel that stays."""
+    if panel not in _going:
+        update(panel, *args, **options)
+
+
+def _in_its_own(clean: Any, canvas: Any) -> None:
+    """Delete what is to go in the OpenGL context of this window."""
+    with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
+        canvas._scene_canvas.set_current()
+    clean(canvas)
+
+
+def _if_free(by_numpy: Any, loop: Any, *arguments: Any) -> Any:
+    """Loop where no loop runs and nothing is compiled, and else use numpy."""
+    with _to_oneself() as is_free:
+        return loop(*arguments) if is_free else by_numpy(*arguments)
+
+
+@contextmanager
+def _to_oneself() -> Iterator[bool]:
+    """Hold numba's parallel loops and its compiler; bring whether both were free."""
+    with ExitStack() as held:
+        for lock in (PARALLEL, getattr(global_compiler_lock, "_lock", None)):
+            if lock is not None:
+                if not lock.acquire(blocking=False):
+                    yield False
+                    return
+                held.callback(lock.release)
+        yield True

@@ -1,0 +1,117 @@
+"""The names of clusters over the canvas: which, and in step with the edits."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPointF, Qt
+from qtpy.QtGui import QColor, QImage, QPainter
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.canvas.names import STEPPED_BACK, named_clusters
+from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, fitted, write
+from napari_embedding_game.ui.workspace import Workspace
+
+
+def written(dock, qtbot, expected):
+    qtbot.waitUntil(lambda: sorted(dock.names.shown()) == sorted(expected))
+
+
+def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, session):
+    play()
+    written(dock, qtbot, "0123")
+    session.clusters.rename(0, "B cells")
+    session.clusters.rename(2, "NK")
+    written(dock, qtbot, ["B cells", "NK", "1", "3"])
+    members = session.snapshot.embedding[session.clusters.labels == 0]
+    assert (members == dock.names.names.places[0]).all(axis=1).any()
+    session.clusters.merge([0, 2])
+    written(dock, qtbot, ["B cells", "1", "3"])
+    session.clusters.undo()
+    written(dock, qtbot, ["B cells", "NK", "1", "3"])
+    session.selection.select(1)
+    shown = dock.names.shown()
+    assert (shown["1"], shown["B cells"]) == (1, STEPPED_BACK)
+    session.selection.select_points(np.array([0]))  # of cluster 0
+    assert dock.names.shown()["B cells"] == 1
+    viewer.scene.camera.zoom = 0.001
+    assert len(dock.names.shown()) == 1  # the others would touch it
+    dock.look.names.value = False
+    written(dock, qtbot, [])
+
+
+def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
+    play("running")
+    assert dock.names.shown() == {}
+    dock.run.pause.native.click()
+    written(dock, qtbot, "0123")
+    dock.run.pause.native.click()
+    qtbot.waitUntil(lambda: session.state == "running")
+    assert dock.names.shown() == {}
+    session.stop()  # and are read in a branch that moves
+    dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running")
+    written(dock, qtbot, "0123")
+
+
+def test_of_many_clusters_only_given_names_are_written(session):
+    book = session.clusters
+    book.receive(np.arange(40, dtype=np.int32), 40)
+    assert len(named_clusters(session)[0]) == 40
+    book.restart(41)
+    book.receive(np.arange(41, dtype=np.int32), 41)
+    book.rename(7, "B cells")
+    assert [c.name for c in named_clusters(session)[0]] == ["B cells"]
+
+
+@pytest.mark.parametrize("colors", [ON_DARK, ON_LIGHT])
+@pytest.mark.parametrize("ground", ["black", "white", "#f28e2b"])
+def test_a_name_is_read_on_any_colour(qtbot, colors, ground):
+    image = QImage(120, 40, QImage.Format.Format_RGB32)
+    image.fill(QColor(ground))
+    painter = QPainter(image)
+    write(painter, QPointF(60, 20), "T cells", True, colors)
+    painter.end()
+    grey = [QColor(image.pixel(x, 20)).lightnessF() for x in range(120)]
+    assert max(grey) - min(grey) > 0.8
+    assert fitted("T cells", True, 1000) == "T cells"
+    assert fitted("T cells", True, 45).endswith("…")
+
+
+def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
+    make_napari_viewer, session, qtbot, click_run
+):
+    viewer = make_napari_viewer(show=True)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
+    viewer.window.add_dock_widget(dock, name="game")
+    click_run(dock)
+    written(dock, qtbot, "0123")
+    canvas, overlay, names = canvas_widget(dock), dock.overlay, dock.names.names
+    assert overlay.parent() is canvas
+    assert overlay.size() == canvas.size()
+    pixels = dock.controller.layers.projection().to_pixels(names.places)
+    picture = overlay.grab().toImage()
+    for cluster, pixel in zip(names.clusters, pixels, strict=True):
+        place = QPointF(*pixel).toPoint()
+        around = [
+            QColor(picture.pixel(place.x() + dx, place.y() + dy)).lightness()
+            for dx in range(-6, 7)
+            for dy in range(-6, 7)
+        ]
+        assert max(around) > 200
+        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
+        assert session.selection.clusters == (cluster.id,)
+    points = dock.controller.layers.points
+
+    def is_painted():
+        picture = overlay.grab().toImage()
+        sides = range(0, picture.width(), 3), range(0, picture.height(), 3)
+        colors = [picture.pixelColor(x, y) for x in sides[0] for y in sides[1]]
+        return max(color.lightness() for color in colors) > 200
+
+    for is_visible in (False, True):
+        points.visible = is_visible
+        assert is_painted() == is_visible
+    viewer.window.remove_dock_widget(dock)
+    assert not canvas.findChildren(type(overlay))
+    dock.controller.session_store.close()

@@ -1,0 +1,200 @@
+"""Defects of napari and vispy that would end the process, raise or blank a window."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from napari.layers import Labels
+from napari.utils.colormaps import _accelerated_cmap as loops
+from numba.core.compiler_lock import global_compiler_lock
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.core.threads import PARALLEL
+from napari_embedding_game.ui import upstream_fixes
+from napari_embedding_game.ui.compat import camera_of
+from napari_embedding_game.ui.upstream_fixes import mend
+
+SCRIPT = Path(__file__).with_name("removed_layers.py")
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+LABELS = np.arange(12, dtype=np.int32).reshape(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def mended():
+    mend()
+    mend()  # again is once
+
+
+def test_layers_come_and_go_beside_the_docks(tmp_path):
+    # a process of its own: its death must not end the tests
+    done = subprocess.run(
+        [sys.executable, SCRIPT],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    assert "alive" in done.stdout, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("change", ["a layer comes", "a layer goes", "no grid"])
+def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot, change):
+    viewer = make_napari_viewer()
+    viewer.window.show()
+    viewer.window.resize(900, 700)
+    rng = np.random.default_rng(0)
+    viewer.add_image(rng.random((50, 50)))
+    viewer.add_points(50 * rng.random((20, 2)))
+    viewer.dims.ndisplay = 3
+    viewer.canvas.grid.enabled = True
+    qtbot.wait(300)
+    canvas = viewer.window._qt_viewer.canvas.native
+    QTest.mousePress(canvas, LEFT, NONE, QPoint(100, 150))
+    QTest.mouseMove(canvas, QPoint(110, 160))
+    qtbot.wait(50)
+    if change == "a layer comes":
+        viewer.add_points(50 * rng.random((20, 2)))
+    elif change == "a layer goes":
+        viewer.layers.pop()
+    else:
+        viewer.canvas.grid.enabled = False
+    qtbot.wait(100)
+    before = camera_of(viewer).angles
+    for step in range(4):  # pytest-qt fails for what is raised in here
+        QTest.mouseMove(canvas, QPoint(120 + 20 * step, 170 + 20 * step))
+        qtbot.wait(20)
+    QTest.mouseRelease(canvas, LEFT, NONE, QPoint(200, 250))
+    if change != "no grid":  # there the one view takes over
+        assert camera_of(viewer).angles == before
+    QTest.mousePress(canvas, LEFT, NONE, QPoint(100, 150))
+    for step in range(4):
+        QTest.mouseMove(canvas, QPoint(120 + 20 * step, 170 + 20 * step))
+        qtbot.wait(20)
+    QTest.mouseRelease(canvas, LEFT, NONE, QPoint(200, 250))
+    assert camera_of(viewer).angles != before
+
+
+def test_a_button_outlives_its_click(make_napari_viewer, dock, qtbot):
+    """Of napari's own panel, which was made before, and of ours."""
+    viewer = make_napari_viewer(show=True)
+    outlives_its_click(viewer.window._qt_viewer.dockLayerList, qtbot)
+    box = viewer.window.add_dock_widget(dock, name="game")
+    outlives_its_click(box, qtbot)
+    viewer.window.remove_dock_widget(box)
+
+
+def outlives_its_click(box, qtbot):
+    happened = []
+    for is_floating in (True, False, True):
+        button = box.title.float_button
+        button.clicked.connect(lambda: happened.append("clicked"))
+        button.destroyed.connect(lambda: happened.append("destroyed"))
+        QTest.mouseClick(button, LEFT)
+        gc.collect()
+        assert happened == ["clicked"]
+        assert box.isFloating() == is_floating
+        assert box.title.float_button is not button
+        qtbot.waitUntil(lambda: happened == ["clicked", "destroyed"])
+        happened.clear()
+
+
+def test_a_panel_goes_with_its_title_whatever_is_done_to_it_last(
+    make_napari_viewer, qtbot
+):
+    viewer = make_napari_viewer(show=True)
+    box = viewer.window.add_dock_widget(QWidget(), name="mine")
+    bar = box.title
+    QTest.mouseClick(bar.close_button, LEFT)
+    bar.float_button.click()  # before Qt has come to delete both
+    assert box.title is bar
+    qtbot.waitUntil(lambda: bar not in upstream_fixes._held)
+    box = viewer.window.add_dock_widget(QWidget(), name="another")
+    QTest.mouseClick(box.title.float_button, LEFT)
+    second = box.title
+    viewer.window.remove_dock_widget(box)
+    qtbot.waitUntil(lambda: second not in upstream_fixes._held)
+
+
+def test_a_window_that_is_closed_leaves_the_other_its_picture(
+    make_napari_viewer, qtbot
+):
+    first, second = make_napari_viewer(show=True), make_napari_viewer(show=True)
+    first.add_image(np.ones((8, 8)))
+    image = second.add_image(np.ones((8, 8)), contrast_limits=(0, 1))
+    white = second.screenshot(flash=False)
+    first.close()
+    image.contrast_limits = (0, 2)
+    grey = second.screenshot(flash=False)
+    middle = white.shape[0] // 2, white.shape[1] // 2
+    assert white[middle][:3].tolist() == [255] * 3
+    assert 120 < grey[middle][0] < 135
+
+
+def test_what_is_not_there_any_more_is_left_alone(caplog):
+    upstream_fixes.replace(object, "gone", print)
+    assert "gone is left as it is" in caplog.text
+
+
+@pytest.fixture
+def entered(monkeypatch):
+    """Tells each time that one of napari's parallel loops is entered."""
+    entered = []
+    for name in (
+        "_zero_preserving_modulo_inner_loop",
+        "_labels_raw_to_texture_direct_inner_loop",
+    ):
+        loop = getattr(loops, name)
+        monkeypatch.setattr(
+            loops, name, lambda *a, _loop=loop, **k: entered.append(1) or _loop(*a, **k)
+        )
+    return entered
+
+
+def drawn(colormap=None):
+    """Return what napari makes of the labels."""
+    return np.array(Labels(LABELS, colormap=colormap)._slice.image.view)
+
+
+@contextmanager
+def a_run():
+    with PARALLEL:
+        yield
+
+
+@contextmanager
+def a_compiler():
+    is_held, is_over = threading.Event(), threading.Event()
+
+    def compile_for_long():
+        with global_compiler_lock:
+            is_held.set()
+            is_over.wait(60)
+
+    other = threading.Thread(target=compile_for_long)
+    other.start()
+    is_held.wait(60)
+    yield
+    is_over.set()
+    other.join()
+
+
+@pytest.mark.parametrize("colormap", [None, {1: "red", 2: "blue", None: "white"}])
+@pytest.mark.parametrize("meanwhile", [a_run, a_compiler])
+def test_no_loop_of_napari_meets_a_run_or_waits_for_a_compiler(
+    entered, colormap, meanwhile
+):
+    wanted = drawn(colormap)
+    assert entered  # while it is alone
+    entered.clear()
+    with meanwhile():
+        np.testing.assert_array_equal(drawn(colormap), wanted)
+    assert not entered
+    assert PARALLEL.acquire(blocking=False)  # given back
+    PARALLEL.release()
