@@ -1,9 +1,7 @@
 """Exponential, logarithm and cosine whose bits are the same on every processor.
 
-Those of the C library, numpy and torch are good to a unit of their precision, but which
-of the two nearest numbers they return depends on the processor, the system and the
-version.  These are made of sums, products, quotients and shifts, which IEEE 754 fixes,
-in one order: good to two units, on arrays and inside compiled loops.
+Made of sums, products, quotients and shifts, which IEEE 754 fixes, in one order: good
+to two units, on arrays and inside compiled loops.
 """
 
 from __future__ import annotations

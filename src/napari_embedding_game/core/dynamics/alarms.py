@@ -1,9 +1,7 @@
 """What is wrong with a map, in a sentence, and the settings that mend it.
 
-With landmarks that are too slow, too fast or too few, or with hardly any repulsion, the
-points fall onto a few spots (paper 1, Fig. 4) or into one heap.  With steps far too
-long they run so far apart that no kernel reaches from one to another.  The way out is
-one: what was changed goes back to its default; where nothing was, more of it.
+The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
+What was changed goes back to its default; where nothing was, more of it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The forces of a person's hand on the points of a game.
 
 They act after each step of the players, by the proximal step of their own energy: a
-spring of stiffness k takes the middle c of its points the share k of the way to where
-it is drawn.  So they are stable whatever the learning rates are, add nothing to the
-gradients of the players, whose mean square sets the length of everybody's step, and
-leave every point finite.  Between two such steps the points answer to the method alone:
-neighbours follow what is drawn away, and strangers give way.
+spring takes the middle of its points a share of the way to where it is drawn.  So they
+are stable whatever the learning rates are, and leave the players' gradients alone.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """The game played, or layouts shown: one clock, and snapshots.
 
-Whoever iterates decides what to show, and steers by sending new settings in.
-
     playing = play(edges, layout, Settings())
     snapshot = next(playing)                          # the start layout
     while not snapshot.finished:
         snapshot = playing.send(changed or None)      # up to 40 ms of iterations
     snapshot = playing.send(changed)                  # plays on after the end
-    next(playing)                                     # or ends it
 
-Where layouts are shown, some of the points stand for landmarks on the way.  On the
-finished map landmarks settle as in a game whose points stand still, so that it has
-clusters like every other.
+On finished layouts landmarks settle as in a game whose points stand still.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Pair functions inside compiled loops: their numba type, and rows of pairs.
 
-A loop takes a pair function as an argument and is compiled once for it, then read from
-numba's cache on disk.  The name of its type carries its fields and a digest of the
-formulas, and of what turns them into machine code, so that a formula that was edited is
-not answered from the cache.
-
-In the rows of pairs: ``y`` (N, d) points, ``z`` (d, M) others, a row per coordinate,
-d = 2 or 3; all arrays C-contiguous and of one type, float32 or float64.
+The name of the type carries the fields and a digest of the formulas and of what turns
+them into machine code, so that numba's cache never answers for a formula that was
+edited.  In the rows: ``y`` (N, d) points, ``z`` (d, M) others, d = 2 or 3; all arrays
+C-contiguous and of one type, float32 or float64.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

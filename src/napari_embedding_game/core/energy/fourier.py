@@ -1,9 +1,8 @@
 """Fourier transforms of real grids whose bits are the same on every processor.
 
-Those of libraries are contracted, or cut into vectors, as the compiler of the day does.
-Here each number is a sum in one order: Stockham's algorithm with radix 4, 2, 3 and 5
-over ``WIDTH`` lines at a time, side by side in vectors.  Two real lines are the real
-and the imaginary part of one complex line.  A spectrum is an array
+Stockham's algorithm with radix 4, 2, 3 and 5 over ``WIDTH`` lines at a time, side by
+side in vectors; each number is a sum in one order.  Two real lines are the real and the
+imaginary part of one complex line.  A spectrum is an array
 (2, rows, layers, columns // 2 + 1): real parts, imaginary parts.
 """
 

@@ -1,19 +1,11 @@
 """Numbers side by side, and sums over rows in an order that no compiler changes.
 
-:class:`Lanes` are the numbers that a pair function is given while a loop is compiled:
-each operation on them writes the instruction for so many numbers at once.  So a
-formula is written once, see :mod:`pair_functions`.
-
-A sum of single numbers waits for each addition.  A compiler that may reorder it adds as
-many at a time as suits what it has inlined: code just compiled ends in other last
-digits than the same read back from numba's cache.  So here a term goes to the lane of
-its place, the lanes are added by halves, and what is left over follows one by one.
-
-Divisions are exact, and not by an estimate of 1 / x as ``arcp`` and ``afn`` allow: that
-differs between vectors and single numbers, and between processors.  A product is fused
-with what it is added to where it says so and the processor can.
-
-All arrays are C-contiguous and of one type, float32 or float64.
+:class:`Lanes` are what a pair function is given while a loop is compiled: each
+operation writes the instruction for so many numbers at once.  In a sum a term goes to
+the lane of its place, the lanes are added by halves, and what is left over follows one
+by one: a compiler that may reorder ends in other last digits when code is just compiled
+than when it is read back from numba's cache.  Divisions are exact, and a product is
+fused with what it is added to only where it says so.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

@@ -1,17 +1,12 @@
 """The sum of a kernel over all pairs of points, by a grid (particle-mesh).
 
-The sum over j of k(|x - y_j|^2) is the convolution of the points with the kernel.  The
-points are spread on a grid by cubic B-splines, convolved by one pair of Fourier
-transforms, and the potential is read back at the points by the same splines; its
-derivative is taken of the splines, so that the force is the gradient of the very sum
-that is returned.  Time: N + G log G for a grid of G nodes, whatever the number of
-pairs.
-
-Between nodes the kernel is then its interpolating cubic spline: its values at the
-nodes are divided by the splines' own transfer function, (2 + cos q) / 3 for each axis
-and each of the two splines.  What a point adds to its own potential is taken off.
-
-Hockney and Eastwood (1988); FIt-SNE is of the same family (Linderman and others, 2019).
+The points are spread on a grid by cubic B-splines, convolved with the kernel by Fourier
+transforms, and the potential is read back by the same splines, of which the derivative
+is taken: the force is the gradient of the very sum that is returned.  The kernel is
+divided by the splines' transfer function, (2 + cos q) / 3 for each axis and spline, so
+that it is its interpolating spline; what a point adds to its own potential is taken
+off.  Hockney and Eastwood (1988); FIt-SNE is of the family (Linderman and others,
+2019).
 """
 
 from __future__ import annotations

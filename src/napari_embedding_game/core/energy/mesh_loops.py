@@ -1,15 +1,10 @@
 """The compiled loops between points and a grid: spread, and read back.
 
-A point at x, in units of the grid, stands on the four nodes around it along each axis
-by cubic B-splines.  Points are taken in the order of their rows of cells.  Rows are cut
-into bands, at least as thick as a spline is wide: bands of even number never touch the
-same node, nor do those of odd number, so each kind may be spread in parallel, and every
-node gains its parts in one order whatever the number of threads.
-
-Arrays: ``x`` (N, 3) points in units of the grid, at least 0; ``order`` (N,) points by
-row; ``starts`` (rows + 1,) where each row of ``order`` begins; ``grid`` (rows, layers,
-columns).  The grid of a plane has one layer, on which all points stand: the compiler
-makes loops of their own of those that get its number of layers as a constant.
+A point at ``x`` (N, 3), in units of the grid, stands on the four nodes around it along
+each axis by cubic B-splines.  ``order`` (N,): points by row; ``starts``: where each row
+of it begins.  Rows are cut into bands, of which those of even number never touch the
+same node, nor those of odd: each kind may be spread in parallel, and every node gains
+its parts in one order.  The grid of a plane has one layer, a constant to the compiler.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

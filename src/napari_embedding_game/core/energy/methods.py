@@ -1,22 +1,12 @@
 """The methods of the four papers, each as a short declaration.
 
-All of them minimise
-
     E(y) = sum_edges w_ij f(|y_i - y_j|)  +  lambda R( sum_ij k(|y_i - y_j|) )
 
-with an *attraction* f along weighted edges, a *kernel* k between all pairs, and
-an *aggregate* R: the sum itself, or its logarithm.  An *approximation* says how
-the sum over all pairs is found; see :mod:`objective`.  A grid (:mod:`mesh`) shows the
-kernels that are about 1 wide, not those of UMAP and of two-kernel PCA.
-
-The logarithm grows with its sum, so the landmarks' bound (Eq. 3) holds inside it: EE,
-s-SNE, t-SNE and the two-kernel methods can be played as games with landmarks too.  UMAP
-cannot: its repulsion is infinite where two points meet, so that S_zz, the landmarks'
-own, is infinite and the bound is 0.
-
-A method may be moved by something else than the game, which only has to make layouts
-(:class:`~.state.Layouts`).  Such a method cannot be steered, and landmarks are fitted
-to its finished map.
+with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or its
+logarithm.  An *approximation* says how the sum over all pairs is found: see
+:mod:`objective`.  A grid shows kernels that are about 1 wide, not UMAP's, which is
+infinite where two points meet, so that the landmarks' bound (Eq. 3) says nothing of it.
+A method may be moved by something else than the game (:class:`~.state.Layouts`).
 """
 
 from __future__ import annotations

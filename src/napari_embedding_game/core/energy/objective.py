@@ -1,11 +1,8 @@
 r"""The energies of the papers, with their gradients in the points and the landmarks.
 
-Every method of :mod:`methods` minimises
-
     E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
-where R is the sum itself or its logarithm (paper 1, Eq. 1, and paper 4, Eq. 1-4).
-S has N^2 terms.  Each class below puts something else in its place:
+Each class below puts something else in the place of S, which has N^2 terms:
 
 ============  ==================================================  =====
 Landmarks     max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
@@ -14,11 +11,9 @@ SampledEdges  (N-1)/L  sum over N L random pairs, i != j, of k    Eq. 8
 AllPairs      S itself, without the pairs i = j
 ============  ==================================================  =====
 
-where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds the
-sum with the pairs i = j, S + N k(0).  That is a constant, but not inside a logarithm,
-where N k(0) is taken off: with a landmark on each point S is left.  The energy line of
-paper 1's Alg. 1 squares before it sums and lets the points fall onto one spot; Eq. 3,
-which sums before it squares, is right.
+S_yz = sum_ia k(|y_i - z_a|), S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds S + N k(0), of
+which the second is taken off inside a logarithm.  The energy line of paper 1's Alg. 1
+squares before it sums, and lets points fall onto one spot; Eq. 3 is right.
 """
 
 from __future__ import annotations

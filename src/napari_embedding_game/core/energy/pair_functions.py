@@ -1,15 +1,10 @@
 """Functions of the squared distance s of a pair, of which every method is made.
 
 An *attraction* f says what an edge of length sqrt(s) costs, a *kernel* k what it costs
-two points to stand as near as that.  Each is a class with its formula and its
-derivative, written once in operators, whole powers and the methods ``exp``, ``log``
-and ``log1p``.  torch's tensors have these, and so have the numbers of :mod:`lanes`:
-from the same lines torch evaluates a tensor and a compiled loop gets its machine code.
-
-A pair function of one's own is one class and a line in one of the tables below, see
-``docs/methods.md``.  Fields are numbers; to change one compiles nothing.  Every kernel
-must be positive semi-definite: every matrix k(|x_i - x_j|^2) is where k is completely
-monotone in s, which also is all that the landmarks' bound (Eq. 3) asks for.
+two points to be as near as that.  A formula is written once, in operators, whole powers
+and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it of tensors, a
+compiled loop of :mod:`lanes`.  For one of your own see ``docs/methods.md``.  Every
+kernel must be completely monotone in s, as the landmarks' bound (Eq. 3) asks.
 """
 
 from __future__ import annotations

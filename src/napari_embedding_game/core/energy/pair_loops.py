@@ -1,21 +1,12 @@
 """The compiled loops over pairs: edges, landmarks, all points, random partners.
 
-A loop sees plain arrays and pair functions and returns plain sums; what they mean is
-said in :mod:`objective` (the energy) and :mod:`pressure`.
+A loop does a range of points, or of chunks that own their partial sums, and what is
+added up in a row goes through :mod:`lanes`: the same bits for any number of threads.
+``flat`` does not change inside a loop, so the compiler takes the question out of it.
+Indices are unsigned, as numba tests signed ones for being negative.
 
-* A loop does a range of points, or of chunks of points, so that threads share it, see
-  :func:`threads.run_blocks`.  The chunks, not the threads, own the partial sums, and
-  what is added up in a row goes through :mod:`lanes`: a result is the same to the last
-  bit for any number of threads, just compiled or read back.
-* ``flat`` does not change inside a loop, so the compiler takes the question out of it.
-  A line lies in the plane, see :func:`in_the_plane`.
-* Unsigned indices: with signed ones numba tests each for being negative, which doubles
-  the time of the edge loop.  Vectors of points gathered from all over memory are slower
-  than one point after the other.
-
-Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks, a row per coordinate;
-``edges``: the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of
-``y``'s type of the symmetric :class:`edges.Edges`.  ``f``, ``k``: pair functions.
+Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks; ``edges``: the tuple
+``indptr`` (N+1,), ``indices``, ``weights``; ``f``, ``k``: pair functions.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

@@ -1,24 +1,14 @@
 """Which points are pushed off the map, and how far (paper 4, section 3).
 
-Give one point k a coordinate h of its own, across the map, with all others at
-0, and let the energy fall as h rises from 0: where it stops is the pressure of
-k.  With u = h^2, attraction f, kernel k and aggregate R of :mod:`objective`,
+Give one point a coordinate h of its own, across the map, with all others at 0, and let
+the energy fall as h rises: where it stops is its pressure.  With u = h^2,
 
     dE/du = sum_edges at k  w f'(d_kj^2 + u)
             + lambda R'(S) m  sum_x v_x k'(d_kx^2 + u)
 
-over all x that repel k, m being what S gains for a unit of that sum.  It is
-negative at u = 0 for a pressured point; the pressure is its root.  A point held
-in place by a near neighbour is not pressured, even where a lower energy lies
-beyond.  For EE the root is paper 4's closed form, u = log(repulsion / attraction).
-
-Under landmarks S = S_yz^2 / S_zz, so m = 2 S_yz / S_zz, which itself changes
-with h, through point k alone: its share is of the order of one point in N, and
-is left out (``tests/core/test_pressure.py`` measures what that costs).  A landmark
-stands for r = S_yz / S_zz points, one of which is point k where the landmark is the
-nearest to it.  That one rises with k and does not push it, so it is taken off: with as
-many landmarks as points, each on its point, nothing but this push would be left of
-small maps.  However else S is found, all other points push k.
+over all x that repel k, m being what S gains for a unit of that sum.  Under landmarks m
+itself changes with h, by about one part in N, which is left out; a landmark stands for
+r points, one of which, k, is taken off its nearest.  Else all other points push k.
 """
 
 # The compiler finds the types of the loops; annotations tell it nothing.

@@ -1,15 +1,9 @@
 """From neighbours to edges: who pulls whom, and how hard.
 
-``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.
-``fuzzy`` is UMAP's: near neighbours pull harder, relative to each point's own
-surroundings, scaled to the same total so that lambda keeps its meaning.
-``mixed``, the game's default, is between the two: each directed neighbour pair
-pulls with UMAP's membership, three parts of it to two parts of weight 1.  So pairs
-that are each other's neighbours pull twice, as in the paper and unlike in UMAP's
-union.  ``python benchmarks/quality.py`` compares the three.
-``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
-as its perplexity asks.  Further ones, which need the rows themselves, register in
-:mod:`choices`.
+``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.  ``fuzzy``
+is UMAP's, scaled to the same total.  ``mixed``, the game's default, is three parts of
+UMAP's membership to two parts of weight 1 (``python benchmarks/quality.py`` compares
+them).  ``entropic`` is that of SNE and t-SNE.  Others register in :mod:`choices`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Neighbours in near-linear time: lists of some hundred rows, then their neighbours.
+"""Nearest neighbours by lists of near rows, then by neighbours of neighbours.
 
-1. A tree of halves along the longest direction of each half puts the rows into lists.
-   A few rounds of k-means among near lists alone make them compact.
-2. Every row is compared with the rows of the lists next to its own.
-3. Rounds of neighbours of neighbours, in both directions, find what the lists missed
-   (Dong, Moses and Li, 2011).  After each round the neighbours of some rows are
-   compared with their true ones, and when nearly all were found, that was the last.
+1. Rows are halved into lists along their longest direction, and change to the nearest
+   of near lists for some rounds (k-means).
+2. Each row is compared with those of near lists.
+3. Neighbours of neighbours are compared, until nearly all true ones of some rows are
+   found.
 
-A copy of the rows is kept in the order of the lists, so that what is compared lies
-together.
+Rows are kept in the order of the lists, so that what is compared lies together.
 """
 
 from __future__ import annotations

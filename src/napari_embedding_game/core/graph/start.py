@@ -1,11 +1,8 @@
 """Where the points stand when the game begins.
 
-``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, each
-dimension scaled to unit variance.  Of many points, groups of neighbours are placed
-first, and their members smoothed from there: it takes a tenth of the iterations.  A
-neighbour graph of real data often falls into several components, on which the plain
-iteration would put every component on one spot: here each component gets an eigenmap of
-its own, all of them at once, and the components are set side by side.
+``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, of every
+component of the graph at once, set side by side, each dimension of unit variance.  Of
+many points, groups of neighbours are placed first: a tenth of the iterations.
 """
 
 # mypy: disable-error-code="no-untyped-def"

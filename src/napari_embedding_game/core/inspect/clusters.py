@@ -1,16 +1,9 @@
 """From many landmarks to few clusters, along the neighbour graph.
 
-The points of one landmark are a small cluster (Eq. 7).  :func:`merge_tree`
-joins these, two at a time, so that every number of clusters from 1 to L is one
-cut of the same tree: moving a slider by one merges or splits a single pair.
-
-Which pairs go first:  merging along single edges alone lets a few early
-mistakes spoil all later cuts.  So the tree is made to pass through four
-partitions of highest modularity (Louvain's method, each built from the clusters
-of the one before) at the resolutions in :data:`RESOLUTIONS`, and between
-them joins the two clusters with the most weight over the weight expected of
-their degrees (Bonald et al. 2018).  ``python benchmarks/clusters.py`` compares
-the cuts with Leiden's clusters of the points.
+:func:`merge_tree` joins landmarks, small clusters (Eq. 7), two at a time, so that every
+number of clusters is one cut of one tree.  It passes through four partitions of highest
+modularity (Louvain) at :data:`RESOLUTIONS`; between them those two are joined that have
+the most weight over that expected of their degrees (Bonald et al. 2018).
 """
 
 from __future__ import annotations

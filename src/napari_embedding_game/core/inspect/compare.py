@@ -1,14 +1,8 @@
 """Maps of the same rows: one laid on another, who moves, and who keeps its neighbours.
 
-The second map is shifted, rotated and reflected so that the sum of squared distances
-to the first is least (orthogonal Procrustes analysis, Schönemann 1966, by
-``scipy.linalg``), and gets the first one's size, the root mean square of the distances
-to the middle: what is left is what the maps truly differ in.  The size of least squares
-would be the smaller the less the maps agree: another map would look like a small one.
-
-Stability, on maps of other seeds, compares neighbourhoods, and not positions: such maps
-may be turned, mirrored, and have whole clusters elsewhere, which says nothing about the
-points inside them.
+The second map is shifted, rotated and reflected by orthogonal Procrustes analysis
+(Schönemann 1966), and gets the first one's size.  Maps of other seeds are compared by
+neighbourhoods, as whole clusters may lie elsewhere.
 """
 
 from __future__ import annotations

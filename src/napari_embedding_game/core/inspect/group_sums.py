@@ -21,10 +21,9 @@ from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import resolve_n_jobs
 
 BLOCK_VALUES = 2**22
-"""Values of a block: 16 MB of float32."""
+"""Values of a block, 16 MB of float32; four times as many in compressed rows."""
 WIDEST_BLOCK = 256
-_ROW_VALUES = 128
-"""Of each row, in a block of CSR of which no values are gathered."""
+"""Columns, where they are not in compressed rows: of these wide blocks are quicker."""
 _MOST_READERS = 4
 """Threads where columns are read from disk: each holds a block, and what it reads."""
 
@@ -90,14 +89,7 @@ def iter_grouped(
     groups = np.ascontiguousarray(codes, np.int32)
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
 
-    is_direct = of_block is None and sparse.issparse(X) and X.format == "csr"
-
     def work(bounds: tuple[int, int]) -> FloatArray:
-        if is_direct:
-            figures = np.empty((4, n_groups, bounds[1] - bounds[0]))
-            rows = X.indptr, X.indices, X.data, groups, sizes
-            loops.moments_of_rows(*rows, *bounds, is_logged, figures)
-            return figures
         values, *parts = _gathered(X, groups, sizes, *bounds)
         if is_logged:
             with np.errstate(all="ignore"):  # between columns there may be anything
@@ -107,8 +99,7 @@ def iter_grouped(
     n_threads = resolve_n_jobs(n_jobs)
     if is_read_by_column(X):
         n_threads = min(n_threads, _MOST_READERS)
-    width = _ROW_VALUES * n_columns * len(groups) // max(X.nnz, 1) if is_direct else 0
-    bounds, parts = _bounds(X, width), []
+    bounds, parts = _bounds(X, n_threads), []
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="columns")
     try:
         for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
@@ -119,23 +110,24 @@ def iter_grouped(
     return np.concatenate(parts, axis=-1)
 
 
-def moments(*gathered: Any) -> FloatArray:
+def moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
     """Return figures of a block (4, C, columns): see :func:`.marker_loops.moments`."""
-    begin, sizes = gathered[1], gathered[3]
     figures = np.empty((4, len(sizes), len(begin)))
-    loops.moments(*gathered, figures)
+    loops.moments(values, begin, end, sizes, figures)
     return figures
 
 
-def _bounds(X: Any, width: int = 0) -> list[tuple[int, int]]:
+def _bounds(X: Any, n_threads: int) -> list[tuple[int, int]]:
     """Return the first and last (excluded) column of each block; of no columns, one."""
     n_rows, n_columns = X.shape
-    held: float = n_rows
+    held, most, widest = float(n_rows), BLOCK_VALUES, WIDEST_BLOCK
     if is_read_by_column(X):
         held = X.values_per_column
     elif sparse.issparse(X):
         held = X.nnz / max(n_columns, 1)
-    width = width or int(np.clip(BLOCK_VALUES / max(held, 1), 1, WIDEST_BLOCK))
+        if X.format == "csr":
+            most, widest = 4 * most, max(1, -(-n_columns // n_threads))
+    width = int(np.clip(most / max(held, 1), 1, widest))
     firsts = range(0, max(n_columns, 1), width)
     return [(first, min(first + width, n_columns)) for first in firsts]
 

@@ -3,16 +3,9 @@
     isolation_i = m_i / usual_i
     usual_i = median over its neighbours j of the median over theirs, l, of m_l
 
-with m_i the mean distance of row i to its nearest neighbours in the data, so that it
-is about 1 wherever rows are as far apart as those around them are, in dense groups and
-in thin ones (related to the local outlier factor of Breunig and others, 2000).  What is
-usual is taken from the neighbours' neighbours, as those next to a stray row are often
-at the edge of a group, and far from others themselves.
-
-Stray rows have a large one.  No map has a right place for them, and stretch tells less
-of them, as their neighbours may well lie side by side; isolation in turn tells nothing
-of what a map does: ``python benchmarks/doubtful_points.py`` measures both, with
-``--tried`` also what else could tell such rows.
+with m_i the mean distance of row i to its nearest neighbours: about 1 in dense groups
+and in thin ones (related to the local outlier factor of Breunig and others, 2000), and
+large for stray rows, for which no map has a right place.
 """
 
 from __future__ import annotations

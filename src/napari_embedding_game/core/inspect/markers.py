@@ -1,21 +1,10 @@
 """What sets a group of rows apart: its marker genes, or columns of any kind.
 
-The figures are those of ``scanpy.tl.rank_genes_groups`` and carry its names:
-
-================  ==============================================================
-figure            meaning
-================  ==============================================================
-scores            Wilcoxon: standardised rank sum; t-test: Welch's t.  Above 0
-                  the values are higher inside
-pvals             two-sided, of the score
-pvals_adj         Benjamini-Hochberg over all columns
-logfoldchanges    log2 of the ratio of the means inside and outside, with log1p
-                  of the values undone
-pts, pts_rest     share of rows with a value above 0 inside and outside, 0 to 1
-================  ==============================================================
-
-They differ in one place: where a column is the same in all rows of a group and
-not 0, rounding may cost scanpy its t-test, and it says 0.
+Figures and names are those of ``scanpy.tl.rank_genes_groups``: scores (Wilcoxon's
+standardised rank sum, or Welch's t), pvals, pvals_adj (Benjamini-Hochberg),
+logfoldchanges (log2 of the ratio of means, log1p undone), pts and pts_rest (shares
+above 0).  Only where a column is the same in all rows of a group scanpy may say
+otherwise.
 """
 
 from __future__ import annotations
@@ -160,15 +149,13 @@ def iter_markers(
     )
 
 
-def _moments_and_ranks(*gathered: Any) -> FloatArray:
+def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
     """Return (5, 2, columns): figures of both groups, and the rank sum inside."""
-    values, begin, end, sizes = gathered
-    figures = np.concatenate([moments(*gathered), np.zeros((1, 2, len(begin)))])
-    unsigned = np.uint32 if values.dtype == np.float32 else np.uint64
-    n_bits = 8 * values.itemsize
-    sign = unsigned(1 << (n_bits - 1))
-    keys = values.view(unsigned)
-    loops.rank_sums(keys, begin, end, sizes, sign, n_bits, figures[4, 0])
+    ranks = np.zeros((1, 2, len(begin)))
+    figures = np.concatenate([moments(values, begin, end, sizes), ranks])
+    for first, last in zip(begin.ravel(), end.ravel(), strict=True):
+        values[first:last].sort()
+    loops.rank_sums(values, begin, end, sizes, figures[4, 0])
     return figures
 
 

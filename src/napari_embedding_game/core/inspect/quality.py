@@ -1,18 +1,9 @@
 """How far a map can be trusted as a whole, on a sample of its points.
 
-======================  ===========  ===================================================
-figure                  by chance    source
-======================  ===========  ===================================================
-neighbors_kept          K / N        share of the K nearest rows that are so on the map
-trustworthiness         0.5          Venna and Kaski, Neural Networks 19 (2006)
-continuity              0.5          the same
-triplets                0.5          Wang et al., JMLR 22 (2021), random triplets
-accuracy                most common  votes of the K nearest on the map for a label
-======================  ===========  ===================================================
-
-All are best at 1.  Each sampled point is compared with all others, in the data and on
-the map, so that only the choice of points is a sample: of n points the error is some
-1 / sqrt(n) of the spread between points.
+Neighbours kept (by chance K / N), trustworthiness and continuity (0.5; Venna and Kaski,
+Neural Networks 19, 2006), random triplets (0.5; Wang et al., JMLR 22, 2021), votes of
+the nearest for a label.  Each sampled point is compared with all others, so that of n
+points the error is some 1 / sqrt(n) of the spread between points.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """Stretch: which points lie far from their neighbours in the data.
 
-A map in two dimensions cannot keep all neighbours together.  The stretch of a point
-tells how far its own are, as a multiple of what is usual on the map:
-
     stretch_i = sqrt(exp(mean over its neighbours j of log(1 + d_ij^2 / u^2)) - 1)
 
-with d_ij the distance on the map and u the median of all d_ij.  It is 1 where all
-neighbours are at the usual distance, whatever the scale of the map, and grows with
-those that lie elsewhere.  The logarithm is that of the game's attraction.
-``python benchmarks/doubtful_points.py`` shows how well it finds misplaced points; the
-mean weighted like the attraction, and that over both directions, find fewer.
+with d_ij the distance on the map and u the median of all d_ij: 1 where all neighbours
+are at the usual distance, whatever the scale.  The logarithm is that of the game's
+attraction.  ``python benchmarks/doubtful_points.py`` shows how well it finds points.
 """
 
 # The compiler finds the types of the loops; annotations tell it nothing.

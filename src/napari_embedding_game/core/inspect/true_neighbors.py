@@ -1,10 +1,7 @@
 """Correct the surroundings of chosen points on the map by their neighbours in the data.
 
-A map tears some neighbours apart and lays strangers beside one another.  Around what is
-chosen both can be put right for a look: who belongs there is drawn in, and who does not
-steps out of it; all others stay.  After Jeon et al., "Distortion-aware brushing for
-interactive cluster analysis in multidimensional projections" (2022), which moves points
-while one paints; here the set is chosen already, so that it takes one step.
+Who belongs there is drawn in, and who does not steps out; all others stay.  After Jeon
+et al., "Distortion-aware brushing ..." (2022), in one step.
 """
 
 from __future__ import annotations

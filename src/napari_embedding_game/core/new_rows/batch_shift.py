@@ -1,13 +1,8 @@
 """Take away what new rows differ in from fitted rows of the same kind: a batch effect.
 
-As Symphony does with cells of a new batch (Kang et al., Nature Communications 12, 5890,
-2021), in a plain form: fitted rows have soft clusters by their direction; the mean
-difference of new rows from the fitted ones in each cluster is taken away, each row by
-its shares in the clusters, which are then found anew.
-
-It rests on the new rows being of about the same kinds as the fitted ones.  Where they
-are not, it moves them to what they are not: so few rows of a cluster move little
-(``_RIDGE``), and it is done only where it was asked for.
+As Symphony does (Kang et al., Nature Communications 12, 5890, 2021), in a plain form:
+the mean difference in each soft cluster of fitted rows is taken away.  It rests on the
+new rows being of about the same kinds, and is done only where it was asked for.
 """
 
 from __future__ import annotations

@@ -1,19 +1,9 @@
 """The edges that new rows would have to the fitted rows, had they been among them.
 
-In a fit two rows are joined by what either gives to the other, see :mod:`graph.edges`.
-A new row gives weights to its nearest fitted rows as a fitted row does to its
-neighbours.  A fitted row gives it what it gives to a neighbour at the same distance
-(interpolated between its neighbours), and nothing where the new row is farther than
-all of these.  The edges of the fitted rows stay what they were.
-
-Two equal rows should lie on the same place, and rows that are almost equal close to
-each other.  Memberships and chances do not say so, as they are bounded.  So a weight
-is multiplied by 1 + (``CLOSE`` rho / d)^2, where d is the distance of the two rows and
-rho that of the fitted row to its own nearest neighbour: by 1.01 where d is rho, and
-without bound as d goes to 0.
-
-Under an affinity of the rows ("lle") a new row is made up of its neighbours, and makes
-up none of them.
+A new row gives weights to its nearest fitted rows as a fitted row does; a fitted row
+gives it what it gives to a neighbour at the same distance, and nothing beyond.  That
+almost equal rows lie together, a weight is multiplied by 1 + (``CLOSE`` rho / d)^2,
+where rho is the fitted row's distance to its own nearest neighbour.
 """
 
 # The compiler finds the types of the loop.

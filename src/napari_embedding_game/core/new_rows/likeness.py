@@ -1,16 +1,9 @@
 """Rows that are unlike all fitted ones, by what principal components leave unexplained.
 
-A kind of cell that the components were not fitted on is projected among the others:
-most of what sets it apart is in the residual, under the noise of counting.  The noise
-of single rows cancels out in the mean residual of a row and its K - 1 nearest new rows,
-and what is left is what these have in common that the fitted rows have not:
-
     score  =  log | mean of the residuals of K rows |  -  what their depth lets expect
 
-Which score a row gets that is like the fitted ones is found by leaving fitted rows out:
-components of one half of them, scores of the other, and the same with both exchanged.
-Without that, residuals of fitted rows are too small to compare with, as the components
-follow even their noise.
+The mean over a row and its nearest new rows cancels the noise of counting.  Scores are
+calibrated on fitted rows: components of one half of them, scores of the other.
 """
 
 from __future__ import annotations

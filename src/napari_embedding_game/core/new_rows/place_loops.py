@@ -1,14 +1,10 @@
 """The compiled search for the place of a new row on a finished map.
 
-One point at x, all others where they are, has the energy
-
     E(x) = sum_m w_m f(|x - y_m|^2) + c sum_j k(|x - x_j|^2)
 
-over its edges to fitted points and over what repels it.  It begins where E is lowest
-among the mean of its neighbours, by weight, and the places of the nearest, and goes
-down the slope, divided by how strongly its edges hold it, by steps of which each lowers
-E (Armijo).  No point sees another, so that neither the order nor the number of the
-points changes any of them; nor do threads, as each point is computed by one.
+It begins where E is lowest among the mean of its neighbours and the places of the
+nearest, and goes down the slope, divided by how strongly its edges hold it, by steps of
+which each lowers E (Armijo).  No point sees another.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.

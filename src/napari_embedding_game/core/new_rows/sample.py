@@ -1,17 +1,4 @@
-"""A sample of many rows that keeps rare groups.
-
-A row is drawn with a probability in proportion to its sensitivity (Feldman and
-Langberg, 2011; Bachem, Lucic and Krause, 2018), of three parts:
-
-    1 / N  +  1 / (C n_c)  +  d^2 / sum d^2
-
-C centres come from k-means of a uniform sample, n_c rows have the same nearest centre
-as the row, and d is the distance to it.  So small cells are kept, and rows far from
-every centre, which are of groups too rare to have got one.
-
-The draw is without replacement (Efraimidis and Spirakis, 2006): a row's key is an
-exponential random number divided by its sensitivity, and the smallest keys win.
-"""
+"""A sample of many rows that keeps rare groups."""
 
 from __future__ import annotations
 

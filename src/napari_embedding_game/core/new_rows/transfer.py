@@ -1,13 +1,8 @@
 """Labels of new rows by those of the fitted rows around them.
 
-A label has the votes of the K nearest fitted rows, each weighed by exp(-2 d^2 / d_K^2),
-d_K being the distance of the farthest of them: a nearest row counts up to seven times
-as much as the K-th.  The label with the most votes is predicted, and its share of all
-votes is the confidence.
-
-The confidence tells how much the neighbours agree, not whether the row is like them: of
-a kind that was never fitted all neighbours may agree.  That is asked by a score beside
-the scores of rows for which the answer is known, see :func:`tail_share`.
+The K nearest fitted rows vote, each with exp(-2 d^2 / d_K^2); the share of the label
+with the most votes is the confidence.  It tells how much the neighbours agree, not
+whether the row is like them: :func:`tail_share` asks that.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """New rows on a finished map: the out-of-sample extension of every method.
 
-Each new row gets the edges that it would have to the fitted rows (:mod:`edges`),
-and lowers the energy of one point against the fitted points and a repulsion that no
-longer changes (:meth:`objective.Objective.field`).  Of many points that is read from a
-grid where one shows the kernel, and else taken over some, drawn at random.  The map
-does not change, and no new row sees another: every batch, in any order, gives the same
-places to the last bit.
+Each new row gets edges to the fitted rows (:mod:`edges`), and lowers the energy of one
+point against the fitted points and a repulsion that no longer changes
+(:meth:`objective.Objective.field`), read from a grid, or summed over some points.  No
+new row sees another: every batch, in any order, gives the same places to the last bit.
 """
 
 from __future__ import annotations
