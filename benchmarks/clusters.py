@@ -83,7 +83,7 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
     trees, labels = [], []
     for seed in range(n_seeds):
         layout = start_layout(weighted, data.X, 2, "spectral", seed)
-        last = finish(weighted, layout, Settings(), seed, diagnose=False)
+        last = finish(weighted, layout, Settings(), seed)
         n_landmarks = len(last.landmarks)
         graph = landmark_graph(weighted, last.labels, n_landmarks)
         sizes = np.bincount(last.labels, minlength=n_landmarks)

@@ -199,15 +199,11 @@ def load_all(names: Iterable[str], args: argparse.Namespace) -> Iterator[Input]:
 
 
 def finish(
-    edges: Edges,
-    layout: np.ndarray,
-    settings: Settings | None = None,
-    seed: int = 0,
-    **options: Any,
+    edges: Edges, layout: np.ndarray, settings: Settings | None = None, seed: int = 0
 ) -> Snapshot:
     """Play a game to the end of its schedule and return the last snapshot."""
-    options = {"diagnose": False, **options}
-    game = play(edges, layout, settings, random_state=seed, **options)
+    chosen = replace(settings or Settings(), random_state=seed)
+    game = play(edges, layout, chosen, diagnose=False)
     return next(snapshot for snapshot in game if snapshot.finished)
 
 

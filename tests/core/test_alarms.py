@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
     alarm,
+    bound_share,
     occupancy,
 )
 from napari_embedding_game.core.dynamics.play import play
@@ -20,7 +22,7 @@ WIDE = np.random.default_rng(0).uniform(0, 30, (4000, 2))
 
 def play_digits(digits_start, **settings):
     edges, layout = digits_start
-    for snapshot in play(edges, layout, Settings(**settings), n_jobs=1):
+    for snapshot in play(edges, layout, Settings(**settings)):
         last = snapshot
     return last
 
@@ -117,7 +119,7 @@ def test_points_that_ran_away_are_told(digits_start):
 def test_no_alarm_before_the_repulsion_has_grown(digits_start):
     edges, layout = digits_start
     settings = Settings(landmark_learning_rate=0.01)
-    for snapshot in play(edges, layout, settings, n_jobs=1):
+    for snapshot in play(edges, layout, settings):
         if snapshot.iteration < 250:
             assert snapshot.warning == ""
 
@@ -131,3 +133,15 @@ def test_occupancy_of_spots_is_low_and_of_a_square_or_a_line_is_high():
     assert occupancy(np.zeros((50, 3))) == 1 / 50
     assert occupancy(1e-9 * square) < 0.01  # narrower than the repulsion reaches
     assert occupancy(np.zeros((50, 1))) == 1
+
+
+@pytest.mark.parametrize(("n", "within"), [(60, 1e-6), (9_000, 0.15)])
+def test_the_bound_is_that_of_equation_3(n, within):
+    y = np.random.default_rng(0).normal(0, 5, (n, 2))
+    z = y[:: n // 30] + 0.1
+    yz, zz, yy = (
+        (1 / (1 + cdist(*two) ** 2)).sum() for two in ((y, z), (z, z), (y, y))
+    )
+    expected = yz**2 / zz / yy
+    assert bound_share(y, z, "cauchy") == pytest.approx(expected, rel=within)
+    assert expected < 1

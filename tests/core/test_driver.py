@@ -40,7 +40,7 @@ def drifting(make_problem, monkeypatch):
         monkeypatch.setattr(play_module, "make_mover", lambda *_: layouts)
         settings = Settings(method="pca", n_landmarks=4)
         options = {"frame_iterations": frame_iterations, "diagnose": diagnose}
-        return play(problem.edges, layout, settings, n_jobs=1, **options)
+        return play(problem.edges, layout, settings, **options)
 
     return begin
 
@@ -147,9 +147,7 @@ def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
     problem = make_problem(40, 2, 4)
     layout = problem.y.numpy()
     settings = Settings(n_landmarks=40, max_iter=20)
-    playing = play(
-        problem.edges, layout, settings, n_jobs=1, frame_iterations=1, diagnose=False
-    )
+    playing = play(problem.edges, layout, settings, frame_iterations=1, diagnose=False)
     seen = list(playing)
     assert [s.iteration for s in seen] == list(range(21 + steps_before))
     at = seen[steps_before]

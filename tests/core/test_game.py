@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def problem(make_problem):
 
 
 def game_of(problem, settings=SHORT, **options):
-    options = {"n_jobs": 1, "frame_iterations": 10, **options}
+    options = {"frame_iterations": 10, **options}
     return play(problem.edges, problem.y.numpy(), settings, **options)
 
 
@@ -161,7 +162,7 @@ def test_single_and_double_precision_may_meet(make_problem):
     single = make_problem(100, 2, 1, dtype=np.float32)
     start = problem.y.numpy()
     for edges, layout in [(problem.edges, np.float32(start)), (single.edges, start)]:
-        last = last_of(play(edges, layout, SHORT, n_jobs=1))
+        last = last_of(play(edges, layout, SHORT))
         assert last.embedding.dtype == np.float32
         assert np.isfinite(last.embedding).all()
 
@@ -179,9 +180,11 @@ def test_the_smallest_games(make_problem, n):
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_the_same_seed_gives_the_same_bits(problem, approximation):
     settings = steered(SHORT, approximation=approximation)
-    first = last_of(game_of(problem, settings, random_state=5))
-    again = last_of(game_of(problem, settings, random_state=5, frame_iterations=7))
-    other = last_of(game_of(problem, settings, random_state=6))
+    first = last_of(game_of(problem, replace(settings, random_state=5)))
+    again = last_of(
+        game_of(problem, replace(settings, random_state=5), frame_iterations=7)
+    )
+    other = last_of(game_of(problem, replace(settings, random_state=6)))
     np.testing.assert_array_equal(first.embedding, again.embedding)
     np.testing.assert_array_equal(first.landmarks, again.landmarks)
     is_drawn = approximation not in ("exact", "mesh")
@@ -197,8 +200,8 @@ def test_the_number_of_threads_does_not_change_a_bit(
     monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
     problem = make_problem(3000, 2, 1, "fuzzy")
     settings = steered(SHORT, max_iter=30, approximation=approximation)
-    one = last_of(game_of(problem, settings, n_jobs=1))
-    two = last_of(game_of(problem, settings, n_jobs=2))
+    one = last_of(game_of(problem, replace(settings, n_jobs=1)))
+    two = last_of(game_of(problem, replace(settings, n_jobs=2)))
     np.testing.assert_array_equal(one.embedding, two.embedding)
     np.testing.assert_array_equal(one.pressure, two.pressure)
     assert one.energy == two.energy

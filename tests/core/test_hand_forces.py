@@ -11,6 +11,7 @@ from napari_embedding_game.core.dynamics.hand import (
     AppliedForces,
     radius,
 )
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import (
@@ -105,7 +106,7 @@ def played(n_components=2, frame=50, **changes):
     settings = Settings(n_components=n_components, n_neighbors=20, **changes)
     settings = resolve(settings)
     edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
-    playing = pipeline.begin(edges, layout, settings, frame_iterations=frame)
+    playing = play(edges, layout, settings, frame_iterations=frame)
     for snapshot in playing:
         if snapshot.finished:
             return playing, snapshot
@@ -222,7 +223,7 @@ def test_what_is_no_game_refuses_a_hand(changes):
     changes = {"method": "ee"} | changes
     settings = resolve(Settings(n_neighbors=5, max_iter=3, **changes))
     edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
-    playing = pipeline.begin(edges, layout, settings)
+    playing = play(edges, layout, settings)
     next(playing)
     with pytest.raises(InputError, match="Only a game"):
         playing.send(Steer(forces=NO_FORCES))

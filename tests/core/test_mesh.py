@@ -202,7 +202,7 @@ def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
             n_landmarks=20,
             max_iter=60,
         )
-        for snapshot in play(edges, start, settings, n_jobs=1):
+        for snapshot in play(edges, start, settings):
             last = snapshot
         energies.append(last.energy)
     assert energies[0] == pytest.approx(energies[1], rel=0.01)

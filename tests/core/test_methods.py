@@ -207,7 +207,7 @@ def played(problem, name, approximation):
     settings = Settings(
         method=name, approximation=approximation, n_landmarks=L, max_iter=40
     )
-    for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
+    for snapshot in play(problem.edges, problem.y.numpy(), settings):
         last = snapshot
     # Squeezed, so that some points are stuck.
     both = last.embedding, last.landmarks
@@ -425,7 +425,7 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
     monkeypatch.setitem(METHODS, "gaussian_game", example)
     problem = make_problem(70, 2, L, profiles=("log1p", "gaussian"))
     settings = Settings(method="gaussian_game", n_landmarks=L, max_iter=60)
-    first, *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
+    first, *_, last = play(problem.edges, problem.y.numpy(), settings)
     assert last.energy < first.energy
     assert set(example.approximations) == set(APPROXIMATIONS)
 
@@ -436,7 +436,7 @@ def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
     settings = Settings(
         method=name, approximation=approximation, n_landmarks=L, max_iter=50
     )
-    *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
+    *_, last = play(problem.edges, problem.y.numpy(), settings)
     assert np.isfinite(last.embedding).all()
     assert math.isfinite(last.energy)
     assert len(np.unique(last.labels)) > 1

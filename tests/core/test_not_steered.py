@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
@@ -20,7 +21,7 @@ def game_of(X, method, **settings):
     chosen = resolve(Settings(method=method, perplexity=10.0, **settings))
     pipeline.check(X, chosen)
     edges, layout = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
-    return pipeline.begin(edges, layout, chosen)
+    return play(edges, layout, chosen)
 
 
 MOVED = [name for name, member in METHODS.items() if member.moved_by]

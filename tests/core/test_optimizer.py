@@ -48,7 +48,7 @@ def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
     problem = make_problem(120, 2, 1)
     settings = Settings(schedule="paper", repulsion=60, n_landmarks=10, max_iter=40)
     start = problem.y.numpy()
-    game = play(problem.edges, start, settings, n_jobs=1, frame_iterations=1)
+    game = play(problem.edges, start, settings, frame_iterations=1)
     first = next(game)
     y = torch.tensor(first.embedding, dtype=torch.float64)
     z = torch.tensor(first.landmarks, dtype=torch.float64)
@@ -65,9 +65,7 @@ def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     problem = make_problem(120, 2, 1)
     settings = Settings(repulsion=60, n_landmarks=10, max_iter=20, momentum=0.0)
     schedule = resolve_schedule(settings)
-    game = play(
-        problem.edges, problem.y.numpy(), settings, n_jobs=1, frame_iterations=1
-    )
+    game = play(problem.edges, problem.y.numpy(), settings, frame_iterations=1)
     before = next(game)
     for i, after in enumerate(game):
         y = torch.tensor(before.embedding, dtype=torch.float64).requires_grad_()

@@ -23,7 +23,7 @@ def played(request, make_problem):
     """A short game in float64: a map in which some points are stuck."""
     problem = make_problem(N, request.param, L, "fuzzy", np.float64)
     settings = Settings(repulsion=STRENGTH, n_landmarks=L, max_iter=60)
-    for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
+    for snapshot in play(problem.edges, problem.y.numpy(), settings):
         last = snapshot
     problem.y = torch.tensor(last.embedding, dtype=torch.float64)
     problem.z = torch.tensor(last.landmarks, dtype=torch.float64)

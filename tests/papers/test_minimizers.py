@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics.play import FITTING
+from napari_embedding_game.core.dynamics.play import FITTING, play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
@@ -235,7 +235,7 @@ def begin(of, optimizer, method="ee", driving=None, **settings):
     given, found, layout = of
     settings = {"method": method, "n_landmarks": 12, **settings}
     settings = replace(given, optimizer=optimizer, **settings)
-    return pipeline.begin(found, layout, settings, **(driving or {}))
+    return play(found, layout, settings, **(driving or {}))
 
 
 def energy_of(found, method="ee", repulsion=None):

@@ -142,7 +142,7 @@ def test_what_cannot_be_used_is_told(X, options, message):
 def game_of(X, method="pca", **settings):
     chosen = resolve(Settings(method=method, **settings))
     placed = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
-    return pipeline.begin(*placed, chosen)
+    return play(*placed, chosen)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

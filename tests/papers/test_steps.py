@@ -25,8 +25,8 @@ def blobs():
 
 
 def last_of(blobs, n_jobs=1, frame_iterations=None, **settings):
-    game = Settings(**{"n_landmarks": 40, **settings})
-    playing = play(*blobs, game, n_jobs=n_jobs, frame_iterations=frame_iterations)
+    game = Settings(**{"n_landmarks": 40, "n_jobs": n_jobs, **settings})
+    playing = play(*blobs, game, frame_iterations=frame_iterations)
     return next(snapshot for snapshot in playing if snapshot.finished)
 
 
@@ -64,7 +64,7 @@ def test_neither_threads_nor_frames_change_a_bit(blobs, monkeypatch, optimizer):
 
 def test_such_a_game_is_steered_like_any_other(blobs):
     settings = Settings(optimizer="adaptive_rates", n_landmarks=40, max_iter=60)
-    game = play(*blobs, settings, n_jobs=1, frame_iterations=30)
+    game = play(*blobs, settings, frame_iterations=30)
     next(game)
     next(game)
     fewer = Settings(optimizer="adaptive_rates", n_landmarks=7, max_iter=60)

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics import play as play_module
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
@@ -50,7 +50,7 @@ class Paced(CoreEngine):
         self.frame = frame
 
     def play(self, edges, layout, settings):
-        return pipeline.begin(edges, layout, settings, frame_iterations=self.frame)
+        return play(edges, layout, settings, frame_iterations=self.frame)
 
 
 def shown_at_the_end(session):

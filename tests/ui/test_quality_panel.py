@@ -18,7 +18,6 @@ from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
     WAITING,
     QualityPanel,
-    told_grid,
     told_parts,
 )
 from napari_embedding_game.ui.style.form_widgets import Fold
@@ -185,15 +184,6 @@ def test_a_graph_in_parts_is_mended_by_a_button(
     session.settings.choose_method("pca")
     panel.show_quality(found, None)
     assert panel.link.native.isHidden()  # it would begin anew
-
-
-def test_the_error_of_the_grid_is_told_with_a_way_out_where_it_is_large(panel):
-    assert told_grid(np.nan) == ""
-    assert told_grid(0.007).endswith("all pairs by 0.7%.")
-    assert "too wide for it. Choose landmarks" in told_grid(0.2)
-    unfold(panel)
-    panel.show_quality(replace(FOUND, grid_error=0.007), None)
-    assert "0.7%" in panel.grid_note.text()
 
 
 def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):

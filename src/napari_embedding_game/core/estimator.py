@@ -445,6 +445,7 @@ class EmbeddingGame(
             import torch  # noqa: F401  (half of it could not be imported again)
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
+            from napari_embedding_game.core.dynamics.play import play
             from napari_embedding_game.core.run import Run
 
         X = self._as_rows(X, ensure_min_samples=2)
@@ -478,12 +479,9 @@ class EmbeddingGame(
         begun, edges, layout, as_fitted = self._prepare(X, begun, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
-            return pipeline.begin(
-                edges,
-                layout,
-                settings,
-                diagnose=steering is None,
-                frame_iterations=frames,
+            is_watched = steering is None
+            return play(
+                edges, layout, settings, diagnose=is_watched, frame_iterations=frames
             )
 
         def keep(shot: Snapshot) -> None:
@@ -494,9 +492,7 @@ class EmbeddingGame(
             self.energy_, self.n_iter_ = shot.energy, shot.iteration
             self.map_hash_ = shot.map_hash
 
-        run = Run(
-            begin, begun, changed=changed, keep=keep, script=script, stop_at=stop_at
-        )
+        run = Run(begin, begun, changed, keep, script, stop_at)
         return run
 
     def _prepare(

@@ -10,14 +10,13 @@ The affinity is no "auto": see :func:`settings.resolve`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.play import play, resolve_device
+from napari_embedding_game.core.dynamics.play import resolve_device
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import (
     ROW_AFFINITIES,
@@ -34,13 +33,11 @@ from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.new_rows.transform import FittedMap
 from napari_embedding_game.core.settings import (
     Settings,
-    check_goes_on,
     check_size,
     choose,
     n_searched,
     repulsion_of,
 )
-from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 
 
 def check(X: Any, settings: Settings) -> None:
@@ -114,39 +111,6 @@ def place(
         settings.random_state,
         graph.n_neighbors,
         settings.n_jobs,
-    )
-
-
-def begin(
-    edges: Edges,
-    layout: NDArray[np.floating],
-    settings: Settings,
-    *,
-    diagnose: bool = True,
-    frame_iterations: int | Callable[[int], int] | None = None,
-    warm_start: WarmStart | None = None,
-) -> Generator[Snapshot, Settings | Steer | None, None]:
-    """Begin the game; see :func:`~.play.play` for what it takes and yields.
-
-    Raises
-    ------
-    InputError
-        The method is not played on such edges, or the optimiser cannot follow them;
-        and what ``play`` raises; or a library lays the points out, which begins anew.
-    """
-    if warm_start is not None:
-        check_goes_on(settings)
-    settings.validate()
-    return play(
-        edges,
-        layout,
-        settings,
-        random_state=settings.random_state,
-        device=settings.device,
-        n_jobs=settings.n_jobs,
-        diagnose=diagnose,
-        frame_iterations=frame_iterations,
-        warm_start=warm_start,
     )
 
 

@@ -39,7 +39,6 @@ class Run:
         self,
         begin: Callable[[Settings, Callable[[int], int]], Playing],
         settings: Settings,
-        *,
         changed: Callable[[dict[str, Any]], Settings] | None = None,
         keep: Callable[[Snapshot], None] | None = None,
         script: Mapping[int, Steer] | None = None,

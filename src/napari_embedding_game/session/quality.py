@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import (
     Settings,
-    approximation_of,
-    is_played,
     n_searched,
 )
 from napari_embedding_game.data.column_names import names_kinds, names_samples
@@ -106,7 +102,6 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
-        from napari_embedding_game.core.inspect.cover import grid_error
 
         found = quality.map_quality(
             X,
@@ -118,14 +113,12 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         )
         if found is None:
             return None
-        parts, error = None, math.nan
+        parts = None
         if isinstance(edges, Edges):
             parts = quality.parts_of_edges(edges, searched)
         elif searched <= N_NEAREST and snapshot.neighbors is not None:
             # Of more neighbours it keeps a part, which may hang together less.
             parts = quality.graph_parts(snapshot.neighbors)
-        if is_played(settings) and approximation_of(settings) == "mesh":
-            error = grid_error(embedding, get_method(settings.method).kernel)
-        return replace(found, parts=parts, grid_error=error)
+        return replace(found, parts=parts)
 
     return work_out

@@ -11,11 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.inspect.cover import bound_share, outside_share
+from napari_embedding_game.core.energy.objective import without_edges
+from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.settings import (
     Settings,
     is_played,
@@ -28,19 +31,18 @@ CELLS = 64
 LEAST_OCCUPANCY = 0.08
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
 FAR = 1e4
-"""Maps of a million points stay within some hundred; kernels reach 1, of which single
-precision holds a thousandth here."""
-_MOST_POINTS = 20_000
+"""Maps of a million points stay within some hundred."""
+OUTSIDE = 2.0
+"""Distance to its nearest point from which a landmark pushes hardly any."""
+_MOST_POINTS, _MOST_ROWS, _MOST_PAIRS = 20_000, 2_000, 10_000_000
 _REACH, _HEAP = 1.0, 2.5
-"""The kernel 1 / (1 + u^2) is flat within 1: a map that small is one spot; within 2.5
-there is no room for groups."""
+"""A map within 1, where the kernel is flat, is one spot; 2.5 has no room for groups."""
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""
 _LEAST_TRAVEL = 5.0
 """Way from start to map, in its units: 75 by default, below 3 on unfinished maps."""
 _MOST_OUTSIDE, _LEAST_BOUND = 0.15, 0.4
-"""Share of landmarks outside of the points, at most 0.09 on good maps of six data sets;
-the bound as a share of the sum over all pairs, there above 0.77."""
+"""Good maps of six data sets: at most 0.09 of landmarks outside, bounds above 0.77."""
 _DEFAULT = Settings()
 _WORDS = {
     "optimizer": "the optimizer",
@@ -50,33 +52,13 @@ _WORDS = {
     "n_landmarks": "the number of landmarks",
     "repulsion": "the repulsion (lambda x N)",
 }
-
-
-def occupancy(embedding: NDArray[np.floating]) -> float:
-    """Return how many of the cells that could hold a point do hold one, 0 to 1.
-
-    The cells are a grid of 64 x 64 over the middle 96 % of the map, at least of side 1.
-    """
-    plane, low, high = _middle(embedding)
-    if plane.shape[1] == 1:
-        return 1.0  # a line fills no plane
-    place = (plane - low) / np.maximum(high - low, _REACH)
-    cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
-    filled = np.bincount(cell[:, 0] * CELLS + cell[:, 1], minlength=CELLS**2) > 0
-    return float(filled.sum() / min(len(plane), CELLS**2))
-
-
-def _middle(embedding: NDArray[np.floating]) -> tuple[NDArray[Any], Any, Any]:
-    """Return some points in the plane, and the corners of their middle 96 %."""
-    plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
-    low, high = np.percentile(plane, [2, 98], axis=0)
-    return plane, low, high
+Points = NDArray[np.floating]
 
 
 def alarm(
-    embedding: NDArray[np.floating],
+    embedding: Points,
     settings: Settings,
-    landmarks: NDArray[np.floating] | None = None,
+    landmarks: Points | None = None,
     n_left: int = 0,
 ) -> Alarm:
     """Return what is wrong with a map (N, d); falsy if nothing.
@@ -84,9 +66,10 @@ def alarm(
     ``landmarks`` (L, d): those of a finished game.  ``n_left``: iterations left of the
     schedule, in the first 60 % of which the points lie close.
     """
-    if not get_method(settings.method).kernel:
+    method = get_method(settings.method)
+    if not method.kernel:
         return Alarm()  # inner products: the map is that of the data
-    farthest = float(max(embedding.max(), -embedding.min()))
+    farthest = float(np.abs(embedding).max())
     if farthest > FAR:
         return Alarm(
             f"The points have run far apart, up to {farthest:.0e} from the middle of "
@@ -95,32 +78,43 @@ def alarm(
         )
     if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
-    if told := _crowding(embedding, settings):
-        return _with_way_out(told, settings, {"repulsion": 3 * repulsion_of(settings)})
-    if landmarks is None or not is_pushed_by(settings, "landmarks"):
-        return Alarm()
-    if told := _cover(embedding, landmarks, settings):
-        more = min(len(embedding), 4 * len(landmarks))
-        return _with_way_out(told, settings, {"n_landmarks": more})
-    return Alarm()
-
-
-def _crowding(embedding: NDArray[np.floating], settings: Settings) -> str:
+    stronger = {"repulsion": 3 * repulsion_of(settings)}
+    low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
     if _is_slow(settings):
-        return "The points are too slow to get to their places"
-    if occupancy(embedding) < LEAST_OCCUPANCY:
-        return "The points have collapsed onto a few spots"
-    plane, low, high = _middle(embedding)
-    if plane.shape[1] > 1 and (high - low).max() < _HEAP:
-        return "The points lie in one heap, too close to be told apart"
-    return ""
+        told = "The points are too slow to get to their places"
+    elif occupancy(embedding) < LEAST_OCCUPANCY:
+        told = "The points have collapsed onto a few spots"
+    elif len(low) > 1 and (high - low).max() < _HEAP:
+        told = "The points lie in one heap, too close to be told apart"
+    elif landmarks is None or not is_pushed_by(settings, "landmarks"):
+        return Alarm()
+    else:
+        stronger = {"n_landmarks": min(len(embedding), 4 * len(landmarks))}
+        told = _unheld(embedding, landmarks, method.kernel)
+    return _with_way_out(told, settings, stronger) if told else Alarm()
+
+
+def occupancy(embedding: Points) -> float:
+    """Return how many of the cells that could hold a point do hold one, 0 to 1.
+
+    The cells are a grid of 64 x 64 over the middle 96 % of the map, at least of side 1.
+    """
+    plane = _some_of(embedding)
+    if plane.shape[1] == 1:
+        return 1.0  # a line fills no plane
+    low, high = np.percentile(plane, [2, 98], axis=0)
+    place = (plane - low) / np.maximum(high - low, _REACH)
+    cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
+    n_filled = len(np.unique(cell[:, 0] * CELLS + cell[:, 1]))
+    return n_filled / min(len(plane), CELLS**2)
+
+
+def _some_of(embedding: Points) -> Points:
+    return embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
 
 
 def _is_slow(settings: Settings) -> bool:
-    """Return whether the points cannot get far with the learning rate they were given.
-
-    No step is longer than it, on the average over the points.
-    """
+    """Return whether the points cannot get far with their learning rate."""
     if settings.learning_rate is None or not is_played(settings):
         return False
     schedule = resolve_schedule(settings)
@@ -130,25 +124,37 @@ def _is_slow(settings: Settings) -> bool:
     return schedule.learning_rate < usual / 3 and travel < _LEAST_TRAVEL
 
 
-def _cover(
-    embedding: NDArray[np.floating],
-    landmarks: NDArray[np.floating],
-    settings: Settings,
-) -> str:
+def _unheld(embedding: Points, landmarks: Points, kernel: str) -> str:
     """Return that landmarks do not stand for the points, or ""."""
-    n, outside = len(landmarks), outside_share(embedding, landmarks)
-    if outside > _MOST_OUTSIDE:
+    n = len(landmarks)
+    n_outside = int((cKDTree(embedding).query(landmarks)[0] > OUTSIDE).sum())
+    if n_outside > _MOST_OUTSIDE * n:
         return (
-            f"{round(outside * n):,} of {n:,} landmarks lie outside of the points and "
-            "keep none of them apart"
+            f"{n_outside:,} of {n:,} landmarks lie outside of the points and keep none "
+            "of them apart"
         )
-    share = bound_share(embedding, landmarks, get_method(settings.method).kernel)
+    share = bound_share(embedding, landmarks, kernel)
     if share >= _LEAST_BOUND:
         return ""
     return (
         f"The landmarks stand for {share:.0%} of the repulsion only (the bound is far "
         "below the sum over all pairs)"
     )
+
+
+def bound_share(embedding: Points, landmarks: Points, kernel: str) -> float:
+    """Return Eq. 3's bound S_yz^2 / S_zz as a share of the sum over all pairs, 0 to 1.
+
+    Both sums are those of some points, evenly drawn, where there are many.
+    """
+    y, z = (np.ascontiguousarray(in_the_plane(e)) for e in (embedding, landmarks))
+    n_rows = max(8, min(_MOST_ROWS, _MOST_PAIRS // len(y)))
+    some = np.ascontiguousarray(y[:: max(1, len(y) // n_rows)])
+    forces = without_edges(len(some), kernel=kernel, dtype=some.dtype)
+    drawn, held, every = map(torch.from_numpy, (some, z, y))
+    s_yz, s_zz = (float(forces.repel(each, held)[0]) for each in (drawn, held))
+    of_all = float(forces.repel(drawn, every)[0])
+    return len(y) / len(some) * s_yz**2 / s_zz / of_all
 
 
 def _with_way_out(

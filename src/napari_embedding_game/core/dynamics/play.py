@@ -37,7 +37,13 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import DivergenceError, InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
-from napari_embedding_game.core.settings import NO_CHANGE, NO_HAND, Settings, maker
+from napari_embedding_game.core.settings import (
+    NO_CHANGE,
+    NO_HAND,
+    Settings,
+    check_goes_on,
+    maker,
+)
 from napari_embedding_game.core.snapshot import (
     Alarm,
     Snapshot,
@@ -67,11 +73,8 @@ GPU_IS_FULL = "The graphics card has too little memory: the processor goes on."
 def play(
     edges: Edges,
     layout: NDArray[np.floating],
-    settings: Settings | None = None,
+    settings: Settings,
     *,
-    random_state: int = 0,
-    device: str = "auto",
-    n_jobs: int | None = None,
     diagnose: bool = True,
     frame_iterations: FrameIterations = None,
     warm_start: WarmStart | None = None,
@@ -83,8 +86,7 @@ def play(
     all of them act at once, and the learning rates of a game come back to half-way so
     that there is time to react.  After the snapshot with ``finished=True``,
     ``send(settings)`` plays on and ``next()`` ends the iterator.  A :class:`Steer`
-    brings the forces of a hand as well, or asks for a closer look.  Layouts that
-    something else makes are not steered: settings that are sent change nothing.
+    brings the forces of a hand as well, or asks for a closer look.
 
     Parameters
     ----------
@@ -92,19 +94,12 @@ def play(
         Who attracts whom.
     layout : (N, d) array
         Start positions, d = 1, 2 or 3.
-    settings : Settings, optional
-    random_state : int
-        Seed of everything drawn at random.
-    device : str
-        "auto", "cpu", "cuda" or "mps".
-    n_jobs : int, optional
-        Threads for large data; see :mod:`threads`.
+    settings : Settings
+        Their affinity is no "auto": see :func:`settings.resolve`.
     diagnose : bool
         Whether labels, pressure, stretch and energy are kept up to date while the
-        points move, for a quarter of the time at most: a snapshot may carry those of
-        one before, up to 50,000 points with an energy of its own.  If not, only the
-        last snapshot has them, or one that is asked for, and the energy of the others
-        is NaN.
+        points move, for a quarter of the time at most.  If not, only the last snapshot
+        has them, or one that is asked for, and the energy of the others is NaN.
     frame_iterations : int or callable, optional
         Most iterations between two snapshots.  A function receives the iteration
         reached and returns how many may follow: so a replay comes to stand
@@ -117,35 +112,32 @@ def play(
     ------
     InputError
         A setting is out of range, the points are too many for the optimiser, or they
-        left every finite position.  Or forces were sent to what is no game.
+        left every finite position.  Or what is no game was told forces, or to go on.
     """
+    settings.validate()
+    if warm_start is not None:
+        check_goes_on(settings)
+        landmarks = in_the_plane(warm_start.landmarks)
+        warm_start = replace(warm_start, landmarks=landmarks)
     layout = np.asarray(layout)
     problem = Problem(
         edges=edges,
         layout=in_the_plane(layout),
         n_components=layout.shape[1],
-        random_state=random_state,
-        device=resolve_device(device, len(layout)),
-        n_jobs=n_jobs,
-        warm_start=warm_start
-        and replace(warm_start, landmarks=in_the_plane(warm_start.landmarks)),
+        random_state=settings.random_state,
+        device=resolve_device(settings.device, len(layout)),
+        n_jobs=settings.n_jobs,
+        warm_start=warm_start,
     )
-    settings = settings or Settings()
-    seen = _Seen(problem, settings, diagnose)
-    steer, is_first = Steer(settings=settings), True
+    seen, steer, is_first = _Seen(problem, settings, diagnose), Steer(), True
     while True:
         try:
             seen.steer(steer)
-            begun, end = seen.state.iteration, time.perf_counter() + FRAME_SECONDS
             if not is_first and not steer.look:
+                begun = seen.state.iteration
                 most = frame_iterations
                 bound = (most(begun) if callable(most) else most) or math.inf
-                with one_torch_thread():
-                    for state in seen.states:
-                        seen.state = state
-                        is_full = state.iteration - begun >= bound or seen.shows_each
-                        if is_full or time.perf_counter() >= end:
-                            break
+                seen.move(bound)
                 if seen.state.iteration == begun:
                     return
             snapshot = seen.snapshot(steer.look)
@@ -160,34 +152,22 @@ def play(
 
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
-    """Return what moves the points under these settings.
-
-    Raises
-    ------
-    InputError
-        The method does not take the optimiser.
-    """
-    make = maker(settings) or (lambda problem, _: Game(problem))
-    mover: Game | Layouts = make(problem, settings)
+    """Return what moves the points under these settings."""
+    make = maker(settings)
+    mover: Game | Layouts = make(problem, settings) if make else Game(problem)
     return mover
 
 
 def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
-    """Return the torch device for a name.
+    """Return the torch device for a name; InputError if this machine has none such.
 
     "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
     a device, else the CPU.
-
-    Raises
-    ------
-    InputError
-        This machine does not have the device.
     """
     if device == "auto":
         on_gpu = n_points >= GPU_POINTS and torch.cuda.is_available()
         return torch.device("cuda" if on_gpu else "cpu")
-    kind = device.partition(":")[0]
-    if kind not in _DEVICES:
+    if device.partition(":")[0] not in _DEVICES:
         raise InputError(
             f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
         )
@@ -208,8 +188,7 @@ class _Seen:
     mover: Game | Layouts | None = None
 
     def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
-        n = len(problem.layout)
-        self._edges, self._diagnose = problem.edges, diagnose
+        n, self._edges, self._diagnose = len(problem.layout), problem.edges, diagnose
         if maker(settings) is None:
             order = memory_order(problem.layout)
             problem = replace(
@@ -223,9 +202,7 @@ class _Seen:
             "labels": np.zeros(n, np.int32),
             "pressure": undefined(n),
         }
-        self._alarm = Alarm()
-        self._note = ""
-        self._next_look = 0.0
+        self._alarm, self._note, self._next_look = Alarm(), "", 0.0
 
     # --- What moves the points
 
@@ -245,18 +222,27 @@ class _Seen:
             raise InputError(NO_HAND)
 
     def _take_up(self, settings: Settings) -> None:
-        self._settings, self._energy = settings, math.nan
-        mover = self.mover or make_mover(self._problem, settings)
+        self._settings, self._energy, problem = settings, math.nan, self._problem
+        mover = self.mover or make_mover(problem, settings)
         if isinstance(mover, Game):
             self.states = mover.steps(settings)
         else:
-            self.states = _then_landmarks(mover, self._problem, settings.n_landmarks)
+            self.states = _then_landmarks(mover, problem, settings.n_landmarks)
         if self.mover is None:
-            n = len(self._problem.layout)
-            rng = np.random.default_rng(self._problem.random_state)
+            n, rng = len(problem.layout), np.random.default_rng(problem.random_state)
             self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
         self.mover, self.state = mover, next(self.states)
-        self.shows_each = isinstance(mover, Layouts) and mover.shows_every_step
+
+    def move(self, most: float) -> None:
+        """Move the points ``most`` times, or for as long as a frame may take."""
+        begun, end = self.state.iteration, time.perf_counter() + FRAME_SECONDS
+        each = isinstance(self.mover, Layouts) and self.mover.shows_every_step
+        with one_torch_thread():
+            for state in self.states:
+                self.state = state
+                is_full = each or state.iteration - begun >= most
+                if is_full or time.perf_counter() >= end:
+                    return
 
     def leave_gpu(self) -> bool:
         """Go on by the processor, as a GPU has too little memory; False if there."""
@@ -264,18 +250,17 @@ class _Seen:
             return False
         self._note = GPU_IS_FULL
         self._problem = replace(self._problem, device=torch.device("cpu"))
-        if self.mover is None:
-            return True
-        state, points = self.state, self._copy(self.state.y)
-        here = WarmStart(
-            embedding=points,
-            landmarks=points[:0] if state.z is None else self._copy(state.z),
-            iterations_left=state.n_iter - state.iteration,
-        )
-        self._problem = replace(
-            self._problem, layout=points, warm_start=here, iteration=state.iteration
-        )
-        self.mover = None
+        if self.mover is not None:
+            state, points = self.state, self._copy(self.state.y)
+            here = WarmStart(
+                embedding=points,
+                landmarks=points[:0] if state.z is None else self._copy(state.z),
+                iterations_left=state.n_iter - state.iteration,
+            )
+            self._problem = replace(
+                self._problem, layout=points, warm_start=here, iteration=state.iteration
+            )
+            self.mover = None
         return True
 
     # --- What is seen of it
@@ -289,18 +274,16 @@ class _Seen:
         is_finished = state.z is not None and state.iteration == state.n_iter
         is_lost = int(told["labels"].max()) >= len(landmarks)
         is_due = self._diagnose and time.perf_counter() >= self._next_look
-        if is_finished or look or is_lost or is_due:
+        is_looked_at = is_finished or look or is_lost or is_due
+        if is_looked_at:
             self._look(embedding, landmarks, is_finished, is_finished or look)
+        is_small = len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
+        if is_looked_at or (self._diagnose and is_small):
             self._energy = mover.energy(state)
-        elif self._diagnose and (
-            len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
-        ):
-            self._energy = mover.energy(state)
-        why = Alarm(state.warning) or self._alarm
         if isinstance(mover, Layouts):
             points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)
             told["labels"] = nearest_landmark(points, z, self._problem.n_jobs)
-        d = self._problem.n_components
+        why, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
             n_iter=state.n_iter,
@@ -337,8 +320,8 @@ class _Seen:
         is_at_rest: bool,
     ) -> None:
         """Work out labels, pressure and stretch, and whether the points collapse."""
-        begun = time.perf_counter()
-        state, mover, told = self.state, self.mover, self._told
+        begun, told = time.perf_counter(), self._told
+        state, mover, d = self.state, self.mover, self._problem.n_components
         assert mover is not None
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
@@ -349,7 +332,6 @@ class _Seen:
         told["stretch"] = stretch(told["neighbors"], embedding, self._problem.n_jobs)
         is_game = isinstance(mover, Game)
         if is_game or is_finished:
-            d = self._problem.n_components
             held = landmarks[:, :d] if is_game and is_finished else None
             left = state.n_iter - state.iteration
             self._alarm = alarm(embedding[:, :d], self._settings, held, left)

@@ -24,8 +24,6 @@ from napari_embedding_game.core.graph.rows import centred
 NEIGHBORS = 15
 CLUSTERS = "clusters"
 """The name under which the map's own clusters are compared with it."""
-COARSE = 0.05
-"""Error of a grid's forces from which a map cannot stand for that of all pairs."""
 MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
 WORK = 2e9
 """Products that the distances to the sampled points may take, about: a second."""
@@ -82,8 +80,6 @@ class MapQuality:
     """Those that were asked about, the one that agrees best with the map first."""
     clusters: ColumnAgreement | None = None
     """How far the clusters of the map itself agree with it, to compare columns with."""
-    grid_error: float = math.nan
-    """Of the forces by a grid, relative to those of all pairs; see ``grid_error``."""
 
 
 def map_quality(

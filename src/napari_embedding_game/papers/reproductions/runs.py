@@ -70,7 +70,6 @@ def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Sna
         placed.edges,
         placed.layout,
         settings,
-        random_state=settings.random_state,
         diagnose=False,
         frame_iterations=lambda done: min(stop for stop in at if stop > done) - done,
     )

@@ -48,11 +48,10 @@ class CoreEngine:
         self, edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
     ) -> Game:
         """Play with frames short enough to be seen, or go on from ``warm``."""
+        from napari_embedding_game.core.dynamics.play import play
+
         frame = FRAME_ITERATIONS[settings.schedule]
-        game: Game = _pipeline().begin(
-            edges, layout, settings, frame_iterations=frame, warm_start=warm
-        )
-        return game
+        return play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
 
     def merging(
         self,

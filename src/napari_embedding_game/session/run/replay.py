@@ -79,10 +79,10 @@ def frames(
     every: int | None = None,
 ) -> Iterator[Snapshot]:
     """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
-    from napari_embedding_game.core import pipeline
+    from napari_embedding_game.core.dynamics.play import play
 
     def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
-        return pipeline.begin(
+        return play(
             edges,
             layout,
             settings,

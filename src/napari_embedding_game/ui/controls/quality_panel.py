@@ -10,7 +10,6 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
 from napari_embedding_game.core.inspect.quality import (
-    COARSE,
     ColumnAgreement,
     GraphParts,
     MapQuality,
@@ -110,22 +109,6 @@ def told_parts(parts: GraphParts | None) -> list[str]:
     ]
 
 
-GRID_TIP = (
-    "All points push one another, by way of a grid. Its forces are compared with those "
-    "added up one by one at some of the points: 0 % is exact."
-)
-
-
-def told_grid(error: float) -> str:
-    """Return how exact the forces by a grid are; "" where no grid was used."""
-    if math.isnan(error):
-        return ""
-    told = f"The grid's forces differ from those of all pairs by {error:.1%}"
-    if error < COARSE:
-        return f"{told}."
-    return f"{told}: the map is too wide for it. Choose landmarks under Repelled by."
-
-
 MOST_COLUMNS_TOLD = 3
 
 
@@ -188,8 +171,6 @@ class QualityPanel(Fold):
         self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
         self.note = text_label(WAITING)
         self.columns_note = text_label()
-        self.grid_note = text_label()
-        self.grid_note.setToolTip(GRID_TIP)
         self.samples_note = text_label("", "warning")
         self.stability = StabilityPanel(session)
         self.parts_note = text_label("", "warning")
@@ -258,7 +239,6 @@ class QualityPanel(Fold):
         self._show_parts()
         self._show_samples()
         show_text(self.columns_note, told_columns(found.columns) if found else "")
-        show_text(self.grid_note, told_grid(found.grid_error) if found else "")
         if found is not None:
             show_text(
                 self.note, f"Measured on {found.n_sampled:,} points drawn at random."
@@ -287,7 +267,6 @@ class QualityPanel(Fold):
             self.samples_note,
             self.mix.native,
             self.columns_note,
-            self.grid_note,
             self.note,
         )
         for row, widget in enumerate(notes, start=len(FIGURES)):
