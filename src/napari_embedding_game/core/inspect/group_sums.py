@@ -90,11 +90,11 @@ def iter_grouped(
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
 
     def work(bounds: tuple[int, int]) -> FloatArray:
-        values, *parts = _gathered(X, groups, sizes, *bounds)
+        values, begin, end = _gathered(X, groups, sizes, *bounds)
         if is_logged:
             with np.errstate(all="ignore"):  # between columns there may be anything
                 values = np.expm1(values, dtype=float)
-        return (of_block or moments)(values, *parts, sizes)
+        return (of_block or moments)(values, begin, end, sizes)
 
     n_threads = resolve_n_jobs(n_jobs)
     if is_read_by_column(X):
