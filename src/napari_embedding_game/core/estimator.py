@@ -21,6 +21,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
@@ -45,6 +46,7 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
+    from napari_embedding_game.core.graph.neighbors import NeighborGraph
     from napari_embedding_game.core.new_rows.transform import FittedMap
     from napari_embedding_game.core.run import Run
 
@@ -108,8 +110,7 @@ class EmbeddingGame(
     repulsion : float, optional
         How strongly points are kept apart: lambda x N of the method's energy, which
         means the same for any number of rows, or a factor where the method has no
-        lambda (s-SNE, t-SNE, two-kernel PCA, UMAP).  None is the method's own, 300 for
-        the game.
+        lambda.  None is the method's own, 300 for the game.
     max_iter : int, optional
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
@@ -120,19 +121,16 @@ class EmbeddingGame(
         "lle".  An array is taken as it is, in units of the map: kernels are about 1
         wide, and the other starts have unit variance.
     metric : str, default="euclidean"
-        Any that scikit-learn's brute search or pynndescent knows by name, for dense
-        or for sparse rows as these are.  Or "precomputed": ``X`` are then distances
-        (N, N), such as ``adata.obsp["distances"]`` of scanpy.  Of a sparse matrix the
-        stored entries are the neighbours, zeros too; a row may have one less than
-        ``n_neighbors``, as scanpy counts the row itself.
+        Any that scikit-learn's brute search or pynndescent knows by name.  Or
+        "precomputed": ``X`` are then distances (N, N), such as
+        ``adata.obsp["distances"]`` of scanpy; of a sparse matrix the stored entries are
+        the neighbours.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
-        None draws a seed; the seed used is kept in ``random_state_``.  The same seed
-        gives the same map, bit for bit, with any number of threads and on any
-        processor; ``docs/reproducibility.md`` says which metrics, starts and methods of
-        the papers use libraries that may round otherwise elsewhere.  On CUDA each run
-        is another map of the same quality.
+        None draws a seed, kept in ``random_state_``.  The same seed gives the same map,
+        bit for bit, with any number of threads and on any processor;
+        ``docs/reproducibility.md`` says where this does not hold.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".
@@ -140,56 +138,47 @@ class EmbeddingGame(
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
     warm_start : bool, default=False
-        Whether :meth:`fit` begins from the map of the last fit, instead of ``init``.
-        The rows must be as many, in the same order.
+        Whether :meth:`fit` begins from the map of the last fit, of as many rows,
+        instead of ``init``.
     method_params : dict, optional
         Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
         "affinity", "perplexity", "approximation", "optimizer", "schedule", "momentum"
-        or "device".  Its fields say what each does, and so does
-        ``napari-embedding-game fit --help``.
+        or "device".  See ``napari-embedding-game fit --help``.
 
     Attributes
     ----------
     embedding_ : (N, d) float32
     landmarks_ : (L, d) float32
     labels_ : (N,) int32
-        Cluster of each row: the index of its nearest landmark (Eq. 7), or with
-        ``n_clusters`` that of the cluster which this is merged into.
+        Cluster of each row: its nearest landmark (Eq. 7), or with ``n_clusters`` the
+        cluster which this is merged into.
     landmark_clusters_ : (L,) int32
         Cluster of each landmark; with ``n_clusters`` -1 for one without rows.
     pressure_ : (N,) float32
-        How far each point would be moved out of the plane, in units of the map; 0 is
-        not at all.  All NaN under methods that do not define it, and of more than
-        20,000 rows unless landmarks push them.
+        How far each point would be moved out of the plane, in units of the map.  All
+        NaN under methods that do not define it, and of more than 20,000 rows unless
+        landmarks push them.
     stretch_ : (N,) float32
-        How far each point lies from its neighbours in the data, 1 as usual on this
-        map: large where a place cannot be believed, see
-        :func:`~napari_embedding_game.core.inspect.stretch.stretch`.
+        How far each point lies from its neighbours in the data, 1 as usual on this map:
+        large where a place cannot be believed.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     map_hash_ : str
-        16 hexadecimal digits by which the map is recognised elsewhere, see
-        :func:`~napari_embedding_game.core.snapshot.map_hash`.
+        16 hexadecimal digits by which the map is recognised elsewhere.
     affinity_matrix_ : (N, N) sparse matrix, float32
-        The weights of the attraction, symmetric, as ``affinity`` asks for.
-    knn_indices_ : (N, K) int32
+        The weights of the attraction, symmetric.
+    knn_indices_, knn_distances_ : (N, K) int32, (N, K) float32
         Neighbours of each row, nearest first, itself left out.
-    knn_distances_ : (N, K) float32
-        Their distances in ``metric``.
     isolation_ : (N,) float32
-        How far each row is from its neighbours in the data, to what is usual around
-        it: well above 1 for stray rows, for which no place is right, see
-        :func:`~napari_embedding_game.core.inspect.isolation.isolation`.
-    repulsion_ : float
-        The value of ``repulsion`` that was used.
-    affinity_ : str
-        The edge weights that were used.
+        How far each row is from its neighbours in the data, to what is usual around it:
+        well above 1 for stray rows, for which no place is right.
+    repulsion_, affinity_, random_state_ : float, str, int
+        The values that were used.
     n_iter_ : int
         Under a minimiser, with those in which the landmarks settle at the end.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
         Where ``X`` was a table whose columns all have names.
-    random_state_ : int
 
     Examples
     --------
@@ -260,14 +249,10 @@ class EmbeddingGame(
         verbose : bool, default=False
             Whether a line tells how far it has come.
         steering : sequence of (iteration, dict of parameters), optional
-            What changes on the way, as with the sliders of the window:
-            ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]`` plays with
-            more repulsion after 120 iterations and with fewer landmarks after 300.
-            Any of :data:`STEERABLE` can be changed, also after the schedule's end,
-            which then comes later.
+            What changes on the way, any of :data:`STEERABLE`, as with the sliders of
+            the window: ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``.
         stop_at : int, optional
-            Iteration after which the run ends though its schedule has not, as with
-            Stop in the window.
+            Iteration after which the run ends though its schedule has not.
 
         Raises
         ------
@@ -334,20 +319,18 @@ class EmbeddingGame(
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return places of new rows on the map, (Q, d) float32; the map stays as it is.
 
-        Each row is placed alone, by its neighbours among the fitted rows and what
-        repels a point there, so that the order and the size of batches change nothing.
-        A row that was fitted has its place in ``embedding_``.  See :mod:`transform`.
+        Each row is placed alone, so that the order and the size of batches change
+        nothing. A row that was fitted has its place in ``embedding_``.
 
         Parameters
         ----------
         X : (Q, D) array or sparse matrix
-            Rows with the columns of the fitted ones, prepared in the same way: the
-            same logarithms, scaling and principal axes.
+            Rows with the columns of the fitted ones, prepared in the same way.
 
         Raises
         ------
         InputError
-            The map is that of a library, or the metric says nothing of new rows.
+            The metric says nothing of new rows, or values are too large.
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
@@ -370,20 +353,10 @@ class EmbeddingGame(
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the fitted rows that are nearest to new ones, nearest first.
+        """Return distances and numbers of the nearest fitted rows, (Q, K) each.
 
         As scikit-learn's ``NearestNeighbors``: a fitted row is its own nearest.
-
-        Parameters
-        ----------
-        X : (Q, D) array or sparse matrix
-        n_neighbors : int, optional
-            K of the fit by default; at most the number of fitted rows.
-
-        Returns
-        -------
-        distances : (Q, K) float32
-        indices : (Q, K) int64
+        ``n_neighbors``: K of the fit by default; at most the number of fitted rows.
         """
         search = self._fitted_map().search
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -400,17 +373,9 @@ class EmbeddingGame(
     ) -> EmbeddingGame:
         """Take up a map that these parameters gave before, to place new rows on it.
 
-        The neighbours of ``X`` are searched again, and nothing is played.  What is not
-        known of the former fit (``pressure_``, ``stretch_``, ``energy_``, ``n_iter_``)
-        is not set.
-
-        Parameters
-        ----------
-        X : (N, D) array or sparse matrix
-            The rows that were fitted.
-        embedding : (N, d) array
-            Their places.
-        landmarks : (L, d) array
+        The neighbours of ``X`` (N, D), the rows that were fitted, are searched again,
+        and nothing is played: ``pressure_``, ``stretch_``, ``energy_`` and ``n_iter_``
+        are not set. ``embedding`` (N, d): their places; ``landmarks`` (L, d).
 
         Raises
         ------
@@ -432,9 +397,9 @@ class EmbeddingGame(
                 "give landmarks_ of the former fit."
             )
         settings = settled(self._chosen(), X.shape[0])
-        settings, edges, _, as_fitted = self._prepare(X, settings, points)
+        settings, _, _, take = self._prepare(X, settings, points)
         nearest = nearest_landmark(points, held, np.ones(len(held), bool))
-        self._take(as_fitted(settings, points, held), edges, nearest)
+        take(settings, points, held, nearest)
         return self
 
     def _play(
@@ -476,7 +441,7 @@ class EmbeddingGame(
             at = whole("iteration of steering", iteration, least, most)
             script[at] = Steer(settings=changed(parameters))
         layout = self._given_layout(X.shape[0])
-        begun, edges, layout, as_fitted = self._prepare(X, begun, layout)
+        begun, edges, layout, take = self._prepare(X, begun, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             is_watched = steering is None
@@ -486,8 +451,7 @@ class EmbeddingGame(
 
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            fitted = as_fitted(last, shot.embedding, shot.landmarks)
-            self._take(fitted, edges, shot.labels)
+            take(last, shot.embedding, shot.landmarks, shot.labels)
             self.pressure_, self.stretch_ = shot.pressure, shot.stretch
             self.energy_, self.n_iter_ = shot.energy, shot.iteration
             self.map_hash_ = shot.map_hash
@@ -497,8 +461,11 @@ class EmbeddingGame(
 
     def _prepare(
         self, X: Any, settings: Settings, layout: NDArray[np.float32] | None
-    ) -> tuple[Settings, Edges, NDArray[np.float32], Callable[..., FittedMap]]:
-        """Find the neighbours, and keep what is known of the rows before they move."""
+    ) -> tuple[Settings, Edges, NDArray[np.float32], Callable[..., None]]:
+        """Find the neighbours, and keep what is known of the rows before they move.
+
+        Also returns what keeps a map that new rows can be placed on.
+        """
         from napari_embedding_game.core import pipeline
 
         pipeline.check(X, settings)
@@ -515,7 +482,7 @@ class EmbeddingGame(
         self.random_state_, self.affinity_ = settings.random_state, settings.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
-        return settings, edges, placed, partial(pipeline.fitted, X, graph, edges)
+        return settings, edges, placed, partial(self._take, X, graph, edges)
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
@@ -576,29 +543,33 @@ class EmbeddingGame(
         )
 
     def _take(
-        self, fitted: FittedMap, edges: Edges, nearest: NDArray[np.int32]
+        self,
+        X: Any,
+        graph: NeighborGraph,
+        edges: Edges,
+        settings: Settings,
+        points: NDArray[np.float32],
+        landmarks: NDArray[np.float32],
+        nearest: NDArray[np.int32],
     ) -> None:
         """Keep a map and its clusters; ``nearest``: the landmark of each row."""
-        self._fitted, self.repulsion_ = fitted, repulsion_of(fitted.settings)
-        self.embedding_, self.landmarks_ = fitted.points, fitted.landmarks
-        self.landmark_clusters_ = self._merged(edges, nearest, len(fitted.landmarks))
-        self.labels_ = self.landmark_clusters_[nearest]
+        from napari_embedding_game.core.new_rows.transform import FittedMap
 
-    def _merged(
-        self, edges: Edges, labels: NDArray[np.int32], n_landmarks: int
-    ) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, (L,), by the landmark of each row."""
-        if self.n_clusters is None:
-            return np.arange(n_landmarks, dtype=np.int32)
-        from napari_embedding_game.core.inspect.clusters import (
-            landmark_graph,
-            merge_tree,
+        lambda_scale = get_method(settings.method).lambda_scale(edges)
+        self._fitted = FittedMap(
+            X, graph, settings, edges.scale, lambda_scale, points, landmarks
         )
+        self.repulsion_ = repulsion_of(settings)
+        self.embedding_, self.landmarks_ = points, landmarks
+        merged = np.arange(len(landmarks), dtype=np.int32)
+        if self.n_clusters is not None:
+            from napari_embedding_game.core.inspect import clusters
 
-        graph = landmark_graph(edges, labels, n_landmarks)
-        sizes = np.bincount(labels, minlength=n_landmarks)
-        tree = merge_tree(graph, sizes)  # as the window draws it, whatever the seed
-        return tree.cut(int(self.n_clusters))
+            between = clusters.landmark_graph(edges, nearest, len(landmarks))
+            sizes = np.bincount(nearest, minlength=len(landmarks))
+            # As the window draws it, whatever the seed.
+            merged = clusters.merge_tree(between, sizes).cut(int(self.n_clusters))
+        self.landmark_clusters_, self.labels_ = merged, merged[nearest]
 
     @property
     def _n_features_out(self) -> int:

@@ -1,9 +1,9 @@
-"""The three steps of every run, each from the result of the one before.
+"""What every run begins with, each step from the result of the one before.
 
 check(X, settings)                 # what would be refused later, at once
 graph = neighbors(X, settings)
 edges, layout = place(graph, X, settings)
-playing = begin(edges, layout, settings)
+playing = play(edges, layout, settings)
 
 The affinity is no "auto": see :func:`settings.resolve`.
 """
@@ -26,46 +26,30 @@ from napari_embedding_game.core.graph.choices import (
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import check_given
-from napari_embedding_game.core.graph.start import (
-    start_layout,
-)
+from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.isolation import isolation
-from napari_embedding_game.core.new_rows.transform import FittedMap
-from napari_embedding_game.core.settings import (
-    Settings,
-    check_size,
-    choose,
-    n_searched,
-    repulsion_of,
-)
+from napari_embedding_game.core.settings import Settings, check_size, n_searched
 
 
 def check(X: Any, settings: Settings) -> None:
-    """Raise InputError for what can be refused before the neighbours are searched.
-
-    Whether the rows are enough, and not all the same, is asked by the search.
-    """
+    """Raise InputError for what can be refused before the neighbours are searched."""
     settings.validate()
     if settings.metric == "precomputed":
-        _check_without_rows(X, settings)
+        check_given(X)
+        missing = (
+            'needs the rows of the data, which metric="precomputed" does not have: '
+            "choose another"
+        )
+        if settings.affinity in ROW_AFFINITIES:
+            raise InputError(f'The affinity "{settings.affinity}" {missing} affinity.')
+        if settings.init in STARTS:
+            raise InputError(
+                f'The start "{settings.init}" {missing}, "spectral" or "random".'
+            )
     resolve_device(settings.device)
     if settings.init in STARTS:
         check_fits(settings.init, X)
     check_size(settings, X.shape[0], settings.n_components)
-
-
-def _check_without_rows(distances: Any, settings: Settings) -> None:
-    check_given(distances)
-    if settings.affinity in ROW_AFFINITIES:
-        raise InputError(
-            f'The affinity "{settings.affinity}" needs the rows of the data, which '
-            'metric="precomputed" does not have: choose another affinity or method.'
-        )
-    if settings.init in STARTS:
-        raise InputError(
-            f'The start "{settings.init}" needs the rows of the data, which '
-            'metric="precomputed" does not have: choose "spectral" or "random".'
-        )
 
 
 def neighbors(X: Any, settings: Settings) -> NeighborGraph:
@@ -80,14 +64,6 @@ def neighbors(X: Any, settings: Settings) -> NeighborGraph:
     )
 
 
-def _row_by_row(X: Any) -> Any:
-    """Return X, dense rows one after another in memory.
-
-    Sums over values in another order are rounded otherwise, and make another map.
-    """
-    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
-
-
 def place(
     graph: NeighborGraph,
     X: Any,
@@ -95,44 +71,25 @@ def place(
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
-    X = _row_by_row(X)
+    X, n_jobs = _row_by_row(X), settings.n_jobs
     perplexity = min(settings.perplexity, graph.n_neighbors / 3)
     weighted = edges(
-        graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=settings.n_jobs
+        graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=n_jobs
     )
     weighted = replace(weighted, isolation=isolation(graph.indices, graph.distances))
-    if layout is not None:
-        return weighted, layout
-    return weighted, start_layout(
-        weighted,
-        X,
-        settings.n_components,
-        settings.init,
-        settings.random_state,
-        graph.n_neighbors,
-        settings.n_jobs,
-    )
+    if layout is None:
+        layout = start_layout(
+            weighted,
+            X,
+            settings.n_components,
+            settings.init,
+            settings.random_state,
+            graph.n_neighbors,
+            n_jobs,
+        )
+    return weighted, layout
 
 
-def fitted(
-    X: Any,
-    graph: NeighborGraph,
-    edges: Edges,
-    settings: Settings,
-    points: NDArray[np.float32],
-    landmarks: NDArray[np.float32],
-) -> FittedMap:
-    """Return a map that new rows can be placed on."""
-    method, approximation = choose(
-        settings.method, settings.approximation, settings.optimizer
-    )
-    return FittedMap(
-        X=X,
-        graph=graph,
-        settings=settings,
-        scale=edges.scale,
-        approximation=approximation,
-        repulsion=method.lambda_scale(edges) * repulsion_of(settings),
-        points=points,
-        landmarks=landmarks,
-    )
+def _row_by_row(X: Any) -> Any:
+    """Return X, dense rows one after another: other sums make another map."""
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

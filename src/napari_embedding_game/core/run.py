@@ -59,9 +59,7 @@ class Run:
     # --- Steering
 
     def set(self, **parameters: Any) -> None:
-        """Play on with other parameters, such as ``repulsion=700``.
-
-        Any of :data:`~napari_embedding_game.core.settings.STEERABLE`.
+        """Play on with other parameters of ``STEERABLE``, such as ``repulsion=700``.
 
         Raises
         ------
@@ -74,10 +72,7 @@ class Run:
     def drag(self, rows: Any, to: Any) -> None:
         """Draw the middle of some rows to a place (d,), until they are released.
 
-        Raises
-        ------
-        InputError
-            There are no such rows, or the place is not on the map.
+        InputError where there are no such rows, or the place is not on the map.
         """
         place = tuple(np.asarray(to, float).ravel().tolist())
         self._hold(rows, Spring(rows=_rows(rows), place=place))
@@ -85,10 +80,7 @@ class Run:
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at places (m, d), or where they are now, until they are released.
 
-        Raises
-        ------
-        InputError
-            There are no such rows, or the places are not on the map.
+        InputError where there are no such rows, or the places are not on the map.
         """
         numbers = _rows(rows)
         if to is None:
@@ -128,10 +120,7 @@ class Run:
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
-        """Play on with these settings or forces; edits of landmarks add up.
-
-        What only a new run can be built from stays as it is.
-        """
+        """Play on with these settings or forces; edits of landmarks add up."""
         with self._wishing:
             if settings is not None:
                 settings = steered(self.settings, settings)
@@ -159,12 +148,8 @@ class Run:
     def advance(self, look: bool = False) -> Snapshot | None:
         """Play up to the next snapshot; None at the end, unless it was told more.
 
-        ``look``: nothing moves, and the snapshot has all of its moment.
-
-        Raises
-        ------
-        InputError
-            What the engine refuses.
+        ``look``: nothing moves, and the snapshot has all of its moment.  Raises
+        InputError for what the engine refuses.
         """
         with self._computing, interrupt_waits():
             if self._is_stopped or (self._is_leaving and not look):

@@ -53,16 +53,10 @@ class Settings:
     """What a map is made with.  Always complete, never edited.
 
     A number of None is the method's or the schedule's, "auto" the method's edges or a
-    device by the size of the data.
-
-    ``repulsion`` is in the method's unit: for the game lambda x N, the scale on which
-    repulsion compares with attraction whatever the number of points, so that the
-    paper's lambda is ``repulsion / N``; a factor where the method has no lambda.
-
-    ``optimizer`` says who moves the points, by a name of ``methods.OPTIMIZERS``: "game"
-    their own steps against the landmarks'.  Under another one the learning rates,
-    momentum and schedule have no say, ``max_iter`` is the most steps, and an
-    approximation of None is the optimiser's own.
+    device by the size of the data.  ``repulsion`` is in the method's unit: for the game
+    lambda x N, so that the paper's lambda is ``repulsion / N``.  Under an optimiser
+    other than "game" the learning rates, momentum and schedule have no say, and
+    ``max_iter`` is the most steps.
     """
 
     method: str = _setting(
@@ -246,8 +240,6 @@ class Settings:
     def validate(self) -> Settings:
         """Return the same in plain types of Python.
 
-        How many rows there are is not asked.
-
         Raises
         ------
         InputError
@@ -340,14 +332,10 @@ def choose(
 ) -> tuple[Method, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
 
-    An optimiser other than the game's own steps needs all pairs: under it, None is
-    "exact".
-
     Raises
     ------
     InputError
-        There is no such method, approximation or optimiser, or they do not go
-        together.
+        There is no such method, approximation or optimiser, or they do not go together.
     """
     spec = get_method(method)
     _check_optimizer(spec, optimizer)
@@ -372,10 +360,7 @@ def approximations(method: str, optimizer: str = "game") -> tuple[Approximation,
 
 
 def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
-    """Return whether the game's own steps find the repulsion in this way.
-
-    False of settings that do not go together, as those of a window may not yet.
-    """
+    """Return whether the game's own steps find the repulsion so; False if none goes."""
     try:
         return is_played(settings) and approximation_of(settings) == approximation
     except InputError:
@@ -403,8 +388,8 @@ def resolve(settings: Settings) -> Settings:
 def settled(settings: Settings, n_points: int) -> Settings:
     """Return settings in which the approximation suits the number of points.
 
-    One that is chosen stays.  For the game of ``MANY_POINTS`` or more in the plane it
-    is "mesh" otherwise; in space grids are coarse, and there the landmarks stay.
+    For the game of ``MANY_POINTS`` or more in the plane it is "mesh", if none was
+    chosen; in space grids are coarse.
     """
     is_left = settings.approximation is None and settings.optimizer == "game"
     is_many = n_points >= MANY_POINTS and settings.n_components == 2
@@ -421,13 +406,7 @@ def n_searched(settings: Settings, n_rows: int) -> int:
 
 
 def maker(settings: Settings) -> Make | None:
-    """Return what makes the layouts; None where points and landmarks play.
-
-    Raises
-    ------
-    InputError
-        The method does not take the optimiser.
-    """
+    """Return what makes the layouts; None where points and landmarks play."""
     method = get_method(settings.method)
     _check_optimizer(method, settings.optimizer)
     return method.moved_by or OPTIMIZERS[settings.optimizer].layouts
@@ -439,10 +418,7 @@ def is_played(settings: Settings) -> bool:
 
 
 def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:
-    """Return what can move the points of a method on such edges, the game first.
-
-    An affinity of "" asks for any edges, "auto" for the method's own.
-    """
+    """Return what can move the points of a method, the game first; "": on any edges."""
     spec = get_method(method)
     edges = spec.affinity if affinity == "auto" else affinity
     return tuple(

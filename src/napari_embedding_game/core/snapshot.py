@@ -89,8 +89,7 @@ class LandmarkHold:
 class LandmarkEdit:
     """Landmarks that are taken away, and others that come, once.
 
-    Settings with as many landmarks as are there then go with it: otherwise some are
-    taken away or added at random.
+    Settings with as many landmarks as are there then go with it.
     """
 
     removed: tuple[int, ...] = ()
@@ -103,8 +102,7 @@ class LandmarkEdit:
 class HandForces:
     """All that a person does to points of the map at one time, besides settings.
 
-    Never edited.  Edits happen once, when they are taken up; all else acts in every
-    iteration until other forces are taken up.
+    Edits happen once; all else acts until other forces are taken up.
     """
 
     springs: tuple[Spring, ...] = ()
@@ -199,8 +197,8 @@ class Snapshot:
 def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
     """Return 16 hexadecimal digits by which a map is recognised on another machine.
 
-    The first of the SHA-256 of the places, (N, d) float32, and then of each point's
-    nearest landmark, (N,) int32, all little-endian.
+    The first of the SHA-256 of the places, (N, d) float32, and of each point's nearest
+    landmark, (N,) int32, all little-endian.
     """
     places = np.ascontiguousarray(embedding, "<f4").tobytes()
     nearest = np.ascontiguousarray(labels, "<i4").tobytes()
@@ -208,10 +206,7 @@ def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> st
 
 
 def stretched_share(stretch: NDArray[np.floating] | None) -> float:
-    """Return the share of points that lie ``FAR`` from their neighbours, 0 to 1.
-
-    NaN where the stretch is not known.
-    """
+    """Return the share of points above ``FAR``; NaN where it is not known."""
     if stretch is None:
         return math.nan
     return float(np.count_nonzero(stretch > FAR) / max(len(stretch), 1))

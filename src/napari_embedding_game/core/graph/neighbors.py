@@ -1,7 +1,6 @@
 """The nearest neighbours of every point: the graph that the game is played on.
 
-Which search runs is decided by :func:`choose_search`, from this table
-(``python benchmarks/neighbours_scaling.py`` measures it):
+``python benchmarks/neighbours_scaling.py`` measures the searches:
 
 ===========  ============================================  =========================
 search       used for                                      what it is
@@ -14,16 +13,11 @@ descent      any other metric, larger                      pynndescent
 blocks       a metric of ``SEARCHED``, on a GPU            :mod:`exact`
 ===========  ============================================  =========================
 
-Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent".
-
-"leaves" and "projected" compare what they find with the true neighbours of some rows.
-Where these are less than 0.9 of them, as in noise of many dimensions, "projected" gives
-way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "descent" beyond.
-
-Distances that are given ("precomputed") are taken as they are ("given").
-Of a metric that only one of pynndescent and scikit-learn knows, for dense or for sparse
-rows, it searches any number of rows: pynndescent few too, scikit-learn many, which is
-slow.  Every search is deterministic.  Our own have the same bits on any processor.
+Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
+and a metric that only one of the two libraries knows by that one.  Where "leaves" and
+"projected" find less than 0.9 of the true neighbours of some rows, the next search of
+"projected", "leaves", "exact" (to n^2 D of 2e12), "descent" follows.  Every search is
+deterministic; our own have the same bits on any processor.
 """
 
 from __future__ import annotations
@@ -102,27 +96,23 @@ def knn_graph(
     search: Search | None = None,
     device: str = "cpu",
 ) -> NeighborGraph:
-    """Find the ``n_neighbors`` nearest other rows of every row.
+    """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
 
     Parameters
     ----------
-    X : (N, D) array or scipy sparse matrix
-        Finite numbers.
-    n_neighbors : int
-        K, at least 1 and below N.
     metric : str
-        Any that scikit-learn's brute search or pynndescent knows by name, for dense
-        or for sparse rows as these are; or "precomputed", where ``X`` are distances,
-        see :func:`precomputed.given_neighbors`: the graph may have a neighbour less.
+        Any that scikit-learn's brute search or pynndescent knows by name, or
+        "precomputed", where ``X`` are distances, see
+        :func:`precomputed.given_neighbors`.
     random_state : int
         Seed of the searches that have one.
     n_jobs : int, optional
-        Threads; None leaves one core to the window where there are more than two.
+        Threads.
     search : str, optional
         A search from the module's table instead of :func:`choose_search`'s.
     device : str
-        A name that torch knows.  On another than "cpu" the search is "blocks", or that
-        of the processor where the device has too little memory.
+        A name that torch knows; another than "cpu" searches by "blocks" where it has
+        the memory.
 
     Raises
     ------

@@ -49,14 +49,8 @@ def compare_maps(
 ) -> MapComparison:
     """Lay the second map on the first, and measure what differs.
 
-    Parameters
-    ----------
-    first, second : (N, d) and (N, e) array
-        Row i of both is the same row of the data.  Of maps of different dimensions
-        the second is taken into those of the first: its missing axes are 0, or its
-        last ones are left out after it was laid on the first.
-    random_state : int
-        Draws the points whose neighbours are compared.
+    Row i of both is the same row of the data.  Of maps of other dimensions the second
+    is taken into those of the first.
     """
     a, b = _wide(first, second), _wide(second, first)
     middle, b_middle, rotation = _turn(a, b)

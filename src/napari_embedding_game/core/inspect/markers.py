@@ -107,8 +107,6 @@ def iter_markers(
         Rows of the table; None is all.
     log1p : bool
         Whether the values are log(1 + x), which the fold change undoes.
-    n_jobs : int, optional
-        Threads; see :func:`threads.resolve_n_jobs`.
 
     Raises
     ------
@@ -210,14 +208,10 @@ def iter_pseudobulk(
 ) -> Generator[float, None, MarkerTable]:
     """Yield the share done, 0 to 1, and return the table of two groups of samples.
 
-    Cells of one donor are not independent of each other, so that a test over cells
-    takes what sets two donors apart for a difference of the groups (Squair et al.,
-    Nature Communications 12, 5692, 2021).  Here the cells that a sample has in a group
-    become one profile, their mean; Welch's t-test compares the profiles.  A sample
-    with cells in both groups has a profile in each.
-
-    ``n_inside`` and ``n_outside`` of the table are samples; ``pts`` and ``pts_rest``
-    are shares of samples in which the mean is above 0.
+    Cells of one donor are not independent of each other (Squair et al., Nature
+    Communications 12, 5692, 2021): the cells that a sample has in a group become one
+    profile, their mean, and Welch's t-test compares the profiles.  ``n_inside`` and
+    ``pts`` of the table count samples.
 
     Parameters
     ----------

@@ -92,22 +92,11 @@ def map_quality(
     clusters: NDArray[np.integer] | None = None,
     random_state: int = 0,
 ) -> MapQuality | None:
-    """Compare a map with its data; None where there are too few rows, fewer than 8.
+    """Compare a map (N, d) with its data; None where there are fewer than 8 rows.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-    embedding : (N, d) float
-    labels : (N,) int, optional
-        Codes of known groups, negative where there is none.
-    metric : str
-        Distance between rows of ``X``, by its name in scikit-learn.
-    columns : mapping of (N,) int, optional
-        Codes of groups by the names of columns, negative where there is none.
-    clusters : (N,) int, optional
-        Ids of the clusters on the map.
-    random_state : int
-        Draws the sample.
+    ``labels`` (N,): codes of known groups, negative for none; ``metric``: by its name
+    in scikit-learn; ``columns``: codes of groups by name; ``clusters``: ids of those on
+    the map.
     """
     n_points = X.shape[0]
     k = min(NEIGHBORS, n_points // 2 - 1)

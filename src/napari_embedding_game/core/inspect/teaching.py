@@ -58,9 +58,8 @@ def learn(
 ) -> Generator[float, None, Learned]:
     """Classify all rows by logistic regression on examples.
 
-    The classes count alike, however many examples they have.  The penalty is the one
-    with the least cross-validated log loss, so that probabilities can be believed; what
-    is scored had no part in choosing it.
+    The classes count alike.  The penalty is the one with the least cross-validated log
+    loss; what is scored had no part in choosing it.  Yields the share that is done.
 
     Parameters
     ----------
@@ -74,11 +73,6 @@ def learn(
         is standardised by the mean and the standard deviation of all rows.
     random_state : int
         Seed of the folds.
-
-    Yields
-    ------
-    float
-        Share that is done.
 
     Raises
     ------

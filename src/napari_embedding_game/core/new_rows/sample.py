@@ -1,4 +1,10 @@
-"""A sample of many rows that keeps rare groups."""
+"""A sample of many rows that keeps rare groups.
+
+A row is drawn with a probability in proportion to its sensitivity (Feldman and
+Langberg, 2011; Bachem, Lucic and Krause, 2018), 1 / N + 1 / (C n_c) + d^2 / sum d^2,
+where n_c rows have the same nearest of C centres as the row, and d is its distance to
+it.  Without replacement (Efraimidis and Spirakis, 2006).
+"""
 
 from __future__ import annotations
 

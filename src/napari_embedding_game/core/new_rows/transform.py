@@ -30,7 +30,7 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewEdges
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
-from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.settings import Settings, choose, repulsion_of
 from napari_embedding_game.core.threads import run_blocks
 
 MOST_SOURCES = 2_000
@@ -46,16 +46,15 @@ _WORK = 100_000
 class FittedMap:
     """A finished map of rows ``X``, on which new rows are placed.
 
-    ``scale``: of the fitted edges, see :class:`edges.Edges`; ``repulsion``: the lambda
-    of the energy; ``points`` (N, d) and ``landmarks`` (L, d), float32.
+    ``scale``: of the fitted edges, see :class:`edges.Edges`; ``lambda_scale``: of the
+    method on these; ``points`` (N, d) and ``landmarks`` (L, d), float32.
     """
 
     X: Any
     graph: NeighborGraph
     settings: Settings
     scale: float
-    approximation: Approximation
-    repulsion: float
+    lambda_scale: float
     points: NDArray[np.float32]
     landmarks: NDArray[np.float32]
 
@@ -131,13 +130,15 @@ class FittedMap:
 
     @cached_property
     def _field(self) -> tuple[Any, ...]:
+        told = self.settings
+        method, approximation = choose(told.method, told.approximation, told.optimizer)
         return frozen_field(
-            get_method(self.settings.method),
-            self.approximation,
-            self.repulsion,
+            method,
+            approximation,
+            self.lambda_scale * repulsion_of(told),
             self.points,
             self.landmarks,
-            self.settings.random_state,
+            told.random_state,
         )
 
 
