@@ -84,7 +84,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarray:
     """Return how far each point jumps where its row is moved a little."""
     fitted = model._fitted  # the rows, their edges and the repulsion
-    method, edges = get_method(fitted.method), fitted._edges
+    method, edges = get_method(fitted.settings.method), fitted._edges
     functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
     centred = X - X.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:AXES]

@@ -21,8 +21,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from torch import Tensor
 
-from napari_embedding_game.core.energy.lanes import fused, row_sums
 from napari_embedding_game.core.energy.pair_loops import CHUNK, OPTIONS, n_chunks
+from napari_embedding_game.core.lanes import fused, row_sums
 from napari_embedding_game.core.threads import run_blocks
 
 

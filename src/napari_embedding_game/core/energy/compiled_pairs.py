@@ -31,9 +31,9 @@ from numba.extending import (
     unbox,
 )
 
-from napari_embedding_game.core.energy import lanes
-from napari_embedding_game.core.energy.lanes import Lanes, Place, row_sums
+from napari_embedding_game.core import lanes
 from napari_embedding_game.core.energy.pair_functions import PairFunction
+from napari_embedding_game.core.lanes import Lanes, Place, row_sums
 
 # --- The type -----------------------------------------------------------------------
 

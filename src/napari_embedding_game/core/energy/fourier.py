@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
-from napari_embedding_game.core.energy.lanes import Lanes, Place
+from napari_embedding_game.core.lanes import Lanes, Place
 from napari_embedding_game.core.threads import run_blocks
 
 WIDTH = 16

@@ -27,7 +27,7 @@ from napari_embedding_game.core.energy.compiled_pairs import (
     repel_row,
     repel_shifted,
 )
-from napari_embedding_game.core.energy.lanes import STRICT, fused
+from napari_embedding_game.core.lanes import STRICT, fused
 
 CHUNK = 1024
 _AT_ONCE = 1024

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from napari_embedding_game.core.lanes import row_sums
 
 _WIDTHS = (16, 4, 1)
 """Numbers that are added up side by side; those left over follow in shorter lanes."""
@@ -42,48 +43,20 @@ def _row_sum(term: Any) -> Any:
                 context.make_array(kind)(context, builder, value)
                 for kind, value in zip(signature.args, arguments, strict=True)
             ]
+
+            def terms(place):
+                return [term(*(place.load(row.data) for row in rows))]
+
             n = builder.extract_value(rows[0].shape, 0)
-            total, begin = ir.FloatType()(0.0), n.type(0)
-            for width in _WIDTHS:
-                kind = ir.VectorType(ir.FloatType(), width)
-                end = builder.and_(n, n.type(-width))
-                lanes = cgutils.alloca_once_value(builder, ir.Constant(kind, None))
-                with cgutils.for_range_slice(builder, begin, end, n.type(width)) as at:
-                    places = [builder.gep(row.data, [at[0]]) for row in rows]
-                    x, y = (
-                        builder.load(builder.bitcast(p, kind.as_pointer()), align=4)
-                        for p in places
-                    )
-                    more = builder.fadd(builder.load(lanes), term(builder, x, y))
-                    builder.store(more, lanes)
-                total = builder.fadd(total, _across(builder, builder.load(lanes)))
-                begin = end
-            return total
+            return row_sums(builder, n, ir.FloatType(), 1, terms, _WIDTHS)[0]
 
         return types.float32(one, other), code
 
     return row_sum
 
 
-def _across(builder: Any, lanes: Any) -> Any:
-    """Add up the lanes: the upper half to the lower one, and again."""
-    width = lanes.type.count
-    while width > 1:
-        width //= 2
-        kind = ir.VectorType(ir.IntType(32), width)
-        chosen = (ir.Constant(kind, list(range(i, i + width))) for i in (0, width))
-        halves = [builder.shuffle_vector(lanes, lanes, each) for each in chosen]
-        lanes = builder.fadd(*halves)
-    return builder.extract_element(lanes, ir.IntType(32)(0))
-
-
-def _squared(builder: Any, x: Any, y: Any) -> Any:
-    apart = builder.fsub(x, y)
-    return builder.fmul(apart, apart)
-
-
-squared_distance = _row_sum(_squared)
-dot = _row_sum(lambda builder, x, y: builder.fmul(x, y))
+squared_distance = _row_sum(lambda x, y: (x - y) * (x - y))
+dot = _row_sum(lambda x, y: x * y)
 
 
 @intrinsic

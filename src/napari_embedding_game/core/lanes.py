@@ -21,6 +21,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 16
+WIDTHS = (LANES, 1)
+"""Numbers that are added side by side, and then those left over."""
 
 STRICT = {"nnan", "ninf", "nsz"}
 """numba's ``fastmath`` for loops that decide anything: nothing that changes digits."""
@@ -234,14 +236,19 @@ Terms = Callable[[Place], Sequence[Lanes]]
 
 
 def row_sums(
-    builder: Any, count: Any, number: Any, n_sums: int, terms: Terms
+    builder: Any,
+    count: Any,
+    number: Any,
+    n_sums: int,
+    terms: Terms,
+    widths: Sequence[int] = WIDTHS,
 ) -> list[Any]:
     """Build the loops over rows of ``count`` numbers; return the sums of the terms.
 
     ``number``: the terms' type.
     """
     sums, begin = [number(0.0)] * n_sums, count.type(0)
-    for width in (LANES, 1):
+    for width in widths:
         end = builder.and_(count, count.type(-width))
         zero = Place(builder, begin, width).all(number(0.0)).value
         lanes = [cgutils.alloca_once_value(builder, zero) for _ in range(n_sums)]
