@@ -1,12 +1,8 @@
 """Laplacian eigenmaps with the weights of paper 2: LE, ALE and VRLE.
 
 Each takes a graph of weighted neighbours W to the bottom eigenvectors of D - W, the
-constant one left out (Proposition 3.2).  The paper sets the *distance* of points
-that are no neighbours to 0, which would give such pairs the largest weight of all,
-1; here they have the weight 0, as in Alg. 1.
-
-A graph that falls into parts has no single map: each part gets its own eigenvectors
-and the parts are set side by side.
+constant one left out (Proposition 3.2).  Pairs that are no neighbours have the weight
+0, as in Alg. 1.  The parts of a graph are set side by side.
 """
 
 from __future__ import annotations
@@ -57,8 +53,7 @@ def heat_weights(
 ) -> sparse.csr_matrix:
     """Weights of LE (Alg. 1): exp(-d^2 / sigma^2) where one is the other's neighbour.
 
-    The paper does not say what sigma is; by default it is the root mean square of
-    the distances to the neighbours.
+    The paper leaves sigma open; by default it is the root mean square of the distances.
     """
     graph = knn_graph(X, n_neighbors)
     squared = _squared(graph)
@@ -85,10 +80,9 @@ def averaged_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
 def variable_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
     """Weights of VRLE (Def. 3.6): as ALE's, but denser points have more neighbours.
 
-    Both t and the average radius R are ``n_neighbors``.  Point i has
-    1 + R exp(1 / A_i) / Z neighbours, rounded down, and pairs count where one is the
-    other's neighbour.  The exponential of a distance makes this depend on the unit
-    of the rows; no point gets more than ten times the average.
+    Both t and the average radius R are ``n_neighbors``.  Point i has 1 + R exp(1 / A_i)
+    / Z neighbours, ten times the average at most; pairs count where one is the other's
+    neighbour.
     """
     scale = average_distances(knn_graph(X, n_neighbors))
     radius = variable_radius(scale, n_neighbors, X.shape[0])
@@ -127,10 +121,7 @@ def by_parts(
     n_components: int,
     lay_out: Callable[[Rows], Vectors],
 ) -> Vectors:
-    """Lay out each connected part on its own, and set the parts side by side.
-
-    ``lay_out`` takes the row numbers of a part and returns up to d columns.
-    """
+    """Lay out each connected part on its own, and set the parts side by side."""
     from napari_embedding_game.core.graph.start import side_by_side
 
     n_parts, part = connected_components(weights, directed=False)

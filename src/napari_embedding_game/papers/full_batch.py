@@ -1,16 +1,8 @@
 """Minimisers in the place of the game: the points go downhill over all pairs.
 
-==================  ==========================================================
-spectral_direction  by the curvature of the attraction, see :mod:`minimizers`
-lbfgs               by the steps of the past, see :mod:`minimizers`
-homotopy            from a weak repulsion to the whole, see :mod:`minimizers`
-pressured_points    the spectral direction to its end, then a way out for points
-                    that are stuck there (paper 4's "PP from SD"); back to that end
-                    where it has found nothing lower
-==================  ==========================================================
-
-All of it is computed by the processor.  A step through all pairs costs N^2, so there
-is a limit to N.  Nobody knows how many steps there will be.
+See :mod:`minimizers`; "pressured_points" is the spectral direction to its end, then a
+way out for points that are stuck there (paper 4's "PP from SD"), and back to that end
+where it has found nothing lower.  A step costs N^2, so there is a limit to N.
 """
 
 from __future__ import annotations
@@ -47,13 +39,7 @@ from .spectral_direction import SpectralDirection
 
 
 def layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Let the points go downhill as ``settings.optimizer`` says.
-
-    Raises
-    ------
-    InputError
-        The settings do not go together, or the points are too many.
-    """
+    """Let the points go downhill as ``settings.optimizer`` says."""
     settings.validate()
     check_size(settings, len(problem.layout), problem.n_components)
     method, found_by = choose(

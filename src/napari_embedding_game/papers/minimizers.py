@@ -1,19 +1,11 @@
 """Minimisers for methods without landmarks: only the points move, downhill.
 
 Each is a function (objective, layout, *, tolerance, max_iter) that returns an iterator
-of steps: whoever drives it shows them, or stops by asking for no more.  The first step
-is the start; the iterator ends when the energy falls by less than ``tolerance``, paper
-4's, where the attraction's weights sum to 1, or after ``max_iter`` iterations.
-
-    for step in spectral_direction(objective, layout):
-        show(step.y, step.energy)
-
-==================  ==========================================================
-spectral_direction  Vladymyrov & Carreira-Perpinan, ICML 2012, as in paper 4
-lbfgs               limited-memory BFGS with a strong Wolfe line search
-homotopy            spectral directions from a repulsion so weak that there is one
-                    minimum to the whole (Carreira-Perpinan, ICML 2010)
-==================  ==========================================================
+of steps, the start first; it ends when the energy falls by less than ``tolerance``,
+paper 4's, where the attraction's weights sum to 1.  ``spectral_direction``: Vladymyrov
+& Carreira-Perpinan, ICML 2012; ``lbfgs``: limited-memory BFGS with a strong Wolfe line
+search; ``homotopy``: spectral directions from a repulsion so weak that there is one
+minimum to the whole (Carreira-Perpinan, ICML 2010).
 """
 
 from __future__ import annotations
@@ -68,13 +60,7 @@ class Step(NamedTuple):
 
 
 class PointEnergy:
-    """An objective as a function of the points alone.
-
-    Raises
-    ------
-    InputError
-        The objective has landmarks that play too.
-    """
+    """An objective as a function of the points alone."""
 
     def __init__(self, objective: Objective) -> None:
         if isinstance(objective, Landmarks):
@@ -102,27 +88,8 @@ def spectral_direction(
 ) -> Iterator[Step]:
     """Follow the spectral direction, each step at first as long as the last.
 
-    Parameters
-    ----------
-    objective : Objective
-        Whose repulsion needs no landmarks that play.
-    layout : (N, d) array
-        Where the points start; it stays as it is.
-    tolerance, max_iter
-        When to end.
-    direct : SpectralDirection, optional
-        The direction for these edges, if it is there already.
-
-    Yields
-    ------
-    Step
-        The start, then each iteration, with (N, d) positions in the type of the
-        edges' weights.
-
-    Raises
-    ------
-    InputError
-        The objective has landmarks, or edges that push.
+    ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
+    is there already.  InputError where the objective has landmarks, or edges that push.
     """
     energy_of = PointEnergy(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
@@ -164,11 +131,7 @@ def line_search(
     direction: Points,
     length: float,
 ) -> Found | None:
-    """Go back from a step of ``length`` until the energy falls.
-
-    Armijo's condition: by at least 1e-4 of what the slope promises.  None where no step
-    lowers the energy: as low as the precision allows.
-    """
+    """Go back from a step of ``length`` until the energy falls as Armijo asks."""
     slope = float(np.vdot(gradient, direction))
     for trial in range(_MOST_TRIALS):
         there = y + y.dtype.type(length) * direction
@@ -186,13 +149,7 @@ def lbfgs(
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
 ) -> Iterator[Step]:
-    """Follow limited-memory BFGS; torch's, as SciPy's cannot be left after a step.
-
-    Raises
-    ------
-    InputError
-        The objective has landmarks.
-    """
+    """Follow limited-memory BFGS; torch's, as SciPy's cannot be left after a step."""
     energy_of = PointEnergy(objective)
     points = start_of(objective, layout)
     y = torch.nn.Parameter(torch.from_numpy(points))  # of the same memory
@@ -241,14 +198,9 @@ def homotopy(
 ) -> Iterator[Step]:
     """Minimise for lambda from ``weakest`` of its value to the whole.
 
-    ``max_iter`` is for each of the ``n_steps`` minimisations.  The objective gets
-    its lambda back, also if the driver stops before the end.  ``random_state`` is the
-    seed of what the minima are shaken by, in the axes along which they extend.
-
-    Raises
-    ------
-    InputError
-        As :func:`spectral_direction`.
+    ``max_iter`` is for each of the ``n_steps`` minimisations; in between the layout is
+    shaken.  The objective gets its lambda back, also if the driver stops before the
+    end.
     """
     direct = direct or SpectralDirection(objective.forces.edges)
     whole, y = objective.repulsion, layout

@@ -67,12 +67,8 @@ class Steps(Optimizer):
 class Minimizer(Steps):
     """Lowers the energy over all pairs of points, instead of playing with landmarks.
 
-    Attributes
-    ----------
-    needs_pull : bool
-        It follows the spectral direction, which edges that push do not have.
-    needs_quadratic : bool
-        It is made for the quadratic attraction of EE and s-SNE.
+    ``needs_pull``: it follows the spectral direction, which edges that push do not
+    have; ``needs_quadratic``: it is made for the quadratic attraction of EE and s-SNE.
     """
 
     needs_pull: bool = True

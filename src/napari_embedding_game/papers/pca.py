@@ -1,26 +1,16 @@
 """Principal components by attractions and repulsions (paper 3, section 4).
 
-The layout Y starts anywhere and goes down the gradient of
-|C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T hold the inner products of
-the rows and C takes the mean away:
-
     gradient = -4 C (G_X - G_Y) C Y                          (Eq. 4)
              = -4 ( X_c (X_c^T Y) - Y_c (Y_c^T Y) )
 
-Row i of the first product pulls y_i towards what is like it in the data, row i of
-the second pushes it away from what is already near.  Read from right to left it
-takes N D d steps: no N x N matrix is ever there.
+of |C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T, and C takes the mean away.
+The first product pulls y_i towards what is like it in the data, the second pushes it
+away from what is near.  From right to left it takes N D d steps.  Theorem 1: it ends at
+the principal components, turned or mirrored.
 
-Theorem 1: it ends at the principal components, turned or mirrored.
-
-As layouts (:func:`layouts`) the steps end when the map has settled: when over
-``_LOOK_EVERY`` iterations the square of the length of no axis of the map changes by
-more than ``SETTLED`` of itself.  The energy would not do: where the second component is
-far shorter than the first, it hardly tells a saddle on the way from the end.
-Otherwise they end after the iterations of the schedule, with a warning.  They are shown
-in the unit of a game's map instead of that of the data, which may be any: the layout is
-multiplied by one number, such that the first component has a standard deviation of
-``SPREAD``.  The energy is that of the data.
+As :func:`layouts` the steps end when the square of the length of no axis changes by
+more than ``SETTLED``, or with a warning after the schedule's.  They are shown in a unit
+in which the first component has a standard deviation of ``SPREAD``.
 """
 
 from __future__ import annotations
@@ -74,29 +64,13 @@ def principal_steps(
     start: NDArray[np.floating] | None = None,
     random_state: int = 0,
 ) -> Iterator[Layout]:
-    """Yield the layout at the start and after each step, without end.
+    """Yield the layout at the start and after each step, (N, d) float64, without end.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        Finite numbers; their mean need not be 0.
-    n_components : int
-        d, from 1 to D.
-    low_rank : int, optional
-        Pull by an approximation of G_X of this rank instead (Lemma 3): a step then
-        takes N low_rank d.  At least d.
-    start : (N, d) array, optional
-        Where the points start, in any unit; at random if not given.  Where the data
-        have fewer directions than d, it is laid into these: along an axis that they do
-        not have, the map would shrink only like 1 / t.
-    random_state : int
-        Seed of all that is drawn at random.
-
-    Yields
-    ------
-    (N, d) float64
-        Of mean 0, in the unit of the data; a copy each time.  The first has a
-        standard deviation of ``START`` times the longest component's.
+    ``low_rank``: pull by an approximation of G_X of this rank (Lemma 3), in N low_rank
+    d steps.  ``start`` (N, d): in any unit, at random if not given; where the data have
+    fewer directions than d, it is laid into these.  Layouts have mean 0 and the unit of
+    the data; the first has a standard deviation of ``START`` times the longest
+    component's.
 
     Raises
     ------
@@ -122,10 +96,7 @@ def principal_steps(
 
 
 def principal_gradient(X: Any, y: Layout) -> Layout:
-    """Return -4 C (G_X - G_Y) C Y, (N, d), in a time that is linear in N.
-
-    ``X``, (N, D): rows whose inner products pull, or those of :func:`low_rank_rows`.
-    """
+    """Return -4 C (G_X - G_Y) C Y, (N, d), in a time that is linear in N."""
     y = _centred(y)
     # As y has mean 0, X^T y is X_c^T y: the data need not be centred.
     return -4 * (_centred(X @ (X.T @ y)) - y @ (y.T @ y))
@@ -134,9 +105,7 @@ def principal_gradient(X: Any, y: Layout) -> Layout:
 def principal_energy(X: Any, y: Layout) -> float:
     """Return |C (G_X - G_Y) C|^2 - |C G_X C|^2, of which y changes nothing but this.
 
-    It is 0 for points on one spot.  Its minimum is minus the sum of the squares of
-    the d largest eigenvalues of C G_X C.  Only D x d and d x d products are needed;
-    the term that is left out would take D x D.
+    Its minimum is minus the sum of the squares of the d largest eigenvalues of C G_X C.
     """
     y = _centred(y)
     return float(((y.T @ y) ** 2).sum() - 2 * ((X.T @ y) ** 2).sum())
@@ -145,8 +114,7 @@ def principal_energy(X: Any, y: Layout) -> float:
 def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
     """Return rows B, (N, rank), such that B B^T approximates C G_X C (Lemma 3).
 
-    By random projection and powers (Halko, Martinsson and Tropp, 2011); the columns
-    are orthogonal, the longest first.
+    By random projection and powers (Halko, Martinsson and Tropp, 2011).
     """
     width = min(rank + _OVERSAMPLING, *X.shape)
     basis = rng.normal(size=(X.shape[0], width))
@@ -200,13 +168,7 @@ def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
 def layouts(
     problem: Problem, settings: Settings, low_rank: int | None = None
 ) -> Layouts:
-    """Let the points go to their principal components, or to those of a low rank.
-
-    Raises
-    ------
-    InputError
-        The edges have no rows, or the data too few dimensions.
-    """
+    """Let the points go to their principal components, or to those of a low rank."""
     if not isinstance(problem.edges, RowEdges):
         raise InputError(
             f"{get_method(settings.method).title} needs the rows of the data: make the "

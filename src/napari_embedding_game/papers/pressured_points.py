@@ -1,17 +1,13 @@
 """Pressured-points optimisation (paper 4, Alg. 1): a way out for stuck points.
 
-Points under pressure get one more coordinate h, across the map, and leave their
-bad places through it.  For mu = 0, m, 2m, ... (m: the mean degree) minimise
+Points under pressure get one more coordinate h, across the map.  For mu = 0, m, 2m, ...
+(m: the mean degree) minimise
 
     E(y, h) + mu sum h^2,      h_k = 0 for all points that are not pressured,
 
-and after each iteration see anew, from y alone, which points are.  With mu the
-pressure falls, until no point is off the map: y is then a map like any other.
-As a rule its energy is lower than where it began; nothing makes sure of that.
-
-Paper 4 counts a point as pressured without a look at mu.  Here it is pressured
-if mu h^2 still lets it rise; without that a map whose minimum has pressured
-points would never end.
+and after each iteration see anew, from y alone, which points are, until none is off the
+map.  Paper 4 counts a point as pressured without a look at mu; here it is where mu h^2
+still lets it rise: else a map whose minimum has pressured points would never end.
 """
 
 from __future__ import annotations
@@ -58,31 +54,10 @@ def pressured_points(
 ) -> Iterator[Step]:
     """Optimise a map by way of its pressured points, with spectral directions.
 
-    Ends when no point is off the map and the energy falls by less than
-    ``tolerance`` (see :mod:`minimizers`), or after ``max_iter`` iterations; then
-    the heights of the last step are not all 0.
-
-    Parameters
-    ----------
-    objective : Objective
-        EE or s-SNE, with the sum over all pairs.
-    layout : (N, d) array
-        Where the points start; it stays as it is.
-    tolerance, max_iter
-        When to end.
-    direct : SpectralDirection, optional
-        That of the edges, if it is there already.
-
-    Yields
-    ------
-    Step
-        The start, then each iteration.  Its energy, of the map alone, may rise on the
-        way.
-
-    Raises
-    ------
-    InputError
-        The repulsion is not the sum over all pairs, or edges push.
+    Ends when no point is off the map and the energy falls by less than ``tolerance``,
+    or after ``max_iter`` iterations.  The energy of a step, of the map alone, may rise
+    on the way.  ``direct``: that of the edges, if it is there already.  InputError
+    where the repulsion is not the sum over all pairs, or edges push.
     """
     if not isinstance(objective, AllPairs):
         raise InputError(
@@ -138,11 +113,7 @@ class Lifted:
         return energy + self.mu * float(heights @ heights), gradient
 
     def lift(self, x: Points, free: Mask) -> tuple[float, Points, Mask]:
-        """Raise points that have become pressured, put down those that no longer are.
-
-        Returns the energy of the map alone, the points with heights, and which may
-        rise.
-        """
+        """Raise points that have become pressured, put down those that no more are."""
         y = np.ascontiguousarray(x[:, :-1])
         push, total = self._push(y)
         strength, is_sum = self._objective.repulsion, self._objective.aggregate == "sum"

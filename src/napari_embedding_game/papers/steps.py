@@ -1,16 +1,10 @@
 """Games whose players take other steps: optimistic ones, or at rates that adapt.
 
-``optimizer="optimistic"`` puts 2 g_t - g_t-1 in the place of each player's direction
-g: it expects the next to differ from the last as the last did from the one before
-(paper 2's learners).
-
-``optimizer="adaptive_rates"`` averages each player's directions over about ten steps.
-The length of that average, 0 to 1, tells whether the steps suit the map: near 1 each
-goes on where the last one went and could be longer, near 0 each takes back the one
-before; random directions give 0.23.  A rate grows by the factor
-exp(0.2 (length - wanted)) in each step, up to the reach of the kernel.  In evolution
-strategies this is the control of the step by the path's length.  The rates that are
-given are only what a game begins with.
+"optimistic" puts 2 g_t - g_t-1 in the place of each player's direction g (paper 2's
+learners).  "adaptive_rates" averages each player's directions over about ten steps:
+near 1 the average says that steps could be longer, near 0 that each takes back the one
+before. A rate grows by exp(0.2 (length - wanted)) in each step, up to the reach of the
+kernel; the rates that are given are only what a game begins with.
 """
 
 from __future__ import annotations

@@ -53,8 +53,7 @@ def components(X: Layout) -> Layout:
 def distance(layout: Layout, wanted: Layout) -> float:
     """Return how far a layout is from the wanted one, up to an orthogonal map.
 
-    Root mean square distance of the points, relative to that of the wanted ones
-    from their mean, which is 0.
+    Root mean square, relative to that of the wanted points from their mean, which is 0.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -243,11 +242,7 @@ class Pair(NamedTuple):
     def expected(self, y: Tensor) -> Tensor:
         """Return minus what an epoch of UMAP is expected to move the points by.
 
-        Up to a factor.  Every directed edge is drawn with the chance w_ij and
-        moves both of its ends; its head then flees 5 random points, which stay
-        where they are:
-
-            2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik
+        2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
         """
         _, repulsion = self.umap.all_pairs(y)  # 2 sum_k grad k_ik
         share = NEGATIVE_SAMPLES / (2 * len(y))

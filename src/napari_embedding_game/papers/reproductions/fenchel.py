@@ -116,11 +116,7 @@ _RECALL_NEIGHBORS = 15
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
-    """Return the rolled sheet, (N, 3), and where each point is on it, (N, 2).
-
-    The first coordinate on the sheet is the length along the roll from its inner
-    edge, the second the height.
-    """
+    """Return the rolled sheet, (N, 3), and where each point is on it, (N, 2)."""
     rng = np.random.default_rng(random_state)
     angle = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n_points)
     height = rng.uniform(0, 10, n_points)
@@ -264,11 +260,7 @@ def problems(seed: int) -> dict[str, Problem]:
 
 
 def race(problem: Problem, n_rounds: int) -> dict[str, float]:
-    """Play Alg. 6 and its game from 0, and compare them with each other and the bound.
-
-    In the game the player of x steps along the y it is shown, the player of y answers
-    best.
-    """
+    """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
     distance = float(np.linalg.norm(problem.least))
     step = distance / (problem.slope * np.sqrt(n_rounds))
     w = np.zeros(_SHAPE[1])

@@ -26,14 +26,9 @@ def write_figure(
 ) -> None:
     """Draw maps and curves by their titles into a PNG file, without a window.
 
-    ``maps``: "layout" (N, 2) with its "labels" (N,), numbers for a colour scale, and
-    perhaps "landmarks" (L, 2), "heights" (N,), the larger the larger a point, and
-    "wrong" (N,), points with a cross.  A curve is a column, its x the index.
-
-    Raises
-    ------
-    DataError
-        matplotlib is not installed.
+    ``maps``: "layout" (N, 2), "labels" (N,), and perhaps "landmarks" (L, 2), "heights"
+    (N,) for sizes, and "wrong" (N,), points with a cross.  A curve is a column, its x
+    the index.
     """
     n_panels = len(maps) + len(curves)
     columns = max(1, min(4, n_panels))

@@ -1,16 +1,7 @@
 """What a reproduction is, how it is run, and how what it found is written.
 
-Each is a line of :mod:`table` and a function in the module of its paper:
-
-    def shares(inputs, parts):
-        '''Measure shares.
-
-        What differs from the paper, and why.
-        '''
-        X = inputs.load("mnist").X
-        found = parts(partial(measure, X), SIZES)
-        check = Check("least share", min(found.values()), ">", 0.9)
-        return Result({"Shares": [found]}, [check])
+Each is a line of :mod:`table` and a function (inputs, parts) -> Result in the module of
+its paper, whose docstring says what differs from the paper, and why.
 """
 
 from __future__ import annotations
@@ -111,10 +102,7 @@ class Reproduction(NamedTuple):
 
 
 class Parts:
-    """Computes parts by name, or takes them from the folder where they are kept.
-
-    ``origin`` is what they depend on; ``again`` computes whatever is there.
-    """
+    """Computes parts by name, or takes them from the folder where they are kept."""
 
     def __init__(
         self,
@@ -168,14 +156,9 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run a reproduction and write what it found into the folder ``out / name``.
 
-    The files are ``NAME.png``, ``NAME.md`` and ``NAME.json``, each whole or not at
-    all.  Finished parts are kept in ``out / name / parts``: after an interruption,
-    call it again with the same arguments.
-
-    Returns
-    -------
-    dict
-        What stands in ``NAME.json``; ``passed`` is False where a check failed.
+    The files are ``NAME.png``, ``NAME.md`` and ``NAME.json``, of which what is returned
+    stands in the last.  Finished parts are kept in ``parts`` there: after an
+    interruption, call it again with the same arguments.
 
     Raises
     ------

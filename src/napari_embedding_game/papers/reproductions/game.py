@@ -231,11 +231,7 @@ GRAIN = 0.01
 
 
 def distinct_share(layout: Map) -> float:
-    """Return how many spots 0.01 wide are taken, as a share of the points, 0 to 1.
-
-    The kernels are flat within a distance of 1: points that are a hundredth of
-    it apart do not feel that they are two.
-    """
+    """Return how many spots 0.01 wide are taken, as a share of the points, 0 to 1."""
     spots = np.unique(np.round(layout.astype(np.float64) / GRAIN), axis=0)
     return len(spots) / len(layout)
 
@@ -331,12 +327,9 @@ def follow(
 ) -> dict[str, Any]:
     """Play in one way, and compare it with the sum over all pairs at ``at``.
 
-    Returns
-    -------
-    dict
-        Lists ``iteration``, ``approximate`` and ``true`` (energies), ``rmse`` of the
-        gradient in the points against that of Eq. 1, ``size`` (root mean square of
-        that); of the end ``layout``, ``landmarks``, ``labels`` and its measures.
+    Lists ``iteration``, ``approximate`` and ``true`` (energies), ``rmse`` of the
+    gradient in the points against that of Eq. 1, ``size`` (root mean square of that);
+    and the end.
     """
     placed = placed_digits(inputs, n_points)
     settings = Settings(

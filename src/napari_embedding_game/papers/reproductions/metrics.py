@@ -1,13 +1,4 @@
-"""How far a map can be trusted: figures with their range and direction.
-
-=====================  ============  ==========================================
-figure                 range, best   source
-=====================  ============  ==========================================
-neighbor_recall        0 to 1, high  share of each point's input neighbours kept
-knn_accuracy           0 to 1, high  15 neighbours, 10-fold cross-validation
-true_energy            low           paper 1, Eq. 1
-=====================  ============  ==========================================
-"""
+"""How far a map can be trusted, and its energy by paper 1's Eq. 1."""
 
 from __future__ import annotations
 
@@ -24,10 +15,7 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 def neighbor_recall(
     input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
-    """Return the mean share of input neighbours that are neighbours on the map, (N, d).
-
-    ``input_neighbors`` (N, K): exact neighbours, the point itself left out.
-    """
+    """Return the share of input neighbours (N, K) that are neighbours on the map."""
     map_neighbors = knn_graph(embedding, input_neighbors.shape[1]).indices
     kept = (input_neighbors[:, :, None] == map_neighbors[:, None, :]).any(axis=2)
     return float(kept.mean())
@@ -36,10 +24,9 @@ def neighbor_recall(
 def knn_accuracy(
     embedding: NDArray[np.floating], labels: NDArray[Any], n_neighbors: int = 15
 ) -> float:
-    """Return how often a point's neighbours on the (N, d) map vote for its own label.
+    """Return how often a point's neighbours on the map vote for its own label.
 
-    10-fold cross-validation, stratified and shuffled with a fixed seed; ValueError
-    where there are fewer than 10 rows, or no label that 10 of them have.
+    10-fold cross-validation, stratified and shuffled with a fixed seed.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
@@ -58,8 +45,8 @@ def true_energy(
 ) -> float:
     """Return Eq. 1 of an (N, d) map, its repulsive sum over all pairs, i = j included.
 
-    ``repulsion`` is the paper's lambda.  Of ``n_rows`` rows of that sum, drawn at
-    random, it is an unbiased estimate; all take N^2 steps.
+    ``repulsion`` is the paper's lambda.  Of ``n_rows`` random rows of that sum it is an
+    unbiased estimate.
     """
     import torch
 

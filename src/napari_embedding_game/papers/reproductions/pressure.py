@@ -116,11 +116,7 @@ def strangeness(y: Points, sheet: Points) -> Points:
 
 
 def recall(heights: Points, wrong: Mask) -> dict[str, Any]:
-    """Say how well pressure finds the points that are ``wrong``.
-
-    As many points as are wrong are taken, those of the highest pressure; their
-    chance to be wrong is the share of wrong points among all.
-    """
+    """Say how well pressure finds as many points as are ``wrong``."""
     n, m = len(wrong), int(wrong.sum())
     pressured = heights > 0
     order = np.argsort(-heights, kind="stable")[:m]
@@ -281,10 +277,7 @@ def compare(
     from_random: bool = True,
     direct: SpectralDirection | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run SD, PP from where SD ended and, if asked, PP from the start too.
-
-    ``direct``: the spectral direction for the objective's edges, if it is known.
-    """
+    """Run SD, PP from where SD ended and, if asked, PP from the start too."""
     direct = direct or SpectralDirection(objective.forces.edges)
     found = {
         SD: ended(

@@ -62,10 +62,7 @@ def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:
-    """Play, and yield the snapshot at each of the iterations ``at``, which rise.
-
-    Labels and pressure are up to date where ``at`` ends with the schedule.
-    """
+    """Play, and yield the snapshot at each of the iterations ``at``, which rise."""
     game = play(
         placed.edges,
         placed.layout,

@@ -90,13 +90,7 @@ def find(name: str) -> Reproduction:
 
 
 def source(name: str, folder: Path | None) -> Path | None:
-    """Return where a data set lies; None for MNIST, which is downloaded.
-
-    Raises
-    ------
-    DataError
-        It is not in the folder, and cannot be downloaded.
-    """
+    """Return where a data set lies; None for MNIST, which is downloaded."""
     file = SOURCES[name]
     if folder is None and name == "mnist":
         return None
@@ -120,13 +114,7 @@ def load(name: str, folder: Path | None) -> Dataset:
 
 
 def described(names: str, folder: Path | None) -> str:
-    """Say which data are used: names, with commas between, and sizes of files.
-
-    Raises
-    ------
-    DataError
-        One is not there.
-    """
+    """Say which data are used: names, with commas between, and sizes of files."""
     told = []
     for name in names.split(", ") if names else []:
         path = source(name, folder)
