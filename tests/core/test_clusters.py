@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,29 +139,6 @@ def test_pairs_join_in_the_order_of_plain_counting(seed):
     found = sorted((n_clusters, b) for b, n_clusters in enumerate(tree.born))
     found = [(b, tree.leader[b]) for _, b in found[::-1]][: len(expected)]
     assert found == expected
-
-
-def test_many_landmarks_take_the_memory_of_their_edges():
-    n = 6_000  # a dense matrix of which would be 288 MB
-    ends = np.arange(n), (np.arange(n) + 1) % n
-    ring = sparse.csr_matrix((np.ones(n), ends), shape=(n, n))
-    tracemalloc.start()
-    tree = merge_tree((ring + ring.T).tocsr(), np.ones(n, int))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6
-    assert tree.n_leaves == n
-    # Neighbours on the ring share a cluster, but for where the clusters end.
-    assert np.count_nonzero(np.diff(tree.cut(20))) in (19, 20)
-
-
-def test_clusters_do_not_depend_on_the_numbers_of_the_landmarks():
-    graph, group = blocks([4, 7, 5, 9, 6])
-    order = np.random.default_rng(1).permutation(len(group))
-    sizes = np.arange(1, len(group) + 1)
-    one = merge_tree(graph, sizes).cut(5)
-    other = merge_tree(graph[order][:, order], sizes[order]).cut(5)
-    assert len(set(zip(one[order], other, strict=True))) == 5
 
 
 def test_a_tree_that_is_as_good_as_a_new_one_is_kept():

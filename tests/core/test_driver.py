@@ -1,6 +1,5 @@
 """The driver, with layouts that can be foretold."""
 
-import math
 from itertools import islice, pairwise
 
 import numpy as np
@@ -64,16 +63,6 @@ def test_the_end_is_told_once_it_is_known(drifting, n_iter):
     assert set(seen[N_STEPS + 1 :]) == {N_STEPS + FITTING}
 
 
-def test_a_frame_has_as_many_steps_as_are_asked_for(drifting):
-    playing = drifting(frame_iterations=lambda done: 2 if done < 4 else 60)
-    assert [s.iteration for s in playing] == [0, 2, 4, 64, 105]
-
-
-def test_layouts_with_strides_are_seen_each(drifting):
-    playing = drifting(frame_iterations=None, shows_every_step=True)
-    assert [next(playing).iteration for _ in range(4)] == [0, 1, 2, 3]
-
-
 def test_layouts_are_not_steered(drifting):
     playing = drifting()
     next(playing)
@@ -91,13 +80,6 @@ def test_points_beyond_the_map_are_told_with_the_layouts_own_advice(drifting):
         next(playing)
 
 
-def test_without_diagnosis_only_the_last_energy_is_told(drifting):
-    playing = drifting(diagnose=False)
-    *rest, last = playing
-    assert all(math.isnan(s.energy) for s in rest)
-    assert last.energy == -N_STEPS
-
-
 @pytest.mark.parametrize("method", ["game", "umap_exact"])
 def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, method):
     problem = make_problem(60, 2, 3, "fuzzy")
@@ -109,18 +91,6 @@ def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, met
     way = "landmarks" if method == "game" else "another method"
     with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
         next(play(problem.edges, start, settings))
-
-
-@pytest.mark.parametrize(("most", "second"), [(0, 0.0), (50_000, -1.0)])
-def test_the_energy_of_large_data_has_a_share_of_the_time(
-    drifting, monkeypatch, most, second
-):
-    monkeypatch.setattr(play_module, "ALWAYS_MEASURED", most)
-    monkeypatch.setattr(play_module, "SHARE_OF_TIME", 1e-12)
-    playing = drifting()
-    energies = [snapshot.energy for snapshot in playing]
-    assert energies[:2] == [0.0, second]
-    assert energies[-1] == -N_STEPS
 
 
 def until_full(layout):

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.bandwidths import (
@@ -54,12 +53,6 @@ def test_uniform_edges_count_the_neighbour_pairs_in_both_directions(graph):
     np.testing.assert_array_equal(dense(edges(graph)), wanted)
 
 
-def test_half_the_entries_are_the_papers_sum_over_neighbour_pairs(graph, twin):
-    y = torch.randn(N, 2, dtype=torch.float64)
-    papers = twin.of_graph(graph).attraction(y)
-    assert twin.of_edges(edges(graph)).attraction(y) == pytest.approx(float(papers))
-
-
 @pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
 def test_fuzzy_edges_are_umap_learns(graph):
     from umap.umap_ import fuzzy_simplicial_set  # takes seconds
@@ -76,13 +69,6 @@ def test_fuzzy_edges_are_umap_learns(graph):
     np.testing.assert_allclose(
         dense(edges(graph, "fuzzy")), wanted, rtol=1e-3, atol=1e-4
     )
-
-
-@pytest.mark.parametrize(
-    "distances", [np.zeros((3, 4)), np.ones((3, 4)), np.zeros((3, 1)), np.ones((3, 1))]
-)
-def test_memberships_of_copies_and_of_equals_are_whole(distances):
-    np.testing.assert_array_equal(fuzzy_memberships(distances.astype(np.float32)), 1)
 
 
 def test_an_unknown_affinity_is_named(graph):
@@ -111,15 +97,6 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     matrix = directed(plain_graph, found)
     joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
     np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "distances", [np.zeros((3, 4)), np.ones((3, 4)), np.array([[0.0, 0.0, 1.0, 1e20]])]
-)
-def test_entropic_chances_of_odd_rows_are_finite(distances):
-    found = conditional_probabilities(distances.astype(np.float32), 2.0)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("affinity", ["lle", "inner_products"])

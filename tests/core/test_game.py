@@ -1,4 +1,3 @@
-import itertools
 import math
 from dataclasses import replace
 
@@ -7,13 +6,10 @@ import pytest
 import torch
 
 from napari_embedding_game.core.dynamics import play as play_module
-from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.play import play, resolve_device
-from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
 
 SHORT = Settings(repulsion=300.0, max_iter=60, n_landmarks=20)
 
@@ -85,12 +81,6 @@ def test_snapshots_are_copies(problem):
     assert np.isfinite(next(game).embedding).all()
 
 
-def test_the_layout_given_is_left_alone(problem):
-    before = problem.y.numpy().copy()
-    last_of(game_of(problem))
-    np.testing.assert_array_equal(problem.y.numpy(), before)
-
-
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_every_method_lowers_its_energy_and_moves_every_point(problem, approximation):
     settings = steered(SHORT, approximation=approximation, max_iter=150)
@@ -112,59 +102,6 @@ def test_in_every_dimension_the_energy_shown_is_eq_3(make_problem, d, schedule):
         z = torch.tensor(snapshot.landmarks, dtype=torch.float64)
         wanted = problem.twin.game(y, z, SHORT.repulsion / 150)
         assert snapshot.energy == pytest.approx(float(wanted), rel=1e-5)
-
-
-def game_under(problem, **changes):
-    """A game of few points, and the settings it plays under."""
-    layout, settings = problem.y.numpy(), steered(SHORT, **changes)
-    given = {"edges": problem.edges, "layout": layout, "n_jobs": 1}
-    return Game(Problem(device=torch.device("cpu"), **given)), settings
-
-
-@pytest.mark.parametrize("approximation", APPROXIMATIONS)
-def test_whoever_asks_for_the_energy_leaves_the_game_as_it_is(problem, approximation):
-    asked, settings = game_under(problem, approximation=approximation)
-    unasked, _ = game_under(problem, approximation=approximation)
-    both = zip(asked.steps(settings), unasked.steps(settings), strict=True)
-    for one, other in itertools.islice(both, 45):  # landmarks come back in between
-        told = asked.energy(one)
-        assert asked.energy(one) == told  # and again, of the same sums
-        wanted = unasked.objective.energy(other.y, other.z)
-        assert told == pytest.approx(wanted, rel=1e-12)
-        assert torch.equal(one.y, other.y)
-        assert torch.equal(one.z, other.z)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda game, settings: game.steps(steered(settings, repulsion=50.0)),
-        lambda game, settings: game.steps(steered(settings, n_landmarks=7)),
-        lambda game, settings: game.take_forces(
-            HandForces(edits=(LandmarkEdit(removed=(1, 2), added=((9.0, 9.0),)),))
-        ),
-    ],
-    ids=["repulsion", "landmarks", "edit"],
-)
-def test_the_energy_is_told_anew_after_a_hand_or_a_setting(problem, change):
-    game, settings = game_under(problem)
-    state = next(game.steps(settings))
-    before = game.energy(state)
-    change(game, settings)
-    y, z = (each.places.double() for each in (game.y, game.z))
-    wanted = float(problem.twin.game(y, z, game.objective.repulsion))
-    assert game.energy(state) == pytest.approx(wanted)
-    assert wanted != pytest.approx(before)
-
-
-def test_single_and_double_precision_may_meet(make_problem):
-    problem = make_problem(100, 2, 1, dtype=np.float64)
-    single = make_problem(100, 2, 1, dtype=np.float32)
-    start = problem.y.numpy()
-    for edges, layout in [(problem.edges, np.float32(start)), (single.edges, start)]:
-        last = last_of(play(edges, layout, SHORT))
-        assert last.embedding.dtype == np.float32
-        assert np.isfinite(last.embedding).all()
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -263,16 +200,6 @@ def test_landmarks_that_stay_keep_their_places_and_their_order(problem):
     assert more[:8] == fewer
 
 
-def test_a_new_rate_acts_at_once(problem):
-    game = game_of(problem, frame_iterations=5)
-    for _ in range(4):
-        before = next(game)
-    still = game.send(steered(SHORT, learning_rate=0.0, landmark_learning_rate=0.0))
-    np.testing.assert_array_equal(still.embedding, before.embedding)
-    np.testing.assert_array_equal(still.landmarks, before.landmarks)
-    assert still.iteration == before.iteration + 5
-
-
 def test_steering_late_gives_time_to_react(problem):
     game = game_of(problem)
     for _ in range(6):
@@ -297,28 +224,12 @@ def test_a_finished_game_plays_on_when_it_is_steered_and_finishes_again(problem)
         next(game)
 
 
-def test_a_finished_game_ends_at_the_next_call(problem):
-    game = game_of(problem)
-    while not next(game).finished:
-        pass
-    with pytest.raises(StopIteration):
-        next(game)
-
-
 def test_without_diagnosis_only_the_last_snapshot_has_labels(problem):
     *early, last = game_of(problem, diagnose=False)
     assert all(not s.labels.any() and np.isnan(s.pressure).all() for s in early)
     assert [s.has_pressure for s in (*early, last)] == [False] * len(early) + [True]
     assert all(np.isnan(s.pressured_share) for s in early)
     assert len(np.unique(last.labels)) > 5
-
-
-def test_labels_name_landmarks_that_exist_whenever_landmarks_leave(problem):
-    game = game_of(problem, diagnose=False)
-    while not next(game).finished:
-        pass
-    fewer = game.send(steered(SHORT, n_landmarks=3))
-    assert fewer.labels.max() < 3
 
 
 # --- What is refused

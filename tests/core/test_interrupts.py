@@ -1,7 +1,6 @@
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -60,16 +59,3 @@ def test_a_handler_of_ones_own_is_called_and_put_back():
         assert signal.getsignal(signal.SIGINT) is own
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_other_threads_are_left_alone():
-    found = []
-
-    def work():
-        with interrupt_waits():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]

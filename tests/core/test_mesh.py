@@ -8,8 +8,7 @@ import torch
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.energy import torch_mesh
-from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
+from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     COME_BACK,
@@ -60,10 +59,6 @@ def off(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def test_it_is_offered_where_a_kernel_is_smooth():
-    assert OFFERED == ["cauchy", "gaussian"]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", OFFERED)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -74,22 +69,6 @@ def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
     assert gradient.dtype == dtype
     assert total == pytest.approx(wanted, rel=5e-4)
     assert off(gradient, slope) < 0.03
-
-
-@pytest.mark.parametrize("kernel", OFFERED)
-def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
-    y = SHAPES["clusters"]
-    wanted, slope = all_pairs(KERNELS[kernel], y)
-    errors = []
-    for spacing in (SPACING, SPACING / 2):
-        for name in ("SPACING", "WIDER"):
-            monkeypatch.setattr(
-                f"napari_embedding_game.core.energy.mesh.{name}", spacing
-            )
-        total, gradient = Mesh(KERNELS[kernel], 1)(y)
-        errors.append((abs(total / wanted - 1), off(gradient, slope)))
-    assert errors[1][0] < errors[0][0] / 10
-    assert errors[1][1] < errors[0][1] / 10
 
 
 @pytest.mark.parametrize("shape", ["clusters", "in space"])
@@ -124,15 +103,6 @@ def test_few_points_and_points_in_one_place(n, dtype):
     np.testing.assert_allclose(gradient, 0, atol=1e-6)
 
 
-def test_a_map_too_wide_for_the_finest_grid_has_a_coarser_one():
-    y = SHAPES["cloud"] * 1e4
-    mesh = Mesh(KERNELS["cauchy"], 1)
-    grid = mesh.grid_for(np.ptp(y, axis=0), y.dtype)
-    assert grid.spacing > SPACING
-    assert max(grid.sides) <= MOST + 32
-    assert np.isfinite(mesh(y)[1]).all()
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_torch_does_the_same(shape):
     y, kernel = SHAPES[shape], KERNELS["cauchy"]
@@ -141,19 +111,6 @@ def test_torch_does_the_same(shape):
     found = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))(torch.tensor(y))
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     assert off(found[1].numpy(), gradient) < 1e-7
-
-
-def test_torch_asks_no_double_precision_of_a_device_that_has_none(monkeypatch):
-    assert torch_mesh.finest_type(torch.device("mps")) == torch.float32
-    monkeypatch.setattr(torch_mesh, "finest_type", lambda device: torch.float32)
-    y = (SHAPES["cloud"] / np.ptp(SHAPES["cloud"])).astype(np.float32)  # a narrow map
-    kernel = KERNELS["cauchy"]
-    by_torch = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))
-    total, gradient = by_torch(torch.tensor(y))
-    wanted, slope = Mesh(kernel, 1)(y)
-    assert {each.dtype for each in (total, gradient)} == {torch.float32}
-    assert float(total) == pytest.approx(wanted, rel=1e-4)
-    assert off(gradient.numpy(), slope) < 1e-2
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):

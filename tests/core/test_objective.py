@@ -1,18 +1,12 @@
-import math
-
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import Edges
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]
@@ -94,44 +88,8 @@ def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
     )
 
 
-def test_far_points_keep_a_logarithm(make_problem):
-    problem = make_problem(90, 2, 5, "fuzzy", np.float64)
-    objective = make_objective(
-        "landmarks", compiled(problem.edges), REPULSION, 5, aggregate="log"
-    )
-    y, z = 1e3 * problem.y, 1e3 * problem.z
-    assert float(objective.sums(y, z).total) < 90
-    energy, gradient, _ = objective.evaluate(y, z)
-    assert math.isfinite(energy)
-    assert torch.isfinite(gradient).all()
-
-
 def exact_pairs(y):
     return float((1 / (1 + torch.cdist(y, y) ** 2)).sum())
-
-
-def ring(n):
-    """Edges that matter to none of the landmark sums."""
-    indptr = np.arange(n + 1, dtype=np.uint32)
-    indices = ((np.arange(n) + 1) % n).astype(np.uint32)
-    return Edges(indptr, indices, np.ones(n))
-
-
-@given(
-    n=st.integers(2, 40),
-    n_landmarks=st.integers(1, 40),
-    d=st.sampled_from([2, 3]),
-    width=st.floats(1e-3, 1e3),
-    seed=st.integers(0, 2**32 - 1),
-)
-@settings(deadline=None, max_examples=100)
-def test_landmarks_never_exceed_the_sum_over_all_pairs(
-    twin, n, n_landmarks, d, width, seed
-):
-    rng = np.random.default_rng(seed)
-    y = torch.tensor(rng.normal(size=(n, d)) * width)
-    z = torch.tensor(rng.normal(size=(n_landmarks, d)) * width)
-    assert twin.bound_of(compiled(ring(n)), y, z) <= exact_pairs(y) * (1 + 1e-9)
 
 
 def averages_to(draw_energy, wanted, n_draws=300):
@@ -156,15 +114,6 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
     assert averages_to(energy, whole)
 
 
-def test_every_point_draws_as_many_partners_as_there_are_landmarks(make_problem):
-    problem = make_problem(90, 2, 4)
-    objective = make_objective("sampled_edges", compiled(problem.edges), 1.0, 7)
-    heads, tails = problem.twin.ends_of(objective.pairs)
-    assert heads.shape == (7, 90)
-    assert (np.bincount(np.concatenate([heads, tails]).ravel()) == 2 * 7).all()
-    assert (heads != tails).all()
-
-
 def test_all_partners_are_all_pairs(make_problem):
     problem = make_problem(40, 2, 4, dtype=np.float64)
     forces = compiled(problem.edges)
@@ -174,22 +123,6 @@ def test_all_partners_are_all_pairs(make_problem):
         energy, gradient, _ = drawn.evaluate(problem.y, problem.z)
         assert energy == pytest.approx(wanted[0], rel=1e-12)
         assert torch.allclose(gradient, wanted[1], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
-def test_one_point_alone_has_nobody_to_be_pushed_by(approximation):
-    alone = Edges(np.zeros(2, np.uint32), np.zeros(0, np.uint32), np.zeros(0))
-    y = torch.zeros(1, 2, dtype=torch.float64)
-    objective = make_objective(approximation, compiled(alone), 1.0, 5)
-    assert torch.equal(objective.evaluate(y, y.clone())[1], y)
-
-
-def test_sampled_landmarks_stay_on_their_points(make_problem):
-    problem = make_problem(40, 2, 6)
-    objective = make_objective("sampled_landmarks", compiled(problem.edges), 1.0, 6)
-    objective.follow(problem.y, problem.z)
-    assert len(objective.members.unique()) == 6
-    assert torch.equal(problem.z, problem.y[objective.members])
 
 
 @pytest.mark.parametrize("n", [100, pair_loops.CHUNK, 3 * pair_loops.CHUNK + 1])
@@ -211,9 +144,3 @@ def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d,
     for others in zip(*map(sums, (1, 2, 5)), strict=True):
         for other in others[1:]:
             np.testing.assert_array_equal(others[0], other)
-
-
-def test_an_unknown_method_is_named(make_problem):
-    problem = make_problem(20, 2, 2)
-    with pytest.raises(InputError, match="'chess'"):
-        make_objective("chess", compiled(problem.edges), 1.0, 2)

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,14 +97,6 @@ def test_a_step_is_as_long_as_the_rate_whatever_the_gradient():
         assert place[0] < 0 < place[1]
 
 
-def test_momentum_is_a_running_mean_of_the_normalized_gradients():
-    # rms([1, 1]) = 1 and rms([0, 2]) = sqrt(2); v = .1 g1, then .9 v + .1 g2 / sqrt(2)
-    places = one_player([[1.0, 1.0], [0.0, 2.0]], -1.0, momentum=0.9)
-    first = np.array([-0.1, -0.1])
-    second = first - np.array([0.09, 0.09 + 0.1 * math.sqrt(2)])
-    np.testing.assert_allclose(places, [first, second], rtol=1e-6)
-
-
 def test_no_gradient_no_step_and_no_number_is_not_hidden():
     assert one_player([[0.0, 0.0]], -0.5) == [[0.0, 0.0]]
     assert np.isnan(one_player([[1.0, math.nan]], -0.5)).all()
@@ -134,52 +125,6 @@ def test_fast_schedule_is_short_and_ends_slowly_at_the_full_repulsion():
     assert 0 < repulsion[0] < 1
     assert np.all(np.diff(repulsion) >= 0)
     assert repulsion[50:] == [1.0] * 51
-
-
-def test_a_number_given_takes_the_place_of_the_schedules_own():
-    given = Settings(
-        schedule="paper",
-        max_iter=7,
-        learning_rate=0.0,
-        landmark_learning_rate=2.0,
-        momentum=0.5,
-    )
-    schedule = resolve_schedule(given)
-    numbers = (
-        schedule.n_iter,
-        schedule.learning_rate,
-        schedule.landmark_learning_rate,
-        schedule.momentum,
-    )
-    assert numbers == (7, 0.0, 2.0, 0.5)
-    assert schedule.rate(0.6) == 0.1
-
-
-def test_rows_that_are_held_more_firmly_take_shorter_steps():
-    player = Player(torch.zeros(2, 2, dtype=torch.float64))
-    firm = torch.tensor([[1.0], [4.0]], dtype=torch.float64)
-    player.step(torch.ones_like(player.places), -1.0, scale=firm)
-    steps = player.places
-    torch.testing.assert_close(steps[0], 4 * steps[1])
-    assert (steps**2).mean().item() == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("method", "n_iter"), [("game", 160), ("tsne", 300)])
-def test_fewer_iterations_where_a_grid_pushes_the_points(method, n_iter):
-    on_grid = Settings(method=method, approximation="mesh")
-    short = resolve_schedule(on_grid)
-    assert (short.n_iter, short.by_pull) == (n_iter, True)
-    assert resolve_schedule(replace(on_grid, max_iter=7)).n_iter == 7
-
-
-@pytest.mark.parametrize(
-    "others",
-    [Settings(), Settings(method="tsne", approximation="landmarks")],
-)
-def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
-    schedule = resolve_schedule(others)
-    assert (schedule.n_iter, schedule.learning_rate) == (500, 0.3)
-    assert not schedule.by_pull
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

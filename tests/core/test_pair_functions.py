@@ -1,9 +1,6 @@
 """What is asked of every pair function, and of the one in the documents."""
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,29 +135,6 @@ from napari_embedding_game.core.energy.pair_functions import Gaussian
 class Own(Gaussian):
     pass
 """
-
-
-def test_a_class_that_is_gone_keeps_no_loop_from_being_read_back(tmp_path):
-    own = tmp_path / "own_function.py"
-    own.write_text(OF_A_FILE)
-    cached = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    both = READS_BACK.replace("Gaussian()", "Own()"), READS_BACK
-
-    def answer(program):
-        return subprocess.run(
-            [sys.executable, "-c", program],
-            env=os.environ | cached,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-
-    with_own = "from own_function import Own" + both[0]
-    assert [answer(with_own), answer(both[1])] == ["1 9.0\n", "1 9.0\n"]
-    assert answer(with_own) == "0 9.0\n"
-    own.unlink()
-    assert answer(both[1]) == "0 9.0\n"
 
 
 # --- The one of the documents

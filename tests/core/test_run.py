@@ -152,13 +152,3 @@ def test_ctrl_c_before_there_is_a_map_is_not_held_back(monkeypatch):
     monkeypatch.setattr(Run, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         game().fit(CLOUD)
-
-
-def test_progress_is_one_line(capfd):
-    game().fit(CLOUD, verbose=True)
-    line = capfd.readouterr().err
-    assert line.count("\n") == 2  # "Finding neighbours" is another
-    assert "Finding neighbours" in line
-    assert "20 of 40, " in line.replace("20 iterations of 40", "20 of 40")
-    game().fit(CLOUD)
-    assert capfd.readouterr().err == ""

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
@@ -50,30 +49,12 @@ def test_lists_find_most_of_them(rows, monkeypatch):
     np.testing.assert_array_equal(found, two)
 
 
-def test_equal_rows_come_in_the_order_of_their_numbers():
-    fitted = np.repeat([[0.0, 1], [2, 5]], 40, axis=0)
-    for metric in ("euclidean", "manhattan"):
-        found, distances = FittedSearch(fitted, metric)(fitted[45:46], 30)
-        np.testing.assert_array_equal(found[0], np.arange(40, 70))
-        np.testing.assert_array_equal(distances, 0)
-
-
 def test_a_fitted_row_is_at_distance_zero_from_itself(rows):
     for X in (rows, rows.astype(np.float32), rows * 1e20, rows * 1e-20):
         for metric in ("euclidean", "cosine"):
             found, distances = FittedSearch(X, metric)(X[::-7], 1)
             np.testing.assert_array_equal(found[:, 0], np.arange(len(X))[::-7])
             np.testing.assert_array_equal(distances, 0)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "chebyshev"])
-def test_sparse_rows_are_searched(rows, metric):
-    X = np.where(rows > 101, rows, 0)
-    search = FittedSearch(sparse.csr_matrix(X), metric)
-    found, distances = search(sparse.csr_matrix(X[:50]), 4)
-    np.testing.assert_allclose(distances, exact(X[:50], X, 4, metric)[1], atol=1e-4)
-    alone, _ = search(X[7:8], 4)
-    np.testing.assert_array_equal(alone[0], found[7])
 
 
 @pytest.mark.parametrize(

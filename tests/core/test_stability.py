@@ -63,13 +63,3 @@ def test_points_that_change_their_cluster_with_the_seed_come_out(clusters):
         "98% of the cells keep at least half of their neighbours on each of 5 maps "
         "from other seeds. Do not rely on what surrounds the others."
     )
-
-
-def test_few_points_and_copies_of_one():
-    rng = np.random.default_rng(4)
-    few = rng.normal(size=(5, 2))
-    assert (neighbors_kept(few, few[::-1]) <= 1).all()
-    np.testing.assert_array_equal(neighbors_kept(few, few), np.ones(5))
-    copies = np.zeros((30, 2))
-    found = neighbors_kept(copies, rng.normal(size=(30, 2)))
-    assert ((found >= 0) & (found <= 1)).all()

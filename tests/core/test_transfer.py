@@ -1,9 +1,7 @@
 """Votes of the nearest rows, and rows that are unlike all fitted ones."""
 
 import numpy as np
-import pytest
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.new_rows.likeness import Unexplained
 from napari_embedding_game.core.new_rows.transfer import (
     tail_share,
@@ -62,27 +60,3 @@ def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
     assert (shares[300:] < 0.01).mean() > 0.95
     assert (shares[:300] < 0.01).mean() < 0.05
     assert scores(new[:2], rest[:2], depth[:2]).shape == (2,)  # two are judged alone
-
-
-def test_few_genes_are_expected_to_leave_more_noise():
-    rng = np.random.default_rng(0)
-    depth = np.where(np.arange(600) < 300, 50.0, 500.0)
-
-    def cells(n, noise):
-        values = noise * rng.normal(size=(n, 120))
-        values[:, :10] += 20 * (noise > 1)
-        return values.astype(np.float32)
-
-    fitted = np.vstack([cells(300, 3), cells(300, 1)])
-    scores = Unexplained(fitted, depth, 3)
-    new = cells(200, 3)
-    rest = left_by(new, fitted)
-    shallow = scores(new, rest, np.full(200, 50.0))
-    deep = scores(new, rest, np.full(200, 500.0))
-    assert (shallow < 0.01).mean() < 0.1
-    assert (deep < 0.01).mean() > 0.9
-
-
-def test_too_few_rows_to_calibrate_on():
-    with pytest.raises(InputError, match="59 fitted rows are too few"):
-        Unexplained(np.zeros((59, 5), np.float32), np.ones(59), 2)
