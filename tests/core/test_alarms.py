@@ -13,7 +13,7 @@ from napari_embedding_game.core.dynamics.alarms import (
     occupancy,
 )
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.errors import DivergenceError
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings
 
 HEAP = np.zeros((50, 2))
@@ -110,7 +110,7 @@ def test_points_that_ran_away_are_told(digits_start):
     assert not alarm(square, Settings(), n_left=400)
     assert "run far apart" in far.sentence
     assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "repulsion"}
-    with pytest.raises(DivergenceError, match="run off the map") as told:
+    with pytest.raises(InputError, match="run off the map") as told:
         play_digits(digits_start, learning_rate=1e8, max_iter=20)
     mended = {"learning_rate": 1e8, **told.value.remedy}
     assert play_digits(digits_start, **mended).warning == ""

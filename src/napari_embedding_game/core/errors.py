@@ -12,15 +12,12 @@ class InputError(ValueError):
     """Input or setting that cannot be used; the message says what and the way out.
 
     A window or a command line shows the message as it is, without a traceback.
+    ``remedy``: fields of :class:`settings.Settings` that mend it, for a new run.
     """
 
-
-class DivergenceError(InputError):
-    """The points have run off the map; ``remedy``: settings that mend it."""
-
-    def __init__(self, message: str, remedy: Mapping[str, Any]) -> None:
+    def __init__(self, message: str, remedy: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.remedy = remedy
+        self.remedy = remedy or {}
 
 
 class EmbeddingWarning(UserWarning):

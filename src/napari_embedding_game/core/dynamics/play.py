@@ -34,7 +34,7 @@ from napari_embedding_game.core.dynamics.state import (
 from napari_embedding_game.core.energy.objective import nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import DivergenceError, InputError
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.settings import (
@@ -306,7 +306,7 @@ class _Seen:
         assert self.mover is not None
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
         if not (np.abs(copied) <= self.mover.farthest).all():
-            raise DivergenceError(
+            raise InputError(
                 f"The points have run off the map: {self.mover.way_back}.",
                 {"learning_rate": None, "landmark_learning_rate": None},
             )
