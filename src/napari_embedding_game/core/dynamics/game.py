@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics.hand import AppliedForces, edited
-from napari_embedding_game.core.dynamics.optimizer import Player, sum_rows
+from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
-from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
     Settings,
     check_size,
@@ -33,8 +33,7 @@ _FIRM = 0.3
 
 def stiffness(edges: Edges) -> NDArray[np.floating]:
     """Return how firmly each point is held by its edges, (N, 1), for longer steps."""
-    held = np.empty(edges.n_points)
-    sum_rows(edges.indptr, edges.weights, held)
+    held = sum_rows(edges.indptr, edges.weights)
     held += _FIRM * held.mean()
     # Without any edges all are as free.
     held = held if held.any() else np.ones_like(held)

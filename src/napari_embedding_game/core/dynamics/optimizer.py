@@ -113,15 +113,6 @@ def _sum_of_squares(context, row):
 
 
 @njit(**OPTIONS)
-def sum_rows(indptr, weights, out):
-    """Write the sum of |w| of each compressed row, float64."""
-    for i in range(out.shape[0]):
-        out[i] = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            out[i] += abs(weights[e])
-
-
-@njit(**OPTIONS)
 def _directions(c, gradient, scale):
     """Return the chunk's part of the gradient, one number after the other."""
     begin = c * CHUNK

@@ -6,12 +6,16 @@ UMAP's membership to two parts of weight 1 (``python benchmarks/quality.py`` com
 them).  ``entropic`` is that of SNE and t-SNE.  Others register in :mod:`choices`.
 """
 
+# The compiler finds the types of the loop.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -187,3 +191,13 @@ def directed(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_m
     return sparse.csr_matrix(
         (weights.ravel(), graph.indices.ravel(), indptr), shape=(n, n)
     )
+
+
+@njit(nogil=True, cache=True)
+def sum_rows(indptr, weights):
+    """Return the sum of |w| of each compressed row, (N,) float64."""
+    sums = np.zeros(len(indptr) - 1)
+    for i in range(len(sums)):
+        for at in range(indptr[i], indptr[i + 1]):
+            sums[i] += abs(weights[at])
+    return sums

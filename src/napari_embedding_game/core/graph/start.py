@@ -15,11 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import STARTS, check_fits, start_names
 from napari_embedding_game.core.graph.components import directions, principal_components
-from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import run_blocks
 
@@ -38,8 +39,6 @@ _NO_WIDTH = 1e-12
 _PLACING_POWERS = 20
 """Of the axes that components are placed along."""
 _PCA_POWERS = 20
-_ROUNDS = 20
-"""Steps along edges within which a point without a place finds one."""
 
 
 def start_layout(
@@ -138,7 +137,7 @@ def _spectral(
     indptr, indices, weights = edges.arrays
     if len(weights) and weights.min() < 0:
         weights = np.maximum(weights, 0)
-    n_parts, part = components(indptr, indices)
+    n_parts, part = connected_components(edges.matrix(), directed=False)
     graph = indptr, indices, weights
     layout = _eigenmaps(graph, part, n_parts, n_components, rng, n_jobs)
     placed = layout.astype(np.float64)
@@ -161,7 +160,7 @@ def _eigenmaps(
     """
     n, n_iterations = len(part), POWER_ITERATIONS
     layout: NDArray[np.float32]
-    degree = _degrees(*graph)
+    degree = sum_rows(graph[0], graph[2])
     if n > _MOST_AT_ONCE:
         group, n_groups = _groups(*graph)
         coarse = _grouped(*graph, group, n_groups)
@@ -220,15 +219,6 @@ def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
 
 
 @njit(nogil=True, cache=True)
-def _degrees(indptr, indices, weights):
-    degree = np.zeros(len(indptr) - 1)
-    for i in range(len(degree)):
-        for at in range(indptr[i], indptr[i + 1]):
-            degree[i] += weights[at]
-    return degree
-
-
-@njit(nogil=True, cache=True)
 def _groups(indptr, indices, weights):
     """Return a group of neighbours for each point (N,), and how many there are.
 
@@ -267,35 +257,7 @@ def _grouped(indptr: Any, indices: Any, weights: Any, group: Any, n_groups: int)
     return between.indptr, between.indices, between.data
 
 
-@njit(nogil=True, cache=True)
-def components(indptr, indices):
-    """Return how many components a graph has, and which each point is in (N,).
-
-    As scipy's ``connected_components``, which keeps all other threads waiting.
-    """
-    n = len(indptr) - 1
-    part = np.full(n, -1, np.int32)
-    waiting = np.empty(n, np.int32)
-    n_parts = 0
-    for first in range(n):
-        if part[first] >= 0:
-            continue
-        part[first] = n_parts
-        waiting[0], n_waiting = first, 1
-        while n_waiting > 0:
-            n_waiting -= 1
-            point = waiting[n_waiting]
-            for at in range(indptr[point], indptr[point + 1]):
-                other = indices[at]
-                if part[other] < 0:
-                    part[other] = n_parts
-                    waiting[n_waiting] = other
-                    n_waiting += 1
-        n_parts += 1
-    return n_parts, part
-
-
-# --- Components, and points that come later
+# --- Components side by side
 
 
 def side_by_side(
