@@ -69,14 +69,6 @@ def test_attributes(fitted):
     assert 0 < (fitted.pressure_ > 0).mean() < 1
 
 
-def test_labels_are_the_nearest_landmarks(fitted):
-    apart = fitted.embedding_[:, None, :] - fitted.landmarks_[None, :, :]
-    np.testing.assert_array_equal(
-        fitted.labels_, np.square(apart).sum(axis=2).argmin(axis=1)
-    )
-    assert len(np.unique(fitted.labels_)) > 100
-
-
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize(
     ("init", "approximation"),
@@ -303,17 +295,6 @@ def test_rare_settings_are_method_params(cloud):
         EmbeddingGame(method_params={"n_neighbors": 3}).fit(cloud)
 
 
-def test_numbers_of_numpy_are_numbers(cloud):
-    whole = {"n_components": 2, "n_neighbors": 5, "n_landmarks": 10, "max_iter": 20}
-    whole |= {"n_jobs": 1, "random_state": 3}
-    others = {"learning_rate": 0.25, "momentum": 0.5, "repulsion": 256.0}
-    plain = EmbeddingGame(**as_parameters({**whole, **others})).fit_transform(cloud)
-    counted = {name: np.int64(value) for name, value in whole.items()}
-    measured = {name: np.float32(value) for name, value in others.items()}
-    model = EmbeddingGame(**as_parameters({**counted, **measured}))
-    np.testing.assert_array_equal(model.fit_transform(cloud), plain)
-
-
 @pytest.mark.parametrize("unknown", [{"foo": 3}, {"sample_weight": np.ones(120)}])
 def test_what_fit_does_not_know_is_not_ignored(cloud, unknown):
     for way in (small().fit, small().fit_transform):
@@ -349,14 +330,6 @@ def test_a_map_that_says_little_is_warned_of(settings, says):
 def test_unusable_data_are_told(X):
     with pytest.raises(ValueError, match=r"the same|NaN|string"):
         small().fit(X)
-
-
-def test_the_example_of_the_docstring():
-    import doctest
-
-    from napari_embedding_game.core import estimator
-
-    assert doctest.testmod(estimator).failed == 0
 
 
 # Steering, as it is recorded in the window

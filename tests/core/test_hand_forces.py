@@ -58,14 +58,6 @@ def test_a_spring_from_far_away_is_no_faster_than_its_speed(y):
     assert float(length) == pytest.approx(fastest, rel=1e-3)
 
 
-def test_in_a_short_schedule_a_spring_arrives_too(y):
-    spring = Spring(rows=np.array([3]), place=(1e4, 0.0))
-    forces = AppliedForces(HandForces(springs=(spring,)), y, SAME, n_left=90)
-    for _ in range(90):
-        forces.move(y, None)
-    assert float(y[3, 0]) == pytest.approx(1e4, rel=0.01)
-
-
 def test_held_points_stay_and_have_no_velocity(y):
     velocity = torch.ones_like(y)
     places = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)

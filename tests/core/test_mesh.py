@@ -1,13 +1,10 @@
 """Sums by a grid beside the sums over all pairs of the points themselves."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
@@ -17,7 +14,6 @@ from napari_embedding_game.core.energy.objective import (
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh
-from napari_embedding_game.core.settings import Settings
 
 N = 500
 OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})
@@ -140,29 +136,6 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     )
     assert found[0] == pytest.approx(wanted[0], rel=1e-3)
     assert off(found[1].numpy(), wanted[1].numpy()) < 0.05
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
-    digits_start, d, monkeypatch
-):
-    # The same steps for both, that only the sums differ.
-    monkeypatch.setitem(METHODS, "tsne", replace(METHODS["tsne"], on_grid=None))
-    edges, layout = digits_start
-    start = np.column_stack([layout, layout[:, :1] ** 2])[:, :d]
-    energies = []
-    for approximation in ("mesh", "exact"):
-        settings = Settings(
-            method="tsne",
-            approximation=approximation,
-            learning_rate=1.0,
-            n_landmarks=20,
-            max_iter=60,
-        )
-        for snapshot in play(edges, start, settings):
-            last = snapshot
-        energies.append(last.energy)
-    assert energies[0] == pytest.approx(energies[1], rel=0.01)
 
 
 @pytest.mark.parametrize("approximation", ["mesh", "exact", "sampled_edges"])

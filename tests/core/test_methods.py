@@ -29,12 +29,10 @@ from napari_embedding_game.core.energy.pair_functions import (
     UMAP_B,
 )
 from napari_embedding_game.core.energy.pair_sums import (
-    CompiledForces,
     TorchForces,
     make_forces,
 )
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.settings import (
     NO_BOUND,
@@ -112,22 +110,6 @@ def test_value_and_gradients_are_those_of_the_formula(
     assert difference(y_gradient, y.grad) < TOLERANCE[dtype]
     if approximation == "landmarks":
         assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("width", [0.05, 1.0, 30.0])
-def test_landmarks_never_exceed_the_sum_over_all_pairs(make_problem, kernel, width):
-    problem = make_problem(50, 2, L, profiles=("log1p", kernel), dtype=np.float64)
-    forces = CompiledForces(problem.edges, 1, "log1p", kernel)
-    exact, _ = forces.all_pairs(problem.y * width)
-    # The pairs of points with themselves, which landmarks count too.
-    exact += 50 * float(KERNELS[kernel].value(torch.zeros((), dtype=torch.float64)))
-    for z in (problem.z, problem.z * width, problem.y[:L] * width):
-        assert problem.twin.bound_of(forces, problem.y * width, z) <= exact * (
-            1 + 1e-12
-        )
-    at_points = problem.twin.bound_of(forces, problem.y * width, problem.y * width)
-    assert at_points == pytest.approx(exact, rel=1e-12)
 
 
 def test_umap_repulsion_has_no_end_where_two_points_meet():
@@ -317,25 +299,6 @@ def test_the_first_approximation_is_the_methods_own():
     assert choose("tsne", None)[1] == "mesh"
     assert choose("ssne", None)[1] == "landmarks"
     assert choose("umap", None)[1] == "sampled_edges"
-
-
-@pytest.mark.parametrize("name", ["umap", "umap_exact"])
-def test_umap_with_landmarks_is_refused_with_the_reason(name):
-    with pytest.raises(InputError, match="infinite where two points meet"):
-        choose(name, "landmarks")
-
-
-@pytest.mark.parametrize(
-    ("method", "approximation", "words"),
-    [
-        ("chess", None, "'chess'"),
-        ("game", "guess", "'guess'"),
-        ("umap_exact", "sampled_edges", "choose the approximation exact"),
-    ],
-)
-def test_what_is_not_there_is_named(method, approximation, words):
-    with pytest.raises(InputError, match=words):
-        choose(method, approximation)
 
 
 def test_settings_left_open_are_the_methods_own():

@@ -200,13 +200,6 @@ def test_clusters_are_merged_landmarks(parts, fitted):
     np.testing.assert_array_equal(fitted.predict(parts[0][0]), fitted.labels_)
 
 
-@pytest.mark.parametrize(("wanted", "there"), [(1, 1), (4, 4), (500, 10)])
-def test_there_are_as_many_clusters_as_wanted_or_possible(cloud, wanted, there):
-    labels = small(n_clusters=wanted).fit_predict(cloud)
-    assert len(np.unique(labels)) <= there
-    assert len(np.unique(labels)) == there or wanted == 500
-
-
 def test_a_number_of_clusters_that_is_none_is_refused(cloud):
     for wrong in (0, 2.5, "many"):
         with pytest.raises(InputError, match="n_clusters must be a whole number"):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.recluster import recluster
@@ -32,14 +31,6 @@ def test_landmarks_find_blobs_the_largest_first(blobs, metric):
     assert is_same(parts, of)
     assert np.bincount(parts).tolist() == [70, 55, 40]
     np.testing.assert_array_equal(parts, recluster(rows, 3, metric=metric))
-
-
-def test_sparse_rows_and_parts_that_are_nested(blobs):
-    rows, of = blobs
-    two = recluster(sparse.csr_matrix(rows), 2)
-    assert len(np.unique(two)) == 2
-    for blob in range(3):  # each blob lies in one of them
-        assert len(np.unique(two[of == blob])) == 1
 
 
 def test_what_cannot_be_clustered_is_told(blobs):

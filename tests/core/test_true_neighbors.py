@@ -56,10 +56,3 @@ def test_where_nothing_is_to_be_right_about_nothing_moves(torn, which):
     ] = True
     found = correct(embedding, neighbors, chosen)
     assert np.array_equal(found.embedding, embedding)
-
-
-def test_missing_neighbours_do_no_harm():
-    neighbors = np.array([[1, -1], [0, 2], [-1, -1], [2, 1]], np.int32)
-    chosen = np.array([False, True, False, True])
-    embedding = RNG.normal(size=(4, 3)).astype(np.float32)
-    assert np.isfinite(correct(embedding, neighbors, chosen).embedding).all()
