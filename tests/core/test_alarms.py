@@ -67,12 +67,6 @@ def test_a_map_that_says_little_is_told_with_a_way_that_leads_out(
     assert occupancy(mended.embedding) > 1.5 * LEAST_OCCUPANCY
 
 
-def test_points_that_are_a_little_slow_are_not_told(digits_start):
-    last = play_digits(digits_start, learning_rate=0.1)
-    assert last.warning == ""
-    assert last.energy < 1.05 * play_digits(digits_start).energy
-
-
 def test_landmarks_that_push_nothing_may_lie_anywhere():
     away = WIDE[:50] + 90
     assert alarm(WIDE, Settings(), away)
@@ -114,14 +108,6 @@ def test_points_that_ran_away_are_told(digits_start):
         play_digits(digits_start, learning_rate=1e8, max_iter=20)
     mended = {"learning_rate": 1e8, **told.value.remedy}
     assert play_digits(digits_start, **mended).warning == ""
-
-
-def test_no_alarm_before_the_repulsion_has_grown(digits_start):
-    edges, layout = digits_start
-    settings = Settings(landmark_learning_rate=0.01)
-    for snapshot in play(edges, layout, settings):
-        if snapshot.iteration < 250:
-            assert snapshot.warning == ""
 
 
 def test_occupancy_of_spots_is_low_and_of_a_square_or_a_line_is_high():

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
+from napari_embedding_game.core.graph.neighbors import knn_graph
 
 K = 8
 
@@ -91,31 +91,6 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     wanted, _ = neighbours(X.toarray(), metric)
     assert recall(found.indices, wanted) > 0.999
     assert found.search == ("brute" if metric == "manhattan" else "exact")
-
-
-@pytest.mark.parametrize(
-    ("n_points", "n_dims", "metric", "is_sparse", "search"),
-    [
-        (1_000, 50, "euclidean", False, "exact"),
-        (31_000, 50, "cosine", False, "exact"),
-        (32_000, 50, "cosine", False, "leaves"),
-        (70_000, 10, "euclidean", False, "exact"),
-        (99_999, 100, "euclidean", False, "leaves"),
-        (70_000, 784, "cosine", False, "projected"),
-        (1_000_000, 101, "euclidean", False, "projected"),
-        (5_000, 50, "manhattan", False, "brute"),
-        (5_001, 50, "manhattan", False, "descent"),
-        (5_000, 2_000, "euclidean", True, "exact"),  # on dense rows, which are few
-        (5_001, 2_000, "cosine", True, "projected"),
-        (5_000, 30_000, "euclidean", True, "brute"),
-        (300, 40, "correlation", False, "exact"),
-        (70_000, 50, "correlation", False, "leaves"),
-        (300, 40, "hellinger", False, "descent"),  # pynndescent only
-        (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
-    ],
-)
-def test_the_table_of_searches(n_points, n_dims, metric, is_sparse, search):
-    assert choose_search(n_points, n_dims, metric, is_sparse) == search
 
 
 @pytest.mark.parametrize(

@@ -274,12 +274,3 @@ def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
     np.testing.assert_array_equal(again.transform(new), fitted.transform(new))
     np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
     np.testing.assert_array_equal(again.labels_, fitted.labels_)
-
-
-@pytest.mark.parametrize(
-    "wrong", [np.zeros((2, 3)), np.zeros(2), np.full((2, 2), np.nan)]
-)
-def test_landmarks_of_another_map_are_refused(cloud, wrong):
-    places = np.random.default_rng(0).normal(size=(len(cloud), 2))
-    with pytest.raises(InputError, match="give landmarks_ of the former fit"):
-        small().restore(cloud, places, wrong)

@@ -99,21 +99,23 @@ class Run:
 
     def _hold(self, rows: Any, *new: Spring | Hold) -> None:
         """Put forces in the place of those on the same rows; None: on any."""
-        hand, numbers = self._hand, None if rows is None else _rows(rows)
-
-        def changed(kind: type[Any], before: tuple[Any, ...]) -> tuple[Any, ...]:
-            stay = [
-                force
-                for force in before
-                if numbers is not None and not np.isin(force.rows, numbers).any()
+        acting: list[Spring | Hold] = list(new)
+        if rows is not None:
+            acting += [
+                each
+                for each in (*self._hand.springs, *self._hand.holds)
+                if not np.isin(each.rows, _rows(rows)).any()
             ]
-            return *stay, *(force for force in new if isinstance(force, kind))
-
         forces = HandForces(
-            springs=changed(Spring, hand.springs), holds=changed(Hold, hand.holds)
+            springs=tuple(each for each in acting if isinstance(each, Spring)),
+            holds=tuple(each for each in acting if isinstance(each, Hold)),
         )
         if self.snapshot is not None:
-            _check(forces, self.snapshot)
+            import torch
+
+            from napari_embedding_game.core.dynamics.hand import AppliedForces
+
+            AppliedForces(forces, torch.from_numpy(self.snapshot.embedding), None, 1)
         self._hand = forces
         self.steer(forces=forces)
 
@@ -230,11 +232,3 @@ class Run:
 
 def _rows(rows: Any) -> Any:
     return np.atleast_1d(np.asarray(rows, dtype=np.int64))
-
-
-def _check(forces: HandForces, snapshot: Snapshot) -> None:
-    import torch
-
-    from napari_embedding_game.core.dynamics.hand import AppliedForces
-
-    AppliedForces(forces, torch.from_numpy(snapshot.embedding), None, 1)
