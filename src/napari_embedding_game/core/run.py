@@ -99,13 +99,11 @@ class Run:
 
     def _hold(self, rows: Any, *new: Spring | Hold) -> None:
         """Put forces in the place of those on the same rows; None: on any."""
-        acting: list[Spring | Hold] = list(new)
-        if rows is not None:
-            acting += [
-                each
-                for each in (*self._hand.springs, *self._hand.holds)
-                if not np.isin(each.rows, _rows(rows)).any()
-            ]
+        before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
+        if rows is None:
+            before = []
+        acting = [e for e in before if not np.isin(e.rows, _rows(rows)).any()]
+        acting += new
         forces = HandForces(
             springs=tuple(each for each in acting if isinstance(each, Spring)),
             holds=tuple(each for each in acting if isinstance(each, Hold)),
