@@ -71,11 +71,6 @@ def test_fuzzy_edges_are_umap_learns(graph):
     )
 
 
-def test_an_unknown_affinity_is_named(graph):
-    with pytest.raises(InputError, match="'cosy'"):
-        edges(graph, "cosy")
-
-
 def test_mixed_weights_are_three_parts_membership_and_two_uniform(graph):
     memberships = np.zeros((N, N))
     found = fuzzy_memberships(graph.distances)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
 
 X = np.array([[0, 2], [4, 2], [1, 0], [3, 8], [9, 9]], np.float32)
@@ -37,10 +36,3 @@ def test_scaled_means_go_from_0_to_1():
     means = np.array([[1, 5, 3], [3, 5, np.nan], [2, 5, 4.0]])
     scaled = GroupSummary(means, means).scaled
     np.testing.assert_allclose(scaled, [[0, 0, 0], [1, 0, np.nan], [0.5, 0, 1]])
-
-
-def test_groups_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="There are 2 groups for 5 rows"):
-        summarize(X, CODES[:2], 2)
-    with pytest.raises(InputError, match="Group 1 is none of the 1 groups"):
-        summarize(X, CODES, 1)

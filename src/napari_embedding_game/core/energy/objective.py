@@ -30,7 +30,6 @@ from torch import Tensor
 from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import (
-    APPROXIMATIONS,
     OBJECTIVES,
     Aggregate,
     Approximation,
@@ -42,7 +41,6 @@ from napari_embedding_game.core.energy.pair_sums import (
     SampledPairs,
     make_forces,
 )
-from napari_embedding_game.core.errors import one_of
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
@@ -279,7 +277,6 @@ def make_objective(
     aggregate: Aggregate = "sum",
 ) -> Objective:
     """Return the energy with the repulsion found as ``approximation`` says."""
-    one_of("approximation", approximation, APPROXIMATIONS)
     kind = _OBJECTIVES.get(approximation) or OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
     return objective

@@ -25,9 +25,7 @@ from napari_embedding_game.core.graph.bandwidths import (
     fuzzy_memberships,
 )
 from napari_embedding_game.core.graph.choices import (
-    AFFINITIES,
     ROW_AFFINITIES,
-    affinity_names,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
@@ -124,7 +122,7 @@ def edges(
     Raises
     ------
     InputError
-        ``affinity`` is none of them, or needs ``X``.
+        ``affinity`` needs ``X``.
     """
     if affinity in ROW_AFFINITIES:
         if X is None:
@@ -132,16 +130,12 @@ def edges(
                 f'The affinity "{affinity}" needs the rows of the data themselves.'
             )
         found: Edges = ROW_AFFINITIES[affinity].edges(graph, X)
-    elif affinity in AFFINITIES:
+    else:
         perplexity = perplexity or graph.n_neighbors / 3
         weights = given_weights(graph.distances, affinity, perplexity, n_jobs)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
         found = _symmetric(directed(graph, weights), affinity)
-    else:
-        raise InputError(
-            f"The affinity must be one of {affinity_names()}, not {affinity!r}."
-        )
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
     return replace(found, nearest=nearest)
 

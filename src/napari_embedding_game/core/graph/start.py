@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.choices import STARTS, check_fits, start_names
+from napari_embedding_game.core.graph.choices import STARTS, check_fits
 from napari_embedding_game.core.graph.components import directions, principal_components
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.graph.rows import Rows
@@ -54,28 +53,17 @@ def start_layout(
 
     By one of :func:`choices.start_names`.  ``X`` (N, D): used by all but "random";
     ``n_neighbors``: by classical starts.  The same seed gives the same layout.
-
-    Raises
-    ------
-    InputError
-        No such start or not for these rows, or ``n_components`` is not 1, 2 or 3.
     """
-    if n_components not in (1, 2, 3):
-        raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
     if init == "spectral":
         layout = _spectral(edges, X, n_components, rng, n_jobs)
     elif init == "random":
         layout = _bells(rng, shape)
-    elif init in STARTS:
+    else:
         few = min(n_neighbors, X.shape[0] - 1)
         found = classical_layout(init, X, n_components, few, random_state)
         layout = found.astype(np.float64)
-    else:
-        raise InputError(
-            f"The start must be one of {', '.join(start_names())}, not {init!r}."
-        )
     layout = _unit_variance(layout)
     layout += _JITTER * _bells(rng, shape)
     return _unit_variance(layout).astype(np.float32)

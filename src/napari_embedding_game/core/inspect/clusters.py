@@ -88,10 +88,7 @@ class MergeTree:
         The cut into one more splits one cluster: the larger part keeps its number, the
         smaller takes the next free one.  There are at most ``n_leaves``.
         """
-        if n_clusters < 1:
-            raise InputError(
-                f"The number of clusters must be at least 1, not {n_clusters}."
-            )
+        n_clusters = max(1, n_clusters)
         head = np.where(self.born > n_clusters, self.leader, np.arange(len(self.born)))
         while (self.born[head] > n_clusters).any():
             head = head[head]
@@ -114,13 +111,8 @@ def merge_tree(
     Raises
     ------
     InputError
-        No landmark has points, or ``sizes`` does not fit ``graph``.
+        No landmark has points.
     """
-    if graph.shape[0] != len(sizes):
-        raise InputError(
-            f"There are {len(sizes)} sizes for {graph.shape[0]} landmarks: "
-            "give every landmark one."
-        )
     if not np.any(sizes):
         raise InputError("No landmark has any points, so there is nothing to merge.")
     if previous is not None and len(previous.born) != len(sizes):

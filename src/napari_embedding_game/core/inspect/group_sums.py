@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import resolve_n_jobs
 
@@ -197,17 +196,8 @@ def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary
 
     ``X`` (N, G): an array, sparse matrix or ColumnBlocks, NaN where a value is missing;
     ``codes`` (N,): group of each row, from 0; -1 for none.
-
-    Raises
-    ------
-    InputError
-        As many codes as rows are needed, each below `n_groups`.
     """
     codes = np.asarray(codes)
-    if len(codes) != X.shape[0]:
-        raise InputError(f"There are {len(codes)} groups for {X.shape[0]} rows.")
-    if len(codes) and codes.max() >= n_groups:
-        raise InputError(f"Group {codes.max()} is none of the {n_groups} groups.")
     known, means, _, positive = finished(iter_grouped(X, codes, n_groups))
     sizes = np.bincount(codes[codes >= 0], minlength=n_groups)[:, None]
     shares = np.where(sizes > 0, positive / np.maximum(sizes, 1), np.nan)

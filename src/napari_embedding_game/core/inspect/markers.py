@@ -116,9 +116,6 @@ def iter_markers(
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
-    n_columns = X.shape[1]
-    if names is not None and len(names) != n_columns:
-        raise InputError(f"There are {len(names)} names for {n_columns} columns.")
     groups = _checked_groups(inside, outside, X.shape[0])
     of_block = _moments_and_ranks if method == "wilcoxon" else None
     figures = yield from iter_grouped(X, groups, 2, of_block=of_block, n_jobs=n_jobs)
