@@ -305,17 +305,12 @@ def _plain(each: Field[Any], value: Any) -> Any:
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
 MOST_EXACT = 50_000
-"""Points up to which the game's own steps go through all pairs.
-
-So many take 0.2 to 1.5 s a step on one core, by the kernel
-(``python benchmarks/pair_loops.py``).
-"""
+"""Points up to which all pairs are gone through: 0.2 to 1.5 s a step on one core."""
 MANY_POINTS = 50_000
 """Points from which a flat map of the game is played on a grid, unless told otherwise.
 
-So many crowd between the landmarks: on maps of 70,000 and 150,000 points a landmark has
-0.67 and 0.27 of the points around it that lie around a point; on a grid 0.98 and 0.90,
-at a lower energy in 0.7 of the time (``docs/methods.md``).
+So many crowd between the landmarks; on a grid they do not, at a lower energy in 0.7 of
+the time (``docs/methods.md``).
 """
 NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "

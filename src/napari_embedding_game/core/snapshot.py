@@ -21,8 +21,7 @@ FAR = 5.0
 """Stretch above which a point is told to lie far from its neighbours in the data."""
 
 UNLIKE = 2.5
-"""Isolation above which a row is told to be unlike anything in the data: it is so many
-times as far from those most like it as is usual around it."""
+"""Isolation above which a row is told to be unlike anything in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,9 @@ class WarmStart:
     embedding: NDArray[np.float32]
     """(N, d) positions of the points."""
     landmarks: NDArray[np.float32]
-    """(L, d) positions of the landmarks; those of a method that moves none are
-    not used."""
+    """(L, d) positions of the landmarks, if any are moved."""
     iterations_left: int = 0
-    """Iterations that were left of the schedule, 0 at its end.  They are played, and at
-    least the second half of the schedule."""
+    """Iterations left of the schedule: played, and at least its second half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,8 +131,7 @@ class Snapshot:
     iteration: int
     """Iterations done since the start layout (0 is the start layout itself)."""
     n_iter: int
-    """Iterations this game will have done when it ends, as far as known now; 0 while
-    nobody knows."""
+    """Iterations at the end, as far as known now; 0 while nobody knows."""
     embedding: NDArray[np.float32]
     """(N, d) positions of the points."""
     landmarks: NDArray[np.float32]
@@ -145,22 +141,15 @@ class Snapshot:
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]
-    """(N,) pressure of each point, in units of the map; 0 where there is none.  All
-    NaN while it is not worked out, and under methods that do not define it: see
-    :attr:`methods.Method.has_pressure`."""
+    """(N,) pressure, in units of the map; all NaN where it is not known or defined."""
     stretch: NDArray[np.float32] | None = None
-    """(N,) how far each point lies from its neighbours in the data, 1 as usual; None
-    where nobody knows: in maps of older files.  See :mod:`inspect.stretch`."""
+    """(N,) see :mod:`inspect.stretch`; None where nobody knows."""
     neighbors: NDArray[np.int32] | None = None
-    """(N, k) nearest rows of each point in the data, -1 for none; no copy.  None where
-    nobody knows."""
+    """(N, k) nearest rows in the data, -1 for none; no copy.  None: not known."""
     isolation: NDArray[np.float32] | None = None
-    """(N,) how far each row is from those most like it in the data, 1 as usual; no
-    copy, the same in all of a run.  None where nobody knows: in maps of older files and
-    of given edges.  See :mod:`inspect.isolation`."""
+    """(N,) see :mod:`inspect.isolation`; no copy.  None: of older files, given edges."""
     warning: str = ""
-    """A sentence when the picture cannot be trusted (the points collapse, or are
-    still on their way)."""
+    """A sentence when the picture cannot be trusted."""
     remedy: Mapping[str, Any] = field(default_factory=dict)
     """Fields of :class:`Settings` that mend what ``warning`` says, if any do."""
     finished: bool = False

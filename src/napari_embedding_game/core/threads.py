@@ -17,16 +17,10 @@ from functools import cache
 from typing import Any
 
 PARALLEL = threading.Lock()
-"""Held by the Python thread that is in a library's parallel loop of numba.
-
-With numba's default threading layer two of them there at once end the process.
-"""
+"""Held in a library's parallel loop of numba: two at once end the process."""
 
 COMPUTING = threading.Lock()
-"""Held by who computes for one run, so that another one waits instead.
-
-Two runs at once would only slow each other down; they do not disturb each other.
-"""
+"""Held by who computes for one run: two would only slow each other down."""
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""

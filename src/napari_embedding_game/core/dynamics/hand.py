@@ -22,8 +22,7 @@ from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
 STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""
 FASTEST = 0.02
-"""Longest way in an iteration, as a share of the map's radius, where there is time
-enough: four times as fast costs a class of digits 0.02 of its neighbours' recall."""
+"""Longest way in an iteration, in radii of the map, where there is time enough."""
 FARTHEST = 1e6
 """Largest coordinate that points can be brought to: that of a game's map."""
 

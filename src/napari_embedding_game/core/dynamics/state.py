@@ -76,8 +76,7 @@ class Layouts:
     states: Iterator[State]
     """Where the points stand at the start, then after each step; no landmarks."""
     objective: Objective | None = None
-    """What the points lower, with the whole repulsion.  None where pressure says
-    nothing of the map and each state carries its energy."""
+    """What the points lower; None where each state carries its energy."""
     way_back: str = "choose another start or method"
     """What to do about points that have run off the map."""
     shows_every_step: bool = False

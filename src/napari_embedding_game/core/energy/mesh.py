@@ -24,15 +24,9 @@ from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
 
 SPACING = 1 / 3
-"""Between nodes, where the grid is not too large; kernels are about 1 wide.
-
-The error of the force falls with its fourth power, see ``tests/core/test_mesh.py``.
-"""
+"""Between nodes, unless there are too many; the force's error falls with its 4th power."""
 WIDER, MANY = 1 / 2, 320
-"""What the spacing grows to where more than so many nodes lie along the longest side.
-
-The time of a step is then that of the Fourier transforms: half of it is saved.
-"""
+"""What the spacing grows to above so many nodes along the longest side: half the time."""
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
 _STEPS_OF_A_POINT = 64

@@ -31,8 +31,7 @@ Make = Callable[[Any, Any], Any]
 """(state.Problem, settings) -> state.Layouts: begins to make the layouts of a map."""
 
 OBJECTIVES: dict[str, Callable[..., Any]] = {}
-"""Approximations that the engine itself does not compute, and what makes theirs: a
-function with the parameters of :class:`objective.Objective`, which it returns."""
+"""By approximation: makes an :class:`objective.Objective` of its parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

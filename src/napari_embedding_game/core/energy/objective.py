@@ -77,8 +77,7 @@ class Field:
     strength: float
     base: float
     own: float
-    """Share of the push of a point's own source that stands for the point itself:
-    of the nearest landmark, or of the point where points push one another."""
+    """Share of the push of a point's own source, or nearest landmark, that is its own."""
     weights: NDArray[np.floating] | None = None
     """(N, M) of each point and source; 1 if None."""
 
@@ -277,17 +276,14 @@ def make_objective(
     aggregate: Aggregate = "sum",
 ) -> Objective:
     """Return the energy with the repulsion found as ``approximation`` says."""
-    kind = _OBJECTIVES.get(approximation) or OBJECTIVES[approximation]
+    kind = OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
     return objective
 
 
-_OBJECTIVES = {
-    "landmarks": Landmarks,
-    "mesh": MeshSum,
-    "sampled_edges": SampledEdges,
-    "exact": AllPairs,
-}
+OBJECTIVES.update(
+    landmarks=Landmarks, mesh=MeshSum, sampled_edges=SampledEdges, exact=AllPairs
+)
 
 
 def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int32]:

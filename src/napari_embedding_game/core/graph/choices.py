@@ -29,8 +29,7 @@ class RowAffinity:
     edges: Callable[[Any, Any], Any]
     """(NeighborGraph, (N, D) rows) -> edges.Edges."""
     new_weights: Callable[[Any, Any, Any], Any] | None = None
-    """((Q, D) new rows, fitted rows, (Q, K) neighbours) -> (Q, K) weights.  None: of
-    its methods alone, for which no new edges are needed."""
+    """((Q, D) new rows, fitted ones, (Q, K) neighbours) -> (Q, K); None: no new rows."""
 
 
 ROW_AFFINITIES: dict[str, RowAffinity] = {}

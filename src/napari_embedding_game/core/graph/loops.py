@@ -21,8 +21,7 @@ from napari_embedding_game.core.lanes import row_sums
 _WIDTHS = (16, 4, 1)
 """Numbers that are added up side by side; those left over follow in shorter lanes."""
 _TILE = 1_008
-"""Candidates that are scored at a time: no power of two, which would fill one set of
-the cache."""
+"""Candidates scored at a time: a power of two would fill one set of the cache."""
 _CHUNK = 24
 """Scores of which none is looked at where all are too large."""
 _SAMPLED_ROWS = 512

@@ -35,8 +35,7 @@ class Learned:
     counts: NDArray[np.intp]
     """(K,) examples of each class."""
     score: float | None
-    """Balanced accuracy (mean recall of the classes) of examples that were left out by
-    stratified cross-validation; None where a class has a single one."""
+    """Balanced accuracy by stratified cross-validation; None for a class of one."""
     spread: float
     """Standard error of the score that comes from the number of examples."""
     recalls: tuple[float, ...] = ()
