@@ -147,7 +147,7 @@ class Snapshot:
     neighbors: NDArray[np.int32] | None = None
     """(N, k) nearest rows in the data, -1 for none; no copy.  None: not known."""
     isolation: NDArray[np.float32] | None = None
-    """(N,) see :mod:`inspect.isolation`; no copy.  None: of older files, given edges."""
+    """(N,) see :mod:`inspect.isolation`; no copy.  None where nobody knows."""
     warning: str = ""
     """A sentence when the picture cannot be trusted."""
     remedy: Mapping[str, Any] = field(default_factory=dict)

@@ -24,9 +24,9 @@ from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
 
 SPACING = 1 / 3
-"""Between nodes, unless there are too many; the force's error falls with its 4th power."""
+"""Between nodes; the force's error falls with its fourth power."""
 WIDER, MANY = 1 / 2, 320
-"""What the spacing grows to above so many nodes along the longest side: half the time."""
+"""What it grows to above so many nodes along the longest side: half the time."""
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
 _STEPS_OF_A_POINT = 64

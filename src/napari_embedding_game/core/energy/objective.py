@@ -77,7 +77,7 @@ class Field:
     strength: float
     base: float
     own: float
-    """Share of the push of a point's own source, or nearest landmark, that is its own."""
+    """Share of the push of a point's own source that is its own."""
     weights: NDArray[np.floating] | None = None
     """(N, M) of each point and source; 1 if None."""
 

@@ -29,7 +29,7 @@ class RowAffinity:
     edges: Callable[[Any, Any], Any]
     """(NeighborGraph, (N, D) rows) -> edges.Edges."""
     new_weights: Callable[[Any, Any, Any], Any] | None = None
-    """((Q, D) new rows, fitted ones, (Q, K) neighbours) -> (Q, K); None: no new rows."""
+    """((Q, D) rows, fitted ones, (Q, K) neighbours) -> (Q, K); None: no new rows."""
 
 
 ROW_AFFINITIES: dict[str, RowAffinity] = {}
