@@ -10,6 +10,9 @@ map.  Paper 4 counts a point as pressured without a look at mu; here it is where
 still lets it rise: else a map whose minimum has pressured points would never end.
 """
 
+# The compiler finds the types of the loop.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
+
 from __future__ import annotations
 
 import math
@@ -17,11 +20,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_functions import KERNELS
+from napari_embedding_game.core.energy.pair_loops import (
+    CHUNK,
+    OPTIONS,
+    n_chunks,
+    squared_to_all,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.threads import run_blocks
 
@@ -138,11 +148,30 @@ class Lifted:
     def _push(self, y: Points) -> tuple[Array, float]:
         """Return each point's share of the sum over all pairs, and that sum."""
         forces, weights = self._objective.forces, self._objective.weights
-        push, sums = np.empty(len(y)), np.empty(pair_loops.n_chunks(len(y)))
+        push, sums = np.empty(len(y)), np.empty(n_chunks(len(y)))
         far = np.empty((0, 0), y.dtype) if weights is None else weights
         columns = np.ascontiguousarray(y.T)
         run_blocks(
-            pair_loops.push_of_all, len(sums), len(y) ** 2, forces.n_jobs,
+            _push_of_all, len(sums), len(y) ** 2, forces.n_jobs,
             KERNELS[forces.kernel], far, y, columns, push, sums,
         )  # fmt: skip
         return 2 * push, float(sums.sum())
+
+
+@njit(**OPTIONS)
+def _push_of_all(begin, end, k, far, y, z, push, sums):
+    """Write paper 4's d-, -sum_j v_ij k'(|y_i - y_j|^2), j != i, and sums of v_ij k."""
+    for c in range(begin, end):
+        s = np.empty(y.shape[0], y.dtype)
+        weights = np.ones_like(s)
+        total = 0.0
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+            squared_to_all(i, y, z, s)
+            if far.shape[0] > 0:
+                weights[:] = far[i]
+            weights[i] = 0
+            value, slope = lifted_row(k, s, weights, 0.0)
+            weights[i] = 1
+            push[i] = -slope
+            total += value
+        sums[c] = total

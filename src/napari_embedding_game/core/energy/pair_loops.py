@@ -178,25 +178,6 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
         sums[c] = total
 
 
-@njit(**OPTIONS)
-def push_of_all(begin, end, k, far, y, z, push, sums):
-    """Write paper 4's d-, -sum_j v_ij k'(|y_i - y_j|^2), j != i, and sums of v_ij k."""
-    for c in range(begin, end):
-        s = np.empty(y.shape[0], y.dtype)
-        weights = np.ones_like(s)
-        total = 0.0
-        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-            squared_to_all(i, y, z, s)
-            if far.shape[0] > 0:
-                weights[:] = far[i]
-            weights[i] = 0
-            value, slope = lifted_row(k, s, weights, 0.0)
-            weights[i] = 1
-            push[i] = -slope
-            total += value
-        sums[c] = total
-
-
 # --- Random partners (Eq. 8) --------------------------------------------------------
 
 
