@@ -168,11 +168,6 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
-    if not (isinstance(n_neighbors, (int, np.integer)) and n_neighbors >= 1):
-        raise InputError(
-            "The number of neighbours (K) must be a whole number, at least 1, "
-            f"not {n_neighbors}."
-        )
     if n_points <= n_neighbors:
         raise InputError(
             f"The data have {n_points} row{'s' if n_points != 1 else ''}, but "

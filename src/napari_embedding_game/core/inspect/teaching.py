@@ -116,11 +116,10 @@ def _scaled(X: Any, rows: NDArray[np.integer], *, is_scaled: bool) -> tuple[Any,
     """Return the scaled examples, and what scales other rows in the same way."""
     from sklearn.preprocessing import StandardScaler
 
-    if is_scaled and not sp.issparse(X):
-        middle = X.mean(axis=0)
-        unit = float(np.sqrt(X.var(axis=0).max())) or 1.0
-        return (X[rows] - middle) / unit, lambda block: (block - middle) / unit
-    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X)
+    is_sparse = sp.issparse(X)
+    scaler = StandardScaler(with_mean=not is_sparse).fit(X)
+    if is_scaled and not is_sparse:  # one unit for all
+        scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
     return scaler.transform(X[rows]), scaler.transform
 
 
