@@ -147,10 +147,6 @@ def test_the_number_of_threads_does_not_change_a_bit(
 # --- Steering
 
 
-def step_length(before, after):
-    return np.abs(after.embedding - before.embedding).max()
-
-
 @pytest.mark.parametrize(
     "changes",
     [

@@ -88,10 +88,6 @@ def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
     )
 
 
-def exact_pairs(y):
-    return float((1 / (1 + torch.cdist(y, y) ** 2)).sum())
-
-
 def averages_to(draw_energy, wanted, n_draws=300):
     draws = np.array([draw_energy(seed) for seed in range(n_draws)])
     assert draws.std() > 0

@@ -117,26 +117,6 @@ def test_a_formula_that_was_edited_has_another_type():
     assert typeof(Before()) == typeof(Before())
 
 
-READS_BACK = """
-import numpy as np
-from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.pair_functions import Gaussian
-y, sums = np.zeros((3, 2), np.float32), np.empty(1)
-pull = np.zeros((1, 2, 3), np.float32)
-pair_loops.repel(0, 1, Gaussian(), y, y.T.copy(), y.copy(), pull, sums)
-print(sum(pair_loops.repel.stats.cache_misses.values()), sums[0])
-"""
-
-
-OF_A_FILE = """
-from dataclasses import dataclass
-from napari_embedding_game.core.energy.pair_functions import Gaussian
-@dataclass(frozen=True)
-class Own(Gaussian):
-    pass
-"""
-
-
 # --- The one of the documents
 
 
