@@ -168,16 +168,15 @@ def test_the_recipe_is_refused_for_what_is_no_counts(run, table, out):
     assert "holds no raw counts" in message
 
 
-def test_a_file_with_two_arrays_asks_which(run, tmp_path, out):
+def test_of_a_file_with_two_arrays_the_first_is_told(run, tmp_path, out):
     rng = np.random.default_rng(0)
     two = {"rna": rng.normal(size=(60, 4)), "my protein": rng.normal(size=(60, 3))}
     path = tmp_path / "two.npz"
     np.savez(path, **two)
-    message = one_sentence(run("fit", path, "--out", out, *FEW))
-    assert "rna (60 x 4, float64), my protein (60 x 3, float64)" in message
-    assert message.endswith("say which (--space rna).")
+    told = run("fit", path, "--out", out, *FEW).stderr
+    assert 'The array "rna" is embedded. It could also be my protein (60 x 3' in told
     chosen = ["--space", "my protein", "--json"]
-    result = run("fit", path, "--out", out, *chosen, *FEW)
+    result = run("fit", path, "--out", out, "--force", *chosen, *FEW)
     assert json.loads(result.stdout)["space"] == "my protein"
 
 
@@ -255,19 +254,6 @@ def test_rows_with_missing_values(run, table, out):
     adata = anndata.read_h5ad(out)
     assert adata.obs["embedding_game_cluster"].tolist()[11] == "unassigned"
     assert adata.n_obs == 60
-
-
-def test_columns_that_repeat_others(run, table, out):
-    pd.read_csv(table).assign(inches=lambda t: t["area"] / 2.54).to_csv(
-        table, index=False
-    )
-    result = run("fit", table, "--out", out, *FEW)
-    assert "count twice: 1 column that repeats others (inches = area)" in result.stderr
-    result = run("fit", table, "--out", out, "--duplicates", "drop", "--force", *FEW)
-    assert result.exit_code == 0, result.output
-    assert "Left out: 1 column that repeats others (inches = area)" in result.stderr
-    parameters = anndata.read_h5ad(out).uns["embedding_game"]
-    assert parameters["parameters"]["duplicates"] == "drop"
 
 
 def test_existing_result_is_kept_unless_forced(run, table, out):

@@ -24,7 +24,7 @@ from napari_embedding_game.core.settings import (
     optimizers,
     resolve,
 )
-from napari_embedding_game.data.errors import DataError, OptionError, shortened
+from napari_embedding_game.data.errors import DataError, MissingValuesError, shortened
 from napari_embedding_game.papers import command
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Options = argparse.Namespace
 DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 """Exit codes."""
-_READING = ("missing", "duplicates", "transposed")
+_READING = ("missing", "transposed")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -83,10 +83,8 @@ def _run(options: Options) -> int:
 
 
 def _sentence(error: DataError | InputError) -> str:
-    if isinstance(error, OptionError):
-        is_plain = error.value.replace("_", "").isalnum()
-        value = error.value if is_plain else f'"{error.value}"'
-        return error.told(f"--{error.option} {value}")
+    if isinstance(error, MissingValuesError):
+        return error.told("--missing drop")
     return str(error)
 
 
@@ -167,8 +165,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         "steps.")  # fmt: skip
     add("--missing", choices=("error", "drop"), default="error",
         help="Rows with missing or infinite values.")  # fmt: skip
-    add("--duplicates", choices=("keep", "drop"), default="keep",
-        help="Columns of a table that repeat another one.")  # fmt: skip
     add("--transpose", action="store_true", dest="transposed",
         help="Of a table with genes in rows: map columns.")  # fmt: skip
     kinds = {"int": int, "float": float}
@@ -324,7 +320,7 @@ def _read(
     from napari_embedding_game.data.stages import finish
 
     steps = Recipe() if recipe else None
-    return finish(load(source, space=space, several="error", recipe=steps, **reading))
+    return finish(load(source, space=space, recipe=steps, **reading))
 
 
 def _tell_notes(dataset: Dataset) -> None:

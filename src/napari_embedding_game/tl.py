@@ -441,7 +441,7 @@ def _numbers(
 ) -> tuple[Any, int, dict[str, str]]:
     """Return a space, or distances between neighbours; K; and where they are from."""
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.data.formats.anndata_contents import (
+    from napari_embedding_game.data.formats.spaces import (
         choose,
         root_of,
         split_space,

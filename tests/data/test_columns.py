@@ -22,56 +22,6 @@ def test_numbers(values):
 
 
 @pytest.mark.parametrize(
-    "values",
-    [
-        [True, False],
-        [True, None],
-        [1j, 2j],
-        ["a", "b"],
-        [None, None],
-        pd.to_datetime(["2020-01-01", "2020-01-02"]),
-        pd.Categorical(["1", "2"]),
-        ["1", "b"],
-    ],
-)
-def test_other_kinds_are_no_numbers(values):
-    assert columns.numbers(pd.Series(values, name="a"), "t.csv") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("label", True),
-        ("cell_id", True),
-        ("Cluster", True),
-        ("nucleus id", True),
-        ("area", False),
-        ("width", False),
-        ("index_of_refraction", False),
-    ],
-)
-def test_names_that_measure_nothing(name, expected):
-    values = pd.Series([1.0, 2.0]).to_numpy()
-    assert columns.is_name_or_group(name, values) is expected
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "expected"),
-    [
-        ("cell", ["a", "b", "c"], True),
-        ("Unnamed: 0", [4, 5, 6], True),
-        ("cell", ["a", "a", "c"], False),
-        ("cell", ["a", None, "c"], False),
-        ("area", [4, 5, 6], False),
-        ("area", ["1", "2", "3", "4", "5", "x"], False),
-        ("text", ["a", "b", "c"], False),
-    ],
-)
-def test_row_names(name, values, expected):
-    assert columns.is_row_name(pd.Series(values, name=name)) is expected
-
-
-@pytest.mark.parametrize(
     ("values", "grouped"),
     [
         ([0, 1] * 10, True),
@@ -86,12 +36,6 @@ def test_row_names(name, values, expected):
 def test_few_different_values_are_groups(values, grouped):
     shown = columns.as_metadata(pd.Series(values))
     assert isinstance(shown.dtype, pd.CategoricalDtype) is grouped
-
-
-def test_text_column():
-    obs = pd.DataFrame({"length": [1, 2], "Text": ["a", "b"]})
-    assert columns.texts(obs) == ["a", "b"]
-    assert columns.texts(obs[["length"]]) is None
 
 
 def test_truth_values_with_gaps_are_no_texts():

@@ -1,7 +1,5 @@
 import numpy as np
 import pandas as pd
-import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -36,46 +34,6 @@ def test_rows_keep_their_identity_through_left_out_rows(kept):
     np.testing.assert_array_equal(
         dataset.source_obs_names[dataset.kept], dataset.obs.index
     )
-
-
-@given(masks, st.sampled_from([np.float32, np.float64, np.int32, np.uint8]))
-def test_expand_holds_value_and_fill(kept, dtype):
-    values = np.arange(kept.sum() * 3).reshape(-1, 3).astype(dtype)
-    full = build(kept).expand(values, np.nan)
-    assert full.shape == (len(kept), 3)
-    np.testing.assert_array_equal(full[kept], values)
-    assert np.isnan(full[~kept]).all()
-
-
-def test_expand_does_not_cut_texts():
-    full = build([True, False]).expand(np.array(["3"]), "unassigned")
-    assert full.tolist() == ["3", "unassigned"]
-
-
-def test_everything_with_rows_loses_the_same_rows():
-    dataset = build(
-        [True, False, True],
-        images=np.arange(3, dtype=np.uint8).reshape(3, 1, 1),
-        texts=["a", "b", "c"],
-        profile=sp.csr_matrix(np.eye(3, dtype=np.float32)),
-        profile_names=["g0", "g1", "g2"],
-    )
-    assert dataset.images.ravel().tolist() == [0, 2]
-    assert list(dataset.texts) == ["a", "c"]
-    np.testing.assert_array_equal(dataset.profile.toarray(), np.eye(3)[[0, 2]])
-    assert dataset.n_source_rows == 3
-    assert len(dataset.source_obs) == 3
-
-
-def test_profile_is_x_unless_given():
-    dataset = build([True, True])
-    assert dataset.profile is dataset.X
-    assert dataset.profile_names == dataset.var_names
-
-
-def test_lengths_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="texts has length 1, expected 2"):
-        build([True, True], texts=["one"])
 
 
 def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):

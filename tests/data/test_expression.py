@@ -8,12 +8,8 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.data.expression import COUNTS_NOTE, Expression
+from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.read_options import ReadOptions, Recipe
-from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.recipe import apply_recipe
-from napari_embedding_game.data.stages import finish
 
 NORMALISED = "Expression: counts, normalised to 10,000 per cell, log1p."
 
@@ -103,60 +99,3 @@ def test_one_gene_and_one_cell_are_those_of_the_whole(form):
     assert sp.issparse(expression.values) == (form is sp.csr_matrix)
     # The counts themselves stay, for the recipe and for what is saved.
     np.testing.assert_array_equal(dense(expression.profile), dense(adata.X))
-
-
-@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
-def test_logarithms_are_not_touched():
-    adata = normalised(cells())
-    adata.layers["counts"] = cells().X
-    dataset = from_anndata(adata, "cells")
-    assert dataset.expression.values is dataset.profile
-    assert dataset.expression.told == "Expression: log1p of the file, as it is."
-    assert COUNTS_NOTE not in dataset.notes
-    theirs = by_scanpy(adata, "B")
-    ours = found(dataset, "B")
-    expected = theirs.loc[list(ours.names), "logfoldchanges"]
-    np.testing.assert_allclose(ours.logfoldchanges, expected, rtol=2e-3, atol=2e-4)
-
-
-@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
-@pytest.mark.parametrize("place", ["layers", "raw"])
-def test_counts_of_a_layer_and_of_raw(place, tmp_path):
-    adata = cells()
-    expected = normalised(adata).X.toarray()
-    if place == "layers":
-        adata.layers["counts"], adata.X = adata.X, normalised(adata).X
-        space = "layers['counts']"
-    else:
-        adata.raw, space = adata.copy(), None
-        adata.X = adata.X.toarray()
-        sc.pp.scale(adata)  # X is below 0, so that .raw is compared
-    adata.write_h5ad(tmp_path / "cells.h5ad")
-    dataset = read(tmp_path / "cells.h5ad", space=space)
-    assert dataset.expression.told == NORMALISED
-    values = dataset.expression.values.toarray()
-    np.testing.assert_allclose(values, expected[dataset.kept], rtol=1e-5)
-
-
-def test_after_the_recipe_there_are_logarithms():
-    adata = cells()
-    recipe = Recipe(min_genes=1, min_cells=1, n_top_genes=100, n_comps=5)
-    dataset = finish(
-        apply_recipe(
-            from_anndata(adata, "cells", options=ReadOptions(space="X")), recipe
-        )
-    )
-    assert dataset.expression.kind == "logarithms"
-    assert COUNTS_NOTE not in dataset.notes
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_what_looks_like_logarithms(form):
-    counts = np.random.default_rng(0).poisson(1.0, (20, 8)).astype(float)
-    for values, kind in [
-        (np.log1p(counts), "logarithms"),
-        (counts, "counts"),
-        (np.exp(3 + counts), "values"),
-        (np.log1p(counts) - 1, "values"),
-    ]:
-        assert Expression(form(values), is_expression=True).kind == kind

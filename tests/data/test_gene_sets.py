@@ -98,13 +98,6 @@ def test_a_gmt_file_has_a_set_in_each_line(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("text", ["g1\ng2\r\n", "\ufeffg1, g2", "# x\ng1 g2"])
-def test_a_text_file_is_one_set_of_its_name(tmp_path, text):
-    path = tmp_path / "cycle.txt"
-    path.write_text(text, encoding="utf-8", newline="")
-    assert read_gene_sets(path) == [GeneSet("cycle", ("g1", "g2"))]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -119,17 +112,3 @@ def test_a_file_without_genes_is_refused(tmp_path, name, content, words):
     path.write_bytes(content)
     with pytest.raises(DataError, match=words):
         read_gene_sets(path)
-
-
-def test_what_cannot_be_scored_is_told(dataset):
-    with pytest.raises(DataError, match="cannot be scored, as too few other genes"):
-        score_genes(dataset, GeneSet("all", tuple(NAMES)))
-    pictures = Dataset.from_rows(
-        name="digits",
-        X=np.eye(3, dtype=np.float32),
-        obs=pd.DataFrame(index=list("abc")),
-        var_names=list("xyz"),
-        space="X",
-    )
-    with pytest.raises(DataError, match="digits has no expression of genes"):
-        score_genes(pictures, SET)

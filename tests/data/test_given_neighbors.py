@@ -2,7 +2,6 @@
 
 import warnings
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +12,7 @@ from sklearn.neighbors import kneighbors_graph
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read, spaces
+from napari_embedding_game.data.readers import read
 
 SPACE = "obsp['distances']"
 
@@ -58,14 +57,6 @@ def same(found, expected):
     return True
 
 
-def test_distances_are_offered_but_never_taken_by_themselves(path):
-    offered = spaces(path)
-    assert offered[0] == "obsm['X_pca']"
-    assert offered[-2:] == ["obsp['coarse_distances']", SPACE]
-    assert not any("connectivities" in space for space in offered)
-    assert not read(path).is_distances
-
-
 @pytest.mark.parametrize("name", [SPACE, "distances", "obsp/distances"])
 def test_they_are_read_as_they_are_stored(path, cells, name):
     dataset = read(path, space=name)
@@ -75,25 +66,6 @@ def test_they_are_read_as_they_are_stored(path, cells, name):
     assert dataset.var_names == tuple(cells.obs_names)
     assert dataset.profile.shape == (60, 8)  # genes are still what clusters differ in
     assert any("neighbours of the file" in note for note in dataset.notes)
-
-
-def test_an_object_in_memory_is_read_in_the_same_way(cells):
-    dataset = from_anndata(
-        cells, "cells", options=ReadOptions(space="coarse_distances")
-    )
-    assert same(dataset.X, cells.obsp["coarse_distances"])
-
-
-def test_of_a_part_the_rows_and_columns_stay_together(path, cells):
-    dataset = read(path, space="distances")
-    mask = np.random.default_rng(1).random(60) < 0.6
-    part = dataset.subset(mask)
-    assert part.is_distances
-    assert same(part.X, cells.obsp["distances"][mask][:, mask])
-    assert part.var_names == tuple(cells.obs_names[mask])
-    again = part.subset(np.arange(mask.sum()) < 20)
-    rows = np.flatnonzero(mask)[:20]
-    assert same(again.X, cells.obsp["distances"][rows][:, rows])
 
 
 def test_rows_without_a_distance_are_left_out_with_their_column(cells):
@@ -109,21 +81,3 @@ def test_rows_without_a_distance_are_left_out_with_their_column(cells):
     assert same(dataset.X, graph[kept][:, kept])
     assert dataset.var_names == tuple(cells.obs_names[kept])
     np.testing.assert_array_equal(dataset.kept, kept)
-
-
-def test_without_genes_clusters_are_compared_by_nothing(cells):
-    bare = AnnData(obs=cells.obs, obsp=dict(cells.obsp))
-    dataset = from_anndata(bare, "bare", options=ReadOptions(space="distances"))
-    assert dataset.profile.shape == (60, 0)
-    assert dataset.profile_names == ()
-    assert from_anndata(bare, "bare").is_distances  # the only thing there is
-
-
-def test_a_matrix_that_does_not_fit_the_cells_is_told(cells, tmp_path):
-    path = tmp_path / "damaged.h5ad"
-    cells.write_h5ad(path)
-    with h5py.File(path, "r+") as file:
-        group = file["obsp/distances"]
-        group.attrs["shape"] = (60, 90)
-    with pytest.raises(DataError, match=r"damaged\.h5ad"):
-        read(path, space="distances")

@@ -8,13 +8,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data import harmony as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.harmony import (
     batch_columns,
-    told_of_batches,
 )
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
@@ -71,32 +69,6 @@ def test_components_are_those_of_harmonypy_and_genes_stay(dataset):
     assert (mixed.profile != plain.profile).nnz == 0
 
 
-def test_days_are_mixed_and_kinds_stay_apart(dataset):
-    def share_of_same(made, column):
-        distances = np.linalg.norm(made.X[:, None] - made.X, axis=2)
-        nearest = distances.argsort(axis=1)[:, 1:11]
-        levels = made.obs[column].to_numpy()
-        return np.mean(levels[nearest] == levels[:, None])
-
-    plain = finish(apply_recipe(dataset, PLAIN))
-    mixed = finish(apply_recipe(dataset, MIXED))
-    assert share_of_same(plain, "day") > 0.9
-    assert share_of_same(mixed, "day") < 0.65
-    assert share_of_same(mixed, "kind") > 0.95
-
-
-def test_it_is_told_and_recorded(dataset):
-    made = finish(apply_recipe(dataset, MIXED))
-    assert made.space == 'X, 10 principal components, "day" mixed by Harmony'
-    assert 'Harmony mixed the levels of "day"' in made.notes[-1]
-    noted = made.provenance["recipe"]
-    assert noted["batch_key"] == "day"
-    assert noted["harmonypy"]
-    plain = finish(apply_recipe(dataset, PLAIN)).provenance["recipe"]
-    assert plain["batch_key"] is None
-    assert "harmonypy" not in plain
-
-
 def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
     path = tmp_path / "cells.h5ad"
     cells.obs["gaps"] = cells.obs["gaps"].astype(str)
@@ -131,21 +103,9 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert back.provenance["harmony"]["batch_key"] == "day"
 
 
-def test_what_is_not_made_of_components_is_not_mixed(components):
-    with pytest.raises(DataError, match="such as obsm"):
-        finish(load(components, space="X", batch_key="day"))
-    with pytest.raises(DataError, match='no column "lane"'):
-        finish(load(components, batch_key="lane"))
-
-
 def test_columns_that_can_name_batches(dataset):
     assert batch_columns(dataset.obs) == ["day", "kind"]  # of samples first
     assert batch_columns(dataset.obs[:20]) == []
-
-
-def test_who_mixes_kinds_of_cells_is_told():
-    assert "seems to tell kinds" in told_of_batches("cell_type")
-    assert "seems to" not in told_of_batches("donor")
 
 
 @pytest.mark.parametrize(
@@ -164,18 +124,6 @@ def test_columns_that_cannot(dataset, key, sentence):
         finish(stages)
 
 
-def test_without_harmonypy_or_with_an_old_one(dataset, monkeypatch):
-    def missing(_):
-        raise module.metadata.PackageNotFoundError
-
-    monkeypatch.setattr(module.metadata, "version", missing)
-    with pytest.raises(DataError, match="`pip install harmonypy`"):
-        module.check_batches(dataset.obs, "day", "cells")
-    monkeypatch.setattr(module.metadata, "version", lambda _: "0.0.10")
-    with pytest.raises(DataError, match="pip install --upgrade harmonypy"):
-        module.check_batches(dataset.obs, "day", "cells")
-
-
 def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
     def fails(*_, **__):
         raise RuntimeError("singular matrix")
@@ -183,17 +131,3 @@ def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
     monkeypatch.setattr("harmonypy.run_harmony", fails)
     with pytest.raises(DataError, match=r'mix by "day" \(singular matrix\): choose'):
         finish(apply_recipe(dataset, MIXED))
-
-
-def test_of_a_column_with_many_values_not_all_rows_are_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "_LOOKED_AT", 1_000)
-    asked, count = [], pd.Series.nunique
-
-    def nunique(column):
-        asked.append(len(column))
-        return count(column)
-
-    monkeypatch.setattr(pd.Series, "nunique", nunique)
-    obs = pd.DataFrame({"depth": np.arange(9_000.0), "day": np.arange(9_000) % 3})
-    assert batch_columns(obs) == ["day"]
-    assert asked == [1_000, 1_000, 9_000]

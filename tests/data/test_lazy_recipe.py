@@ -75,10 +75,3 @@ def test_dense_counts_of_a_layer(adata, tmp_path):
     np.testing.assert_allclose(np.abs(one), np.abs(other), atol=1e-3)
     with pytest.raises(DataError, match="holds no raw counts"):
         write_components(tmp_path / "dense.h5ad", tmp_path / "no", RECIPE)
-
-
-def test_what_cannot_be_prepared_is_told(path, tmp_path):
-    with pytest.raises(DataError, match="no layers"):
-        write_components(path, tmp_path / "out", RECIPE, "layers['counts']")
-    with pytest.raises(DataError, match=r"Only 0 of 400 cells .* 199 genes"):
-        write_components(path, tmp_path / "out", Recipe(min_genes=199))

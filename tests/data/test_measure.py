@@ -8,8 +8,9 @@ from napari_embedding_game.data.images.measure import (
     measure_stages,
     split_channels,
 )
+from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.samples import nuclei
+from napari_embedding_game.data.stages import finish
 
 
 @pytest.fixture
@@ -202,7 +203,7 @@ def test_progress_and_stop():
 
 
 def test_nuclei():
-    image, labels, dataset = nuclei()
+    image, labels, dataset = finish(nuclei_stages())
     assert image.shape == (512, 512, 3)
     assert labels.shape == (512, 512)
     assert 200 < len(dataset.obs) < 500

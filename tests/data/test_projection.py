@@ -5,7 +5,6 @@ import warnings
 import anndata
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -16,7 +15,6 @@ from napari_embedding_game.data.formats.anndata import (
 )
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import (
-    Projection,
     match_genes,
     normalised,
 )
@@ -56,14 +54,6 @@ def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, count
     np.testing.assert_allclose(projected(mapped.projection, other), mapped.X, atol=0.02)
 
 
-def test_what_components_leave_is_at_right_angles_to_them(mapped, counts):
-    way = mapped.projection
-    lognorm = normalised(counts[mapped.kept].X, way.target_sum, "These")
-    scaled = way.scaled(lognorm, match_genes(way.genes, counts.var_names))
-    rest = way.rest(scaled, way.components(scaled))
-    np.testing.assert_allclose(rest @ way.loadings, 0, atol=1e-3)
-
-
 def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
     write_h5ad(mapped, a_result(59), tmp_path / "map.h5ad")
     assert anndata_spaces(tmp_path / "map.h5ad")[0] == "obsm['X_pca']"
@@ -77,20 +67,6 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
         np.testing.assert_allclose(
             projected(again.projection, counts[mapped.kept]), mapped.X, atol=0.02
         )
-
-
-def test_single_missing_values_are_told_as_before(counts):
-    counts.obsm["X_pca"] = np.random.default_rng(0).normal(size=(60, 5))
-    counts.obsm["X_pca"][3] = np.nan
-    counts.obsm["X_pca"][5, 2] = np.nan
-    with pytest.raises(DataError, match=r"1 missing .* row 6"):
-        from_anndata(counts, "cells")
-
-
-def test_a_damaged_way_is_told():
-    stored = {"genes": ["a"], "mean": [0, 0]}
-    with pytest.raises(DataError, match=r"map\.h5ad tells .* is damaged"):
-        Projection.from_stored(stored, "map.h5ad")
 
 
 def test_genes_are_found_by_name_version_case_or_another_column():
@@ -111,20 +87,6 @@ def test_missing_genes_are_told_and_too_many_refused():
     )
     with pytest.raises(DataError, match=r"only 1 of the 3 genes .* \(33%"):
         match_genes(["a", "b", "c"], ["a", "x"])
-
-
-def test_a_missing_gene_counts_as_in_the_mean_cell():
-    way = Projection(
-        ("a", "b"), np.array([1, 2], "f4"), np.ones(2, "f4"), np.eye(2, dtype="f4"),
-        np.zeros(2, "f4"),
-    )  # fmt: skip
-    scaled = way.scaled(np.array([[3.0]]), match_genes(["a", "b"], ["a"]))
-    np.testing.assert_array_equal(scaled, [[2, 0]])
-
-
-def test_neither_counts_nor_logarithms():
-    with pytest.raises(DataError, match="These hold neither raw counts nor"):
-        normalised(np.array([[-1.0, 0.5]]), 1e4, "These")
 
 
 def by_scanpy(counts, scales):
@@ -149,20 +111,3 @@ def test_the_way_of_scanpys_components_is_found(counts, scales):
     assert way.target_sum == pytest.approx(5_000, rel=1e-3)
     got = projected(way, counts[adata.obs_names])
     np.testing.assert_allclose(got, adata.obsm["X_pca"], atol=1e-2)
-
-
-def test_components_of_other_numbers_are_refused(counts):
-    adata = by_scanpy(counts, False)
-    adata.obsm["X_pca"] = adata.obsm["X_pca"][::-1].copy()
-    with pytest.raises(DataError, match=r"ref has loadings .* but neither X nor"):
-        pca_projection(adata, "ref")
-    del adata.varm["PCs"]
-    with pytest.raises(DataError, match=r"ref does not tell .*varm\['PCs'\]"):
-        pca_projection(adata, "ref")
-
-
-def test_sparse_and_dense_give_the_same(counts):
-    dense = normalised(counts.X.toarray(), 1e4, "These")
-    np.testing.assert_allclose(
-        normalised(sp.csc_matrix(counts.X), 1e4, "These").toarray(), dense, rtol=1e-5
-    )

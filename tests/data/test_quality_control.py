@@ -10,9 +10,7 @@ import scipy.sparse as sp
 from napari_embedding_game.data import quality_control as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.lazy_recipe import write_components
 from napari_embedding_game.data.quality_control import (
-    CellLimits,
     cell_quality,
     find_doublets,
 )
@@ -43,28 +41,6 @@ def test_the_figures_are_those_of_scanpy(mixed, kind):
     sc.pp.calculate_qc_metrics(mixed, qc_vars=["mt"], inplace=True, percent_top=None)
     for name, values in found.columns().items():
         np.testing.assert_allclose(values, mixed.obs[name], rtol=1e-6, err_msg=name)
-
-
-def test_without_mitochondrial_names_nothing_is_told_of_them(counts):
-    found = cell_quality(counts.X, ["MTOR", *counts.var_names[1:]])
-    assert found.mitochondrial is None
-    assert not any(rows.any() for rows, _ in CellLimits(max_mito=1).left_out(found))
-    assert set(found.columns()) == {
-        "total_counts",
-        "n_genes_by_counts",
-    }
-
-
-def test_a_cell_is_left_out_for_its_first_reason(mixed):
-    quality = cell_quality(mixed.X, list(mixed.var_names))
-    highest = int(np.sort(quality.counts)[-4])
-    limits = CellLimits(min_genes=20, max_counts=highest, max_mito=30)
-    told = {why: np.flatnonzero(rows) for rows, why in limits.left_out(quality)}
-    assert told["they have fewer than 20 genes"].tolist() == [7]
-    high = told[f"they have more than {highest:,} counts"]
-    assert len(high) == 3
-    assert 3 in high
-    assert told["they have more than 30 % mitochondrial counts"].tolist() == []
 
 
 def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
@@ -134,9 +110,3 @@ def test_what_doublets_need_is_told(crowd, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(DataError, match="pip install scikit-image"):
         find_doublets(crowd)
-
-
-def test_doublets_are_not_found_in_parts(counts_file, tmp_path):
-    pytest.importorskip("dask")
-    with pytest.raises(DataError, match="Doublets are not found in counts"):
-        write_components(counts_file, tmp_path / "x.zarr", Recipe(doublets=True))

@@ -22,11 +22,6 @@ def test_options_reach_the_reader(table):
     assert spaces(table) == ["columns of Cells.CSV"]
 
 
-def test_missing_policy_is_checked(table):
-    with pytest.raises(DataError, match="'error' or 'drop', not 'skip'"):
-        read(table, missing="skip")
-
-
 @pytest.mark.parametrize("function", [read, spaces])
 def test_files_that_are_no_data(tmp_path, function):
     with pytest.raises(DataError, match=r"nothing\.csv does not exist"):
@@ -45,16 +40,6 @@ def test_file_without_permission(table, monkeypatch):
     monkeypatch.setattr(type(table), "read_bytes", refuse)
     with pytest.raises(DataError, match="may not be read by this user"):
         read(table)
-
-
-@pytest.mark.parametrize("function", [read, spaces])
-def test_file_in_a_folder_without_permission(table, monkeypatch, function):
-    def refuse(self, **_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(type(table), "exists", refuse)
-    with pytest.raises(DataError, match="permissions or those of its folder"):
-        function(table)
 
 
 def test_can_read():

@@ -15,17 +15,13 @@ def told(expression):
     return finish(read_apart(expression, eval))
 
 
-def test_it_stays_has_no_window_and_reads_where_its_user_is(tmp_path, monkeypatch):
+def test_it_stays_and_has_no_window():
     begin_process()
     process = told("__import__('os').getpid()")
     assert process != os.getpid()
     modules = set(told("list(__import__('sys').modules)"))
     assert {"anndata", "h5py", "pandas"} <= modules
     assert modules.isdisjoint({"qtpy", "napari", "torch", "numba", "matplotlib"})
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SEEN_THERE", "yes")
-    assert told("__import__('os').getcwd()") == str(tmp_path)
-    assert told("__import__('os').environ['SEEN_THERE']") == "yes"
     print_there = "print('to nobody') or 5"
     assert told(print_there) == 5
     with pytest.raises(ZeroDivisionError):

@@ -106,11 +106,6 @@ def test_the_table_of_the_sdata_about_the_layer_is_taken(adata):
         table_of_layer(metadata | {"name": "blobs"}, "blobs")
 
 
-def test_layers_without_a_table_have_none():
-    assert table_of_layer({}, "cells") is None
-    assert table_of_layer({"sdata": sdata(), "adata": None}, "cells") is None
-
-
 def test_a_table_about_one_element_is_the_layer_s_whatever_its_name(adata):
     own = adata[2:-3].copy()
     assert len(table_of_layer({"adata": own}, "renamed").rows) == N
@@ -142,20 +137,3 @@ def test_a_copy_of_the_sdata_s_table_is_written_with_its_original(adata):
     for adata_, rows in table.places:
         add_to_rows(adata_, rows, dataset, result(N))
     assert own.obs[COLUMN].tolist() == adata.obs[COLUMN].tolist()[2:-3]
-
-
-def test_a_view_becomes_a_table_of_its_own(adata):
-    view = adata[2:-3]
-    table = table_of_layer({"adata": view}, "cells")
-    add_to_rows(view, table.rows, read(table).dataset, result(N))
-    assert view.obs[COLUMN].tolist() == ["big", "small"] * 6
-    assert COLUMN not in adata.obs
-
-
-def test_rows_that_changed_meanwhile_are_not_written(adata):
-    table = table_of_layer({"adata": adata}, "cells")
-    dataset = read(table).dataset
-    adata.obs_names = [f"other{i}" for i in range(N + 5)]
-    with pytest.raises(DataError, match="other rows than when it was taken"):
-        add_to_rows(adata, table.rows, dataset, result(N))
-    assert COLUMN not in adata.obs

@@ -1,7 +1,5 @@
 """Genes that stay on disk are those in memory, whatever way they are stored."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import h5py
 import numpy as np
 import pandas as pd
@@ -16,8 +14,8 @@ from napari_embedding_game.core.inspect.markers import (
     markers,
     pseudobulk,
 )
+from napari_embedding_game.data import stored_columns
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats import columns_on_disk
 from napari_embedding_game.data.formats.anndata import ON_DISK
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.readers import read
@@ -35,7 +33,7 @@ N, GENES = 90, 150
 
 @pytest.fixture(autouse=True)
 def few_values_at_a_time(monkeypatch):
-    monkeypatch.setattr(columns_on_disk, "PART_VALUES", 1_000)
+    monkeypatch.setattr(stored_columns, "AT_ONCE", 1_000)
     monkeypatch.setattr(module, "FEWEST_CELLS", 2)
 
 
@@ -165,58 +163,6 @@ def test_all_figures_are_those_in_memory(
     check_same_figures(stored.subset(rows), known.subset(rows))
 
 
-def test_missing_values_and_rows_left_out(tmp_path, monkeypatch):
-    adata = cells(sp.csc_matrix, log1p=True, with_nan=True)
-    adata.obsm["X_pca"][[2, 60]] = np.nan
-    path = saved(adata, tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read(path)
-    assert stored.kept.sum() == N - 2
-    check_same(stored, known)
-
-
-def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
-    adata = cells(log1p=True)
-    adata.raw = cells(sp.csc_matrix, log1p=True)
-    adata = adata[:, ::2].copy()
-    adata.X = adata.X.toarray() - 1  # scaled
-    adata.layers["counts"] = cells()[:, ::2].X
-    path = saved(adata, tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read(path)
-    assert "Genes: 150 from .raw." in stored.notes
-    check_same(stored, known)
-    for chosen in (stored, known):
-        assert chosen.profile.shape == (N, GENES)
-    layer = read(path, space="layers['counts']")
-    assert layer.profile.shape == (N, GENES)  # .raw of X below 0, as before
-    adata.obs["depth"] = np.arange(N, dtype=float)
-    path = saved(adata, tmp_path / "depth.h5ad")
-    stored, known = (
-        on_disk(path, monkeypatch, space="obs"),
-        read(path, space="obs"),
-    )
-    check_same(stored, known)
-
-
-def test_what_is_stored_by_cells_is_not_compared(tmp_path, monkeypatch):
-    path = saved(cells(), tmp_path / "cells.h5ad")
-    place = "napari_embedding_game.data.formats.anndata.part_of_budget"
-    monkeypatch.setattr(place, lambda parts: 10)
-    dataset = read(path)
-    assert dataset.profile is dataset.X
-    assert not dataset.has_expression
-    assert any("Save it by genes (CSC)" in note for note in dataset.notes)
-
-
-def test_preparing_can_be_stopped_and_is_done_when_it_is_needed(tmp_path, monkeypatch):
-    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
-    stored = on_disk(path, monkeypatch)
-    stages = stored.profile.prepare()
-    shares = [next(stages).share, next(stages).share]
-    assert 0 < shares[0] < shares[1] < 1
-    stages.close()
-    check_same(stored, read(path))
-
-
 def test_a_file_that_goes_or_changes(tmp_path, monkeypatch):
     path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
     stored, known = on_disk(path, monkeypatch), read(path)
@@ -236,15 +182,6 @@ def test_a_file_that_goes_or_changes(tmp_path, monkeypatch):
         stored.expression.column(10)
     (tmp_path / "moved.h5ad").replace(path)
     check_same(stored, known)
-
-
-def test_threads_may_read_at_the_same_time(tmp_path, monkeypatch):
-    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
-    stored, known = on_disk(path, monkeypatch), read(path)
-    with ThreadPoolExecutor(4) as pool:  # the first of them prepares for all
-        found = list(pool.map(stored.expression.column, range(40)))
-    for place, column in enumerate(found):
-        np.testing.assert_array_equal(column, known.expression.column(place))
 
 
 def test_an_index_outside_the_matrix_is_damage(tmp_path, monkeypatch):

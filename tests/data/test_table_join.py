@@ -100,7 +100,7 @@ def test_a_chosen_column_is_no_measurement(nuclei, tmp_path):
     assert plain.var_names == ("area", "tone", "nuc")
 
 
-@pytest.mark.parametrize("name", ["deep.csv", "deep_labels.csv"])
+@pytest.mark.parametrize("name", ["deep_ids.csv", "deep_labels.csv"])
 def test_deep_features_are_joined_by_the_table_beside_them(nuclei, tmp_path, name):
     X = np.random.default_rng(0).normal(size=(4, 6)).astype("f4")
     np.save(tmp_path / "deep.npy", X)

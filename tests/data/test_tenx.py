@@ -118,33 +118,6 @@ def test_what_is_missing_is_named(folder, tmp_path):
         read(tmp_path / "a.h5")
 
 
-def test_an_anndata_that_ends_in_h5(tmp_path, counts):
-    counts.X = counts.X.toarray()
-    counts.write_h5ad(tmp_path / "a.h5ad")
-    (tmp_path / "a.h5ad").rename(tmp_path / "a.h5")
-    with pytest.raises(DataError, match=r"a\.h5 holds an AnnData: rename .* \.h5ad"):
-        read(tmp_path / "a.h5")
-
-
-def test_empty_files(folder, tmp_path):
-    (tmp_path / "a.h5").touch()
-    with pytest.raises(DataError, match=r"a\.h5 is empty"):
-        read(tmp_path / "a.h5")
-    for name in ("matrix.mtx", "barcodes.tsv"):
-        (folder / f"{name}.gz").unlink()
-        (folder / name).touch()
-        with pytest.raises(DataError, match=rf"{name} is empty"):
-            read(folder)
-
-
-def test_names_that_do_not_fit(h5):
-    with h5py.File(h5, "r+") as file:
-        del file["matrix/barcodes"]
-        file["matrix/barcodes"] = [b"a", b"b"]
-    with pytest.raises(DataError, match="12 x 130, and 2 cells and 130 genes"):
-        read(h5)
-
-
 @pytest.mark.parametrize("kind", ["h5", "folder"])
 def test_result_beside_the_counts(request, kind, tmp_path):
     import anndata

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import anndata
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,21 +14,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write_csv, write_h5ad
-from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
-
-
-def test_two_writings_of_one_name_do_not_mix(tmp_path):
-    path = tmp_path / "map.csv"
-    with whole_or_nothing(path) as one, whole_or_nothing(path) as other:
-        one.write_text("one")
-        other.write_text("other")
-    assert path.read_text() == "one"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 KILLED = """
@@ -51,18 +40,6 @@ def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_p
         one.write_text("whole")
         other.write_text("of another thread")
     assert list(tmp_path.iterdir()) == [path]
-
-
-@posix
-def test_what_is_private_is_never_read_by_others(tmp_path):
-    path = tmp_path / "map.csv"
-    path.write_text("old")
-    path.chmod(0o640)
-    with whole_or_nothing(path) as temporary:
-        temporary.write_text("new")
-        assert not temporary.stat().st_mode & 0o077
-    assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def layout(n, seed=3):
@@ -147,26 +124,6 @@ def test_result_can_be_read_and_written_again(cells, tmp_path):
     assert adata.obs.columns.tolist().count("embedding_game_cluster") == 1
 
 
-def test_file_without_obsm_and_uns(cells, tmp_path):
-    with h5py.File(cells, "r+") as file:
-        del file["obsm"], file["uns"]
-    result = layout(6)
-    write_h5ad(read(cells), result, tmp_path / "out.h5ad")
-    check_result(
-        anndata.read_h5ad(tmp_path / "out.h5ad"), result, np.ones(6, dtype=bool)
-    )
-
-
-def test_clusters_are_in_the_order_of_their_numbers(tmp_path):
-    dataset = from_features({"a": np.arange(12.0)}, "cells")
-    result = layout(12)
-    result.labels[:] = np.arange(12)
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    categories = adata.obs["embedding_game_cluster"].cat.categories
-    assert categories.tolist() == [str(i) for i in range(12)]
-
-
 def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     features = pd.DataFrame(
         {
@@ -193,40 +150,6 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     assert adata.obs["index"].tolist() == ["x", "y", "z", "z"]
 
 
-def test_sparse_rows_left_out_stay_in_place(tmp_path):
-    X = sp.csr_matrix(np.diag([1.0, 2, np.nan, 4]))
-    np.savez(tmp_path / "x.npz", **vars_of(X))
-    dataset = read(tmp_path / "x.npz", missing="drop")
-    write_h5ad(dataset, layout(3), tmp_path / "out.h5ad")
-    stored = anndata.read_h5ad(tmp_path / "out.h5ad").X.toarray()
-    np.testing.assert_array_equal(stored, np.diag([1.0, 2, 0, 4]))
-
-
-def vars_of(X):
-    return {
-        "indices": X.indices,
-        "indptr": X.indptr,
-        "data": X.data,
-        "shape": X.shape,
-        "format": b"csr",
-    }
-
-
-def test_cells_in_memory_keep_genes_and_space(cells, tmp_path):
-    source = anndata.read_h5ad(cells)
-    source.obs_names = ["same"] * 6
-    dataset = from_anndata(source, "pbmc", options=ReadOptions(missing="drop"))
-    result = layout(5)
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
-    with pytest.warns(UserWarning, match="names are not unique"):
-        adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
-    np.testing.assert_allclose(
-        adata.obsm["X_pca"], source.obsm["X_pca"].astype(np.float32)
-    )
-    assert adata.obs["type"].tolist() == list("BTBTBT")
-
-
 @pytest.mark.parametrize("write", [write_h5ad, write_csv])
 def test_input_is_never_overwritten(cells, tmp_path, write):
     dataset = read(cells, missing="drop")
@@ -239,14 +162,6 @@ def test_input_is_never_overwritten(cells, tmp_path, write):
     assert cells.read_bytes() == before
 
 
-def test_folders_that_take_no_file(cells, tmp_path):
-    dataset = read(cells, missing="drop")
-    with pytest.raises(DataError, match=r"folder .*nowhere does not exist"):
-        write_h5ad(dataset, layout(5), tmp_path / "nowhere" / "out.h5ad")
-    with pytest.raises(DataError, match="is a folder: add the name"):
-        write_h5ad(dataset, layout(5), tmp_path)
-
-
 def test_input_that_changed_or_went(cells, tmp_path):
     dataset = read(cells, missing="drop")
     smaller = anndata.read_h5ad(cells)[:4].copy()
@@ -257,17 +172,3 @@ def test_input_that_changed_or_went(cells, tmp_path):
     with pytest.raises(DataError, match="is no longer there"):
         write_h5ad(dataset, layout(5), tmp_path / "out.h5ad")
     assert not (tmp_path / "out.h5ad").exists()
-
-
-def test_result_beside_a_file_of_an_old_version(tmp_path):
-    path = tmp_path / "old.h5ad"
-    names = np.array([b"a", b"b", b"c"])
-    with h5py.File(path, "w") as file:
-        file["X"] = np.eye(3, dtype=np.float32)
-        for part in ("obs", "var"):
-            file[part] = np.rec.fromarrays([names, [1, 2, 3]], names="index,size")
-    result = layout(3)
-    write_h5ad(read(path), result, tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    check_result(adata, result, np.ones(3, dtype=bool))
-    np.testing.assert_array_equal(adata.X, np.eye(3))

@@ -220,7 +220,7 @@ def scored(tree, session):
 SCENARIOS = {
     "table, gaps left out": (table, names_and_looks),
     "table, columns": (lambda at: table(at, columns=["a", "d"]), child),
-    "table, no repetitions": (lambda at: table(at, duplicates="drop"), looked_at),
+    "table": (table, looked_at),
     "raw counts": (recipe, scored),
     "raw counts, part": (recipe, child),
     "PCA given": (lambda at: finish(load(counts(at))), taught),

@@ -168,7 +168,7 @@ def a_table(folder, cells):
     table["copy"], table.loc[4, "b"] = table["a"], np.nan
     table["kind"] = [*"xyz"] * 30
     table.to_csv(folder / "table.csv", index=False)
-    reading = {"missing": "drop", "duplicates": "drop", "columns": [*"abce", "copy"]}
+    reading = {"missing": "drop", "columns": [*"abce", "copy"]}
     desk = of_file(folder / "table.csv", **reading).play()
     desk.saw(desk.book.labels == desk.book.clusters[0].id)
     return desk
@@ -268,7 +268,7 @@ SCENARIOS = {
     drawn_around: (),
     stopped: ("stop_at=",),
     a_part: (),
-    a_table: ('missing="drop"', 'duplicates="drop"', 'columns=("a", "b", "c", "e"'),
+    a_table: ('missing="drop"', 'columns=("a", "b", "c", "e"'),
     no_file: ("they are those of **nuclei**", 'projection="3d"'),
     same_names: ("map_cluster",),
     mixed: ('batch_key="day"',),

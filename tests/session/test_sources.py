@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
@@ -25,33 +24,6 @@ def test_of_a_table_some_columns_may_be_chosen(tmp_path):
     source = FileSource(path)
     assert list(read(source).columns) == ["a", "b", "c"]
     assert read(source, columns=("a", "c")).dataset.var_names == ("a", "c")
-
-
-def twice(tmp_path):
-    """A table whose "inches" say the same as its "cm", in all ways it is read in."""
-    rows = np.random.default_rng(0).normal(size=(9, 2))
-    table = pd.DataFrame(rows, columns=["cm", "red"])
-    table["inches"] = table["cm"] / 2.54
-    table.to_csv(tmp_path / "cells.csv", index=False)
-    return FileSource(tmp_path / "cells.csv"), FeaturesSource(table, "cells")
-
-
-def test_columns_that_repeat_others_are_left_out_or_kept(tmp_path):
-    pixels = np.ones((40, 40, 2)) * np.random.default_rng(0).random((40, 40, 1))
-    for source in (*twice(tmp_path), MeasuredSource(pixels, squares(), "nuclei")):
-        kept, dropped = read(source), read(source, duplicates="drop")
-        assert kept.counts_twice
-        assert not dropped.counts_twice
-        assert dropped.dataset.X.shape[1] < kept.dataset.X.shape[1]
-
-
-def test_where_no_choice_is_no_choice_is_offered(tmp_path):
-    rows = np.random.default_rng(0).normal(size=(9, 2))
-    obs = pd.DataFrame({"cm": rows[:, 0], "inches": rows[:, 0] / 2.54})
-    AnnData(rows, obs=obs.set_axis(list("abcdefghi"))).write_h5ad(tmp_path / "c.h5ad")
-    loaded = read(FileSource(tmp_path / "c.h5ad"), space="obs")
-    assert loaded.dataset.var_names == ("cm", "inches")
-    assert not loaded.counts_twice
 
 
 def test_raw_counts_are_recognised_and_prepared(tmp_path):

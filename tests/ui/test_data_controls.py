@@ -126,31 +126,6 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     assert "2 of 4" in panel.fold.text()
 
 
-def test_columns_that_repeat_others_are_left_out_by_one_click(
-    qtbot, dock, session, load, tmp_path
-):
-    table = pd.DataFrame({"cm": np.random.default_rng(0).normal(size=30)})
-    table.assign(inches=table["cm"] / 2.54).to_csv(tmp_path / "a.csv", index=False)
-    table.assign(red=table["cm"] ** 2).to_csv(tmp_path / "b.csv", index=False)
-    load(FileSource(tmp_path / "b.csv"))
-    assert dock.data.columns.isHidden()
-    load(FileSource(tmp_path / "a.csv"))
-    panel, once = dock.data.columns, dock.data.columns.once
-    assert not panel.isHidden()
-    assert panel.fold.isHidden()
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        once.native.click()
-    assert session.dataset.var_names == ("cm",)
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        once.native.click()
-    assert session.dataset.var_names == ("cm", "inches")
-    once.native.click()
-    qtbot.waitUntil(lambda: session.dataset.X.shape[1] == 1)
-    load(FileSource(tmp_path / "b.csv"))
-    assert not once.value
-    assert panel.isHidden()
-
-
 @pytest.fixture
 def counts(tmp_path):
     rng = np.random.default_rng(0)

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from napari_embedding_game.data import samples
 from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.limits.memory import check_fits
-from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 
@@ -35,13 +33,12 @@ def read(source: str | Path, **options: Any) -> AnnData:
         folder, counts of 10x; or the name of a sample: "digits", "pbmc" or "mnist".
     **options
         Those of :class:`~.read_options.ReadOptions`.  ``space`` is what is embedded,
-        such as "X_pca" or "obs", by default what suits a map best; ``columns`` keeps
+        such as "X_pca", by default what suits a map best; ``columns`` keeps
         only some columns of it; ``missing="drop"`` leaves out rows with missing or
-        infinite values, ``duplicates="drop"`` columns of a table that repeat another
-        one; with ``transposed=True`` the columns of a table are the rows, as of genes
-        in rows.  ``recipe=Recipe()`` makes principal components of raw counts; cells
-        that it leaves out are no rows.  ``batch_key`` is a column whose levels Harmony
-        mixes in components that the file came with.
+        infinite values; with ``transposed=True`` the columns of a table are the rows,
+        as of genes in rows.  ``recipe=Recipe()`` makes principal components of raw
+        counts; cells that it leaves out are no rows.  ``batch_key`` is a column whose
+        levels Harmony mixes in components that the file came with.
 
     Returns
     -------
@@ -51,11 +48,11 @@ def read(source: str | Path, **options: Any) -> AnnData:
         columns in their own units; ``obs`` is the metadata.  Of rows of one name the
         second has "-1" after it.
 
-    Raises
-    ------
-    DataError
-        One sentence that names the file and the way out.
+    Raises DataError with one sentence that names the file and the way out.
     """
+    from napari_embedding_game.data import samples
+    from napari_embedding_game.data.loading import load
+
     if source in SAMPLES:
         return as_anndata(getattr(samples, str(source))())
     return as_anndata(finish(load(source, **options)))
@@ -69,7 +66,7 @@ def as_anndata(dataset: Dataset) -> AnnData:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Variable names are not unique")
         adata = AnnData(
-            X=_in_memory(dataset),
+            X=values_in_memory(dataset),
             obs=dataset.obs.set_axis(names),
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
@@ -77,13 +74,10 @@ def as_anndata(dataset: Dataset) -> AnnData:
     return adata
 
 
-def _in_memory(dataset: Dataset) -> Any:
-    """Return the genes, read from disk where they stay there.
+def values_in_memory(dataset: Dataset) -> Any:
+    """Return the genes as they are compared, read from disk where they stay there.
 
-    Raises
-    ------
-    DataError
-        They are larger than the memory.
+    Raises DataError if they are larger than the memory.
     """
     values = dataset.expression.values
     if not isinstance(values, StoredColumns):

@@ -33,9 +33,12 @@ _PLACE = re.compile(
 _TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
 # From this share of numbers on, the other values of a column are mistakes.
 _MOSTLY_NUMBERS = 0.8
+_MAY_BE_NUMBERS = {
+    *("string", "integer", "floating", "decimal"),
+    *("mixed", "mixed-integer", "mixed-integer-float"),
+}
 # With more different values than these, a column names its rows one by one.
-_MOST_NUMBERED_GROUPS = 30
-_MOST_NAMED_GROUPS = 100
+_MOST_GROUPS = {"integer": 30, "string": 100}
 
 
 def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
@@ -43,48 +46,29 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
 
     Missing values become NaN.  Numbers written as text count as numbers.
 
-    Raises
-    ------
-    DataError
-        If the column holds numbers but for a few texts; names the first.
+    Raises DataError if the column holds numbers but for a few texts; names the first.
     """
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_complex_dtype(column):
+    types = pd.api.types
+    if types.is_bool_dtype(column) or types.is_complex_dtype(column):
         return None
-    if pd.api.types.is_numeric_dtype(column):
-        return _floats(column)
-    if not _may_hold_numbers(column):
-        return None
-    parsed = pd.to_numeric(column, errors="coerce").astype(np.float64)
-    filled = column.notna().to_numpy()
-    wrong = filled & parsed.isna().to_numpy() & ~_says_nan(column)
-    if not filled.any() or wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
-        return None
-    if wrong.any():
-        raise DataError(_text_among_numbers(column, wrong, where))
-    return _floats(parsed)
-
-
-def _floats(column: pd.Series) -> NDArray[np.float64]:
+    if not types.is_numeric_dtype(column):
+        filled = column.notna()
+        kind = types.infer_dtype(column, skipna=True)
+        if kind not in _MAY_BE_NUMBERS or not filled.any():
+            return None
+        parsed = pd.to_numeric(column, errors="coerce")
+        says_nan = column.astype(str).str.strip().str.lower() == "nan"
+        wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
+        if wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
+            return None
+        if wrong.any():
+            raise DataError(_text_among_numbers(column, wrong, where))
+        column = parsed
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _may_hold_numbers(column: pd.Series) -> bool:
-    if not (
-        pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)
-    ):
-        return False
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    return kind in {"string", "mixed", "mixed-integer", "integer", "floating",
-                    "mixed-integer-float", "decimal"}  # fmt: skip
-
-
-def _says_nan(column: pd.Series) -> NDArray[np.bool_]:
-    return np.asarray(column.astype(str).str.strip().str.lower() == "nan")
-
-
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
-    first = int(np.flatnonzero(wrong)[0])
-    n = int(wrong.sum())
+    first, n = int(wrong.argmax()), int(wrong.sum())
     more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
     return (
         f'{where} has the text "{column.iloc[first]}" in '
@@ -136,12 +120,10 @@ def as_metadata(column: pd.Series) -> pd.Series:
     if kind == "boolean" and column.dtype == object:
         return column.astype("boolean")  # with gaps
     if pd.api.types.is_integer_dtype(column):
-        most = _MOST_NUMBERED_GROUPS
-    elif kind == "string":
-        most = _MOST_NAMED_GROUPS
-    else:
+        kind = "integer"
+    elif kind == "integer":
         return column
-    few = column.nunique() <= min(most, len(column) // 2)
+    few = column.nunique() <= min(_MOST_GROUPS.get(kind, -1), len(column) // 2)
     return column.astype("category") if few else column
 
 
@@ -150,10 +132,7 @@ def chosen_places(
 ) -> NDArray[np.intp]:
     """Places of the wanted columns among `names`, in the order of `names`.
 
-    Raises
-    ------
-    DataError
-        If there is no such column, or none is wanted.
+    Raises DataError if there is no such column, or none is wanted.
     """
     if not wanted:
         raise DataError(f"No column of {where} is chosen: choose at least one.")

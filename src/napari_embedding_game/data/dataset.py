@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,8 +32,6 @@ CONFIDENCE = "_confidence"
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
 """Why rows were left out, where nothing else is said."""
-_OF_PAIRS = re.compile(r"^(tables\[.*\] )?obsp\[")
-_HASH_BLOCK = 1 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ class Dataset:
     known."""
     scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored since, by their column of ``obs``."""
-    worked_out: frozenset[str] = frozenset()
+    worked_out: dict[str, bool] = field(default_factory=dict)
     """Columns of ``obs`` that were worked out of a map since."""
     taught: dict[str, Examples] = field(default_factory=dict)
     """Examples of the classes that were taught since, by their column of ``obs``."""
@@ -162,13 +159,7 @@ class Dataset:
         The rows of the source stay what they are, so that what is found out about
         a part can be given back to the whole.
 
-        Parameters
-        ----------
-        rows : (n,) bool
-        *notes : str
-            Sentences on it.
-        why : str
-            Why the others are left out, in a few words.
+        The others are left out because of `why`, in a few words; `notes` are sentences.
         """
         kept = self.kept.copy()
         kept[self.kept] = rows
@@ -207,31 +198,18 @@ class Dataset:
     def add_score(
         self, name: str, values: NDArray[np.floating], genes: Sequence[str]
     ) -> str:
-        """Add the score of a gene set to ``obs``; return the name of its column.
+        """Add the score (n,) of a gene set to ``obs``; return the name of its column.
 
-        Parameters
-        ----------
-        name : str
-            A number is added where there is such a column.
-        values : array, shape (n,)
-        genes : sequence of str
+        A number is added where there is such a column.
         """
-        name = self._free(name, (), ("",))
-        self._take_up({name: values}, scores={**self.scores, name: tuple(genes)})
-        return name
+        return self._add(name, {"": values}, "scores", tuple(genes), replaces=False)
 
     def add_column(self, name: str, values: NDArray[np.floating]) -> str:
-        """Add to ``obs`` what was worked out of a map, or replace it; return its name.
+        """Add to ``obs`` what was worked out of a map (n,), or replace it.
 
-        Parameters
-        ----------
-        name : str
-            A column of the file that has this name stays: a number is added.
-        values : array, shape (n,)
+        Return its name: a column of the file that has it stays, a number is added.
         """
-        name = self._free(name, self.worked_out, ("",))
-        self._take_up({name: values}, worked_out=self.worked_out | {name})
-        return name
+        return self._add(name, {"": values}, "worked_out", True)
 
     def add_taught(
         self,
@@ -240,86 +218,69 @@ class Dataset:
         confidence: NDArray[np.floating],
         examples: Examples,
     ) -> str:
-        """Add taught classes to ``obs``, or replace them; return the column's name.
+        """Add taught classes of the n rows to ``obs``, or replace them.
 
-        Parameters
-        ----------
-        name : str
-            A column of the file that has this name stays: a number is added.
-        classes : Categorical of n rows
-        confidence : array, shape (n,)
-            Of the class; goes into a column whose name ends in "_confidence".
-        examples : Examples
+        The confidence (n,) goes into a column whose name ends in "_confidence".  Return
+        the column's name: one of the file that has it stays, a number is added.
         """
-        name = self._free(name, self.taught, ("", CONFIDENCE))
-        self._take_up(
-            {name: classes, name + CONFIDENCE: confidence},
-            taught={**self.taught, name: dict(examples)},
-        )
-        return name
+        columns = {"": classes, CONFIDENCE: confidence}
+        return self._add(name, columns, "taught", dict(examples))
 
     def add_predicted(self, predicted: PredictedLabels) -> str:
-        """Add predicted labels to ``obs``; return the name of their column.
+        """Add predicted labels of the n rows to ``obs``; return their column's name.
 
         It is ``<label>_predicted``; confidence, likeness and distance are beside it.
         Those that were predicted before from the same column are replaced; a column of
         the file that has such a name stays: a number is added.
-
-        Parameters
-        ----------
-        predicted : PredictedLabels
-            Of the n rows.
         """
         wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-        name = self._free(wanted, self.predicted, predicted.columns)
-        former = self.predicted.get(name, predicted)
-        self._take_up(
-            {name + ending: values for ending, values in predicted.columns.items()},
-            gone=[name + ending for ending in former.columns],
-            predicted={**self.predicted, name: predicted},
-        )
-        return name
+        return self._add(wanted, predicted.columns, "predicted", predicted)
 
-    def _free(self, wanted: str, own: Container[str], endings: Iterable[str]) -> str:
-        """Return a name of which no column of the file has any of the endings."""
-        name, number = wanted, 1
-        while name not in own and not {name + end for end in endings}.isdisjoint(
-            self.obs.columns
+    def _add(
+        self,
+        wanted: str,
+        columns: Mapping[str, Any],
+        kind: str,
+        record: Any,
+        *,
+        replaces: bool = True,
+    ) -> str:
+        """Put columns, by the ending of their name, and a record of them into new obs.
+
+        Columns of the file stay: the name gets a number where it has any of them.
+        """
+        known, name, number = getattr(self, kind), wanted, 1
+        while not (replaces and name in known) and any(
+            name + ending in self.obs for ending in columns
         ):
             number += 1
             name = f"{wanted} {number}"
+        new = {name + ending: values for ending, values in columns.items()}
+        obs = self.obs.copy(deep=False)
+        for one in new.keys() & set(obs.columns):
+            del obs[one]
+        # Rows may be some of a larger table, of which pandas warns where one is set.
+        for one, values in new.items():
+            obs.insert(obs.shape[1], one, values)
+        object.__setattr__(self, "obs", obs)
+        object.__setattr__(self, kind, {**known, name: record})
         return name
 
-    def _take_up(
-        self, columns: Mapping[str, Any], gone: Iterable[str] = (), **records: Any
-    ) -> None:
-        """Put a frame with these columns, the last ones, in the place of ``obs``."""
-        obs = self.obs.copy(deep=False)
-        for name in {*gone, *columns}.intersection(obs.columns):
-            del obs[name]
-        # Rows may be some of a larger table, of which pandas warns where one is set.
-        for name, values in columns.items():
-            obs.insert(obs.shape[1], name, values)
-        for name, value in {"obs": obs, **records}.items():
-            object.__setattr__(self, name, value)
-
     def _check_lengths(self) -> None:
-        n, n_columns = self.X.shape
-        lengths = {
-            "obs": (len(self.obs), n),
-            "var_names": (len(self.var_names), n_columns),
-            "kept": (len(self.kept), self.n_source_rows),
-            "rows kept": (int(np.count_nonzero(self.kept)), n),
-            "source_obs_names": (len(self.source_obs_names), self.n_source_rows),
-            "images": (_length(self.images, n), n),
-            "texts": (_length(self.texts, n), n),
-            "profile": (self.profile.shape[0], n),
-            "source_objects": (
-                _length(self.source_objects, self.n_source_rows),
-                self.n_source_rows,
-            ),
-            "profile_names": (len(self.profile_names), self.profile.shape[1]),
+        n, n_all = self.X.shape[0], self.n_source_rows
+        known = {
+            "obs": (self.obs, n),
+            "images": (self.images, n),
+            "texts": (self.texts, n),
+            "kept": (self.kept, n_all),
+            "source_obs_names": (self.source_obs_names, n_all),
+            "source_objects": (self.source_objects, n_all),
+            "var_names": (self.var_names, self.X.shape[1]),
+            "profile_names": (self.profile_names, self.profile.shape[1]),
         }
+        lengths = {k: (len(one), m) for k, (one, m) in known.items() if one is not None}
+        lengths["profile"] = self.profile.shape[0], n
+        lengths["rows kept"] = int(np.count_nonzero(self.kept)), n
         for part, (length, expected) in lengths.items():
             if length != expected:
                 raise ValueError(f"{part} has length {length}, expected {expected}")
@@ -328,61 +289,32 @@ class Dataset:
     def from_rows(
         cls,
         *,
-        name: str,
-        X: Matrix,
         obs: pd.DataFrame,
-        var_names: Sequence[object],
-        space: str,
         kept: NDArray[np.bool_] | None = None,
-        source: Path | None = None,
-        notes: Sequence[str] = (),
-        images: NDArray[Any] | None = None,
-        texts: Sequence[str] | None = None,
-        profile: Matrix | None = None,
-        profile_names: Sequence[object] = (),
-        has_expression: bool = False,
-        objects: Objects | None = None,
-        provenance: Mapping[str, Any] | None = None,
         left_out: Mapping[str, NDArray[np.bool_]] | None = None,
+        source: Path | None = None,
+        objects: Objects | None = None,
+        **parts: Any,
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, keeping those of `kept`.
 
         Every array given has one row for each row of the source.  Rows that are not
         kept have missing values, unless `left_out` says otherwise.
         """
-        all_kept = kept is None or bool(kept.all())
-        mask = np.ones(len(obs), dtype=bool) if kept is None else kept
-
-        def usable(rows: Any) -> Any:
-            return rows if rows is None or all_kept else rows[mask]
-
-        names = tuple(map(str, var_names))
-        of_usable = usable(X)
-        if is_of_pairs(space) and not all_kept:
-            of_usable = of_usable[:, mask]
-            names = tuple(np.asarray(names, dtype=object)[mask])
-        texts_array = None if texts is None else np.asarray(texts, dtype=object)
-        return cls(
-            name=name,
-            X=of_usable,
-            obs=usable(obs),
-            var_names=names,
-            space=space,
+        parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
+        whole = cls(
+            obs=obs,
             source=source,
             n_source_rows=len(obs),
-            kept=mask,
+            kept=np.ones(len(obs), bool),
             source_obs_names=obs.index,
-            notes=tuple(notes),
-            images=usable(images),
-            texts=usable(texts_array),
-            profile=usable(profile),
-            profile_names=tuple(map(str, profile_names)),
-            has_expression=has_expression,
             source_obs=obs,
             source_objects=objects,
-            provenance=provenance or {},
-            left_out={MISSING_VALUES: ~mask} if left_out is None else left_out,
+            **parts,
         )
+        if kept is not None and not kept.all():
+            whole = whole.subset(kept, why=MISSING_VALUES)
+        return whole if left_out is None else replace(whole, left_out=left_out)
 
     def why_left_out(self) -> pd.Categorical:
         """(n_source_rows,) why each row is not on the map; missing where it is."""
@@ -393,18 +325,9 @@ class Dataset:
         return pd.Categorical(why)
 
     def expand(self, values: Any, fill: Any) -> NDArray[Any]:
-        """Values of the n usable rows laid out over all rows of the source.
+        """Return (n_source_rows, ...) values, of the n usable rows (n, ...).
 
-        Parameters
-        ----------
-        values : array, shape (n, ...)
-        fill : scalar
-            What a left-out row receives, such as NaN or "unassigned".
-
-        Returns
-        -------
-        array, shape (n_source_rows, ...)
-            Of a type that holds both `values` and `fill`.
+        A left-out row receives the `fill`, such as NaN or "unassigned".
         """
         values = np.asarray(values)
         dtype = np.promote_types(values.dtype, np.min_scalar_type(fill))
@@ -419,41 +342,24 @@ class Dataset:
         """
         if self.source is not None:
             return source_sha256(self.source)
-        digest = hashlib.sha256()
-        for part in _arrays(self.X):
+        X, digest = self.X, hashlib.sha256()
+        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
 
 def is_of_pairs(space: str) -> bool:
     """Return whether a space has a value for each pair of rows, and not for a row."""
-    return _OF_PAIRS.match(space) is not None
+    return space.startswith("obsp[")
 
 
 def source_sha256(path: Path) -> str:
     """SHA-256 (hexadecimal) of a file, or of the names and contents in a folder."""
-    return _folder_sha256(path) if path.is_dir() else _file_sha256(path)
-
-
-def _length(part: Any, expected: int) -> int:
-    return expected if part is None else len(part)
-
-
-def _arrays(X: Matrix) -> tuple[NDArray[Any], ...]:
-    return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-
-
-def _file_sha256(path: Path) -> str:
+    if not path.is_dir():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_HASH_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _folder_sha256(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        digest.update(path.relative_to(folder).as_posix().encode())
-        digest.update(_file_sha256(path).encode())
+    for inside in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(inside.relative_to(path).as_posix().encode())
+        digest.update(source_sha256(inside).encode())
     return digest.hexdigest()

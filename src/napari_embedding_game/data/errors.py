@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 _LONGEST = 100
 """Characters of a name that are shown where it is too long for a file."""
@@ -22,39 +22,18 @@ class DataError(ValueError):
     """A sentence about a file or a table, to be shown to the user as it is."""
 
 
-class OptionError(DataError):
-    """Error that an option of the readers would avoid.
+class MissingValuesError(DataError):
+    """Rows have missing values, and the reader was not asked to leave them out.
 
-    Its text is for whoever calls a reader; :meth:`told` is for other places.
+    Its text has the way out for whoever calls a reader; :meth:`told` another one.
     """
 
-    def __init__(self, sentence: str, option: str, value: str) -> None:
-        super().__init__(f'{sentence} ({option}="{value}").')
-        self._sentence = sentence
-        self.option = option
-        self.value = value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let it come from another process, whatever its class is called with."""
-        return BaseException.__new__, (type(self), *self.args), vars(self)
+    def __str__(self) -> str:
+        return self.told('missing="drop"')
 
     def told(self, way: str) -> str:
-        """Return the sentence with the way in which the option is given here."""
-        return f"{self._sentence} ({way})."
-
-
-class MissingValuesError(OptionError):
-    """Rows have missing values, and the reader was not asked to leave them out."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence, "missing", "drop")
-
-
-class SeveralError(OptionError):
-    """There are several things to embed, none is the usual one, and none was chosen."""
-
-    def __init__(self, sentence: str, first: str) -> None:
-        super().__init__(sentence, "space", first)
+        """Return the sentence with the way in which rows are left out here."""
+        return f"{self.args[0]} ({way})."
 
 
 def shortened(name: str) -> str:
@@ -84,7 +63,9 @@ PARSER_ERRORS = (
     TypeError,
     AttributeError,
     RuntimeError,
+    SyntaxError,
     struct.error,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

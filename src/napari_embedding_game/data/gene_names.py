@@ -23,10 +23,13 @@ class FoundNames:
         """A sentence on the names that are not there; empty if all are."""
         if not self.missing:
             return ""
-        named = ", ".join(self.missing[:MOST_TOLD])
-        rest = len(self.missing) - MOST_TOLD
-        more = f" and {rest:,} more" if rest > 0 else ""
-        return f"Not in the data: {named}{more}."
+        return f"Not in the data: {named(self.missing)}."
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first few of many names, and how many there are more."""
+    more = len(names) - MOST_TOLD
+    return ", ".join(names[:MOST_TOLD]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def split_names(text: str) -> list[str]:

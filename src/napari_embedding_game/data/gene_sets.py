@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,18 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.as_anndata import values_in_memory
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
-from napari_embedding_game.data.stored_columns import StoredColumns
 
-GMT = ".gmt"
 LARGEST_FILE = 64_000_000
 """Bytes; all sets of MSigDB together are a third of it."""
-_BINS, _DRAWN = 25, 50
-"""Of ``score_genes``: n_bins and ctrl_size."""
-SEED = 0
-"""Of the genes that a score is compared with; scanpy's own default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +51,7 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
     Each line of a .gmt file has a name, a description and genes between tabs.  Another
     file is one set, called as the file; a line that begins with "#" is a remark.
 
-    Raises
-    ------
-    DataError
-        The file cannot be read, is too large, or has no genes.
+    Raises DataError if the file cannot be read, is too large, or has no genes.
     """
     check_filled(path)
     if path.stat().st_size > LARGEST_FILE:
@@ -71,10 +62,11 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
     with explain_damage(path, "a list of genes"):
         text = path.read_text(encoding="utf-8-sig")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    if path.suffix.lower() == GMT:
-        sets = [_of_line(line) for line in lines if line.strip()]
-    else:
-        sets = [GeneSet(path.stem, tuple(split_names("\n".join(lines))))]
+    named = [(path.stem, "\n".join(lines))]
+    if path.suffix.lower() == ".gmt":
+        parts = [line.split("\t", 2) for line in lines]
+        named = [(name, f"\t{genes}") for name, _, genes in filter(_is_set, parts)]
+    sets = [GeneSet(name.strip(), tuple(split_names(text))) for name, text in named]
     sets = [one for one in sets if one.genes]
     if not sets:
         raise DataError(
@@ -84,19 +76,15 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
     return sets
 
 
-def _of_line(line: str) -> GeneSet:
-    name, *rest = line.split("\t")
-    return GeneSet(name.strip(), tuple(split_names("\t".join(["", *rest[1:]]))))
+def _is_set(parts: list[str]) -> bool:
+    return len(parts) == 3
 
 
 def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
     """Return the scores of ``scanpy.tl.score_genes`` with its default options.
 
-    Raises
-    ------
-    DataError
-        scanpy is missing, these are no genes, none of the set is in the data, or there
-        are too few others to compare with.
+    Raises DataError if scanpy is missing, these are no genes or more than fit into
+    memory, none of the set is in the data, or there are too few others to compare with.
     """
     if not dataset.has_expression:
         raise DataError(
@@ -114,81 +102,26 @@ def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
             f'No gene of "{gene_set.name}" is in the data. {found.told} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
         )
-    values = _scored(dataset, found.places, gene_set.name)
-    return GeneScores(gene_set, values, found)
-
-
-def _scored(dataset: Dataset, places: Sequence[int], name: str) -> NDArray[np.float64]:
     import scanpy as sc
     from anndata import AnnData
 
-    if isinstance(dataset.expression.values, StoredColumns):
-        return _scored_on_disk(dataset.expression.values, places, name)
     # Numbers as names: those of the data may occur twice.
     numbers = pd.RangeIndex(len(dataset.profile_names)).astype(str)
-    adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
+    adata = AnnData(values_in_memory(dataset), var=pd.DataFrame(index=numbers))
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            sc.tl.score_genes(adata, numbers[list(places)], random_state=SEED)
+            sc.tl.score_genes(adata, numbers[list(found.places)])
     except (RuntimeError, ValueError) as error:
-        raise _too_few(name, str(error).rstrip(".")) from error
+        raise DataError(
+            f'"{gene_set.name}" cannot be scored, as too few other genes are expressed '
+            f"as highly to compare with ({str(error).rstrip('.')}): take fewer genes."
+        ) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     values: NDArray[np.float64] = adata.obs["score"].to_numpy(dtype=np.float64)
-    return values
-
-
-def _too_few(name: str, why: str) -> DataError:
-    return DataError(
-        f'"{name}" cannot be scored, as too few other genes are expressed as highly to '
-        f"compare with ({why}): take fewer genes."
-    )
-
-
-def _scored_on_disk(
-    values: StoredColumns, places: Sequence[int], name: str
-) -> NDArray[np.float64]:
-    """Return what scanpy would of genes that are read from disk a few at a time."""
-    parts = values.iter_columns()
-    means = np.concatenate(
-        [np.asarray(part.mean(axis=0, dtype="f8")).ravel() for part in parts]
-    )
-    others = _compared_genes(means, list(dict.fromkeys(places)))
-    if not others:
-        raise _too_few(name, "there are none")
-    return _mean_over(values, places) - _mean_over(values, others)
-
-
-def _compared_genes(means: NDArray[np.floating], genes: Sequence[int]) -> list[int]:
-    """Return the genes that a set is compared with, by the rule of ``score_genes``.
-
-    The genes are ranked by their mean and divided into bins; of each bin that has a
-    gene of the set, 50 are drawn.
-    """
-    known = pd.Series(means)[np.isfinite(means)]
-    n_in_bin = int(np.round(len(known) / (_BINS - 1)))
-    if not n_in_bin:
-        return []
-    bins = known.rank(method="min") // n_in_bin
-    rng = np.random.RandomState(SEED)
-    drawn: set[int] = set()
-    for one in np.unique(bins[[gene for gene in genes if gene in bins.index]]):
-        alike = bins[bins == one].index
-        if len(alike) > _DRAWN:
-            alike = alike.to_series().sample(_DRAWN, random_state=rng).index
-        drawn.update(alike)
-    # scanpy has names, and these in the order of their letters.
-    return sorted(drawn.difference(genes))
-
-
-def _mean_over(values: StoredColumns, places: Sequence[int]) -> NDArray[np.float64]:
-    """Return the mean of each row over some columns."""
-    total = np.zeros(values.shape[0])
-    for part in values.iter_columns(places):
-        total += np.asarray(part.sum(axis=1, dtype=np.float64)).ravel()
-    return total / len(places)
+    return GeneScores(gene_set, values, found)
 
 
 def add_score(dataset: Dataset, scores: GeneScores) -> str:
@@ -202,13 +135,7 @@ def add_score(dataset: Dataset, scores: GeneScores) -> str:
 
 
 def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str]:
-    """Score sets anew on data that were read again.
-
-    Returns
-    -------
-    list of str
-        A sentence for each that could not be scored.
-    """
+    """Score sets anew on data that were read again; tell which could not be scored."""
     troubles = []
     for name, genes in known.items():
         try:

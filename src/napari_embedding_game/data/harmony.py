@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, wait
-from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,6 @@ _MOST_LEVELS = 500
 _LEAST_CELLS = 30
 """Of all levels together: harmonypy makes a cluster of 30 cells on average."""
 _CELLS_A_LEVEL = 5
-_LOOKED_AT = 10_000
-_POLL = 0.05  # seconds between two looks at the thread that computes
 
 
 def batch_columns(obs: pd.DataFrame) -> list[str]:
@@ -33,11 +31,7 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     Those that name samples come first, those that name kinds of cells last.
     """
     names = obs.columns[~obs.columns.duplicated(keep=False)]
-    found = [
-        name
-        for name in names
-        if isinstance(name, str) and not _trouble(obs[name], name)
-    ]
+    found = [str(name) for name in names if not _trouble(obs[name], name)]
     return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 
@@ -57,26 +51,14 @@ def told_of_batches(key: str) -> str:
 
 
 def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
-    """Raise DataError unless the column `key` of `obs` names batches.
+    """Raise DataError unless the column `key` of the metadata of cells names batches.
 
-    Parameters
-    ----------
-    obs : DataFrame
-        Metadata of the cells that are to be mixed.
-    where : str
-        Name of the source, for the sentence.
+    `where` is the name of the source, for the sentence.
     """
-    try:
-        version = metadata.version("harmonypy")
-    except metadata.PackageNotFoundError:
+    if find_spec("harmonypy") is None:
         raise DataError(
             "Harmony needs the package harmonypy, which is not installed: run "
             "`pip install harmonypy`, or prepare the counts without it."
-        ) from None
-    if tuple(map(int, version.split(".")[:2])) < (2, 1):
-        raise DataError(
-            f"Harmony needs harmonypy 2.1 or newer, and {version} is installed: run "
-            "`pip install --upgrade harmonypy`, or prepare the counts without it."
         )
     if key not in obs:
         raise DataError(
@@ -87,28 +69,26 @@ def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
         raise DataError(f"{trouble}: choose another column, or none.")
 
 
-def _trouble(column: pd.Series, name: str) -> str:
+def _trouble(column: pd.Series, name: object) -> str:
     """Return why a column cannot name batches, "" if it can."""
-    n_missing = int(column.isna().sum())
+    n, n_missing = len(column), int(column.isna().sum())
     if n_missing:
         return (
-            f'Harmony cannot mix by "{name}", because {n_missing:,} of '
-            f"{len(column):,} cells have no value there"
+            f'Harmony cannot mix by "{name}", because {n_missing:,} of {n:,} cells '
+            "have no value there"
         )
-    if len(column) < _LEAST_CELLS:
-        return f"Harmony needs at least {_LEAST_CELLS} cells, not {len(column)}"
-    n_levels = int(column.head(_LOOKED_AT).nunique())
-    if n_levels <= _MOST_LEVELS:  # else it need not be looked through
-        n_levels = int(column.nunique())
+    if n < _LEAST_CELLS:
+        return f"Harmony needs at least {_LEAST_CELLS} cells, not {n}"
+    n_levels = int(column.nunique())
     if n_levels < 2:
         return (
             f'Harmony has nothing to mix by "{name}", because all cells have the '
             f'value "{column.iloc[0]}" there'
         )
-    if n_levels > min(_MOST_LEVELS, len(column) / _CELLS_A_LEVEL):
+    if n_levels > min(_MOST_LEVELS, n / _CELLS_A_LEVEL):
         return (
             f'"{name}" names no batches, because it has {n_levels:,} different values '
-            f"for {len(column):,} cells"
+            f"for {n:,} cells"
         )
     return ""
 
@@ -123,12 +103,7 @@ def mixed_by_harmony(
     whatever the number of threads.
 
     It is computed in a thread of its own: closing the stages does not wait for it.
-
-    Parameters
-    ----------
-    components : (n, D) array
-    obs : DataFrame of n rows
-        :func:`check_batches` has passed it.
+    :func:`check_batches` has passed the metadata of the n rows.
     """
     found: Future[NDArray[Any]] = Future()
 
@@ -145,7 +120,7 @@ def mixed_by_harmony(
     threading.Thread(target=run, name="harmony", daemon=True).start()
     while not found.done():
         yield Stage("Mixing batches by Harmony")
-        wait([found], _POLL)
+        wait([found], 0.05)
     if (error := found.exception()) is not None:
         raise DataError(
             f'Harmony could not mix by "{key}" ({error}): choose another column, or '

@@ -8,8 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
+from napari_embedding_game.data.formats.tables import (
+    NO_OBJECT,
+    KnownRows,
+    read_frame,
+)
 from napari_embedding_game.data.images.label_column import linked
 from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import open_store
-from napari_embedding_game.data.formats.anndata_contents import split_space
-from napari_embedding_game.data.formats.anndata_store import read_element
+from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.quality_control import CellQuality, cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
@@ -34,6 +34,7 @@ from napari_embedding_game.data.recipe import (
     recipe_facts,
     variable_components,
 )
+from napari_embedding_game.data.stages import Stages
 
 CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
@@ -80,13 +81,11 @@ def write_components(
     tell : callable
         Receives what is being done.
 
-    Raises
-    ------
-    DataError
-        Dask or scanpy is missing, these are no counts, or too little is left.
+    Raises DataError if dask or scanpy is missing, these are no counts, or too little is
+    left.
     """
     try:
-        import dask
+        dask: Any = import_module("dask")
         import scanpy  # noqa: F401
         from anndata import AnnData
         from anndata.experimental import read_elem_lazy
@@ -98,6 +97,18 @@ def write_components(
             "Doublets are not found in counts that are read in parts: leave them out "
             "before, or read the whole file."
         )
+
+    def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
+        chunks = X.to_delayed().ravel()
+        return dask.compute(*(dask.delayed(function)(chunk) for chunk in chunks))
+
+    def finish(stages: Stages[Any]) -> Any:
+        while True:
+            try:
+                tell(next(stages).text)
+            except StopIteration as end:
+                return end.value
+
     with open_store(source) as root, dask.config.set(scheduler=_scheduler()):
         item = _counts(root, where, source.name)
         n_cells, n_genes = _shape(item)
@@ -109,22 +120,16 @@ def write_components(
             )
         tell("Counting the genes of each cell")
         names = read_element(root["var"], source.name, "its table var").index
-        parts = _of_chunks(X, cell_quality, list(map(str, names)))
-        cells = passing(left_out_by(recipe, _joined(parts), source.name))
+        quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
+        cells = passing(left_out_by(recipe, _joined(quality), source.name))
         X = X[np.flatnonzero(cells)]
-        n_found = np.sum(_of_chunks(X, _cells_with_each_gene), axis=0)
+        n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
         genes = genes_left(n_found, recipe, source.name)
         index = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
         adata = AnnData(X[:, np.flatnonzero(genes)], var=pd.DataFrame(index=index))
-        for _ in normalise(adata, recipe):
-            pass
-        stages = variable_components(adata, recipe, source.name, "covariance_eigh")
-        while True:
-            try:
-                tell(next(stages).text)
-            except StopIteration as end:
-                variable = end.value
-                break
+        finish(normalise(adata, recipe))
+        solver = "covariance_eigh"
+        variable = finish(variable_components(adata, recipe, source.name, solver))
         components = variable.obsm["X_pca"].astype(np.float32)
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
@@ -140,9 +145,8 @@ def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
 
 def _shape(item: Any) -> tuple[int, int]:
     # Of a sparse matrix, which is a group, it is written down.
-    shape = item.attrs["shape"] if hasattr(item, "keys") else item.shape
-    n_cells, n_genes = map(int, shape)
-    return n_cells, n_genes
+    n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape
+    return int(n_cells), int(n_genes)
 
 
 def _scheduler() -> Any:
@@ -165,18 +169,13 @@ def _counts(root: Any, space: str, name: str) -> Any:
     return item
 
 
-def _of_chunks(X: Any, function: Callable[..., Any], *values: Any) -> Any:
-    """Return what a function makes of each chunk of cells."""
-    dask: Any = import_module("dask")
-    chunks = X.to_delayed().ravel()
-    return dask.compute(*(dask.delayed(function)(chunk, *values) for chunk in chunks))
-
-
 def _joined(parts: Any) -> CellQuality:
-    columns = [(part.counts, part.genes, part.mitochondrial) for part in parts]
-    counts, genes, shares = (list(column) for column in zip(*columns, strict=True))
-    share = None if shares[0] is None else np.concatenate(shares)
-    return CellQuality(np.concatenate(counts), np.concatenate(genes), share)
+    shares = [part.mitochondrial for part in parts]
+    return CellQuality(
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.genes for part in parts]),
+        None if shares[0] is None else np.concatenate(shares),
+    )
 
 
 def _cells_with_each_gene(counts: Any) -> NDArray[np.int64]:

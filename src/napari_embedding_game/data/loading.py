@@ -8,12 +8,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from napari_embedding_game.data.batch_mixing import with_batches_mixed
+import numpy as np
+import scipy.sparse as sp
+
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.tables import (
+    KnownRows,
+)
+from napari_embedding_game.data.harmony import (
+    SEED,
+    check_batches,
+    mixed_by_harmony,
+    told_of_batches,
+)
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
@@ -32,19 +44,11 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     :class:`~.dataset.Dataset`.  Closing it cancels and closes the file; nothing is
     left behind.  :func:`~.stages.finish` does it all at once.
 
-    Parameters
-    ----------
-    path : str or Path
-        As for :func:`~.readers.read`.
-    **options
-        All of :class:`~.read_options.ReadOptions`: ``recipe`` makes principal
-        components of raw counts, ``batch_key`` mixes the batches of components that
-        the file came with; the recipe has a column of its own.
+    Takes all options of :class:`~.read_options.ReadOptions`: ``recipe`` makes principal
+    components of raw counts, ``batch_key`` mixes the batches of components that the
+    file came with; the recipe has a column of its own.
 
-    Raises
-    ------
-    DataError
-        One sentence that names the file and the way out.
+    Raises DataError with one sentence that names the file and the way out.
     """
     chosen = ReadOptions(**options)
     result = yield from read_stages(path, chosen)
@@ -98,3 +102,44 @@ def prepared(
     elif options.batch_key is not None:
         dataset = yield from with_batches_mixed(dataset, options.batch_key, made)
     return replace(result, dataset=dataset)
+
+
+def can_mix(dataset: Dataset) -> bool:
+    """Return whether a dataset holds components that a file came with."""
+    is_dense = not dataset.is_distances and not sp.issparse(dataset.X)
+    return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1
+
+
+def with_batches_mixed(
+    dataset: Dataset, key: str, made: Prepared | None = None
+) -> Stages[Dataset]:
+    """Return a dataset whose components have the batches of a column mixed.
+
+    Its components come with the file (:func:`can_mix`); `made` is what came of the same
+    another time.  Raises DataError if these are no components, the column names no
+    batches, or there is no harmonypy.
+    """
+    if not can_mix(dataset):
+        raise DataError(
+            f"Harmony mixes batches in components, such as obsm['X_pca'], and not in "
+            f"{dataset.space} of {dataset.name}: choose another space."
+        )
+    check_batches(dataset.obs, key, dataset.name)
+    if made is not None and np.array_equal(made.kept, dataset.kept):
+        mixed = made.X
+    else:
+        mixed = yield from mixed_by_harmony(dataset.X, dataset.obs, key)
+    facts = {
+        "batch_key": key,
+        "space": dataset.space,
+        "random_state": SEED,
+        "harmonypy": metadata.version("harmonypy"),
+    }
+    return replace(
+        dataset,
+        X=mixed,
+        space=f'{dataset.space}, "{key}" mixed by Harmony',
+        read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),
+        notes=(*dataset.notes, told_of_batches(key)),
+        provenance={**dataset.provenance, "harmony": facts},
+    )

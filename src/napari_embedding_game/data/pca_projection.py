@@ -7,7 +7,7 @@ were is found by computing the components of the reference's own cells again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +32,8 @@ _MAX_VALUE = 10.0
 def pca_projection(adata: AnnData, where: str) -> Projection:
     """Return how ``obsm["X_pca"]`` came of the genes of `adata`.
 
-    Raises
-    ------
-    DataError
-        There are no loadings, or no numbers of `adata` give these components.
+    Raises DataError if there are no loadings, or no numbers of `adata` give these
+    components.
     """
     if "PCs" not in adata.varm or "X_pca" not in adata.obsm:
         raise DataError(
@@ -45,76 +43,55 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         )
     loadings = np.asarray(adata.varm["PCs"], np.float32)
     used = np.flatnonzero(np.any(loadings != 0, axis=1))
+    zeros, ones = np.zeros(len(used), np.float32), np.ones(len(used), np.float32)
+    plain = Projection(
+        genes=tuple(map(str, adata.var_names[used])),
+        mean=zeros,
+        std=ones,
+        loadings=loadings[used],
+        offset=np.zeros(loadings.shape[1], np.float32),
+        target_sum=_target_sum(adata),
+    )
     known = np.asarray(adata.obsm["X_pca"], np.float32)
     rows = np.flatnonzero(np.isfinite(known).all(axis=1))
-    best = 0.0
-    for mean, std, max_value, values in _candidates(adata, used):
-        way = Projection(
-            genes=tuple(map(str, adata.var_names[used])),
-            mean=mean,
-            std=std,
-            loadings=loadings[used],
-            offset=np.zeros(loadings.shape[1], np.float32),
-            target_sum=_target_sum(adata),
-            max_value=max_value,
-        )
-        sample = rows[:: max(1, len(rows) // _SAMPLED)]
-        made = _dense(values[sample]) @ way.loadings
-        offset = (made - known[sample]).mean(axis=0)
-        made = made - offset
-        error = np.square(made - known[sample]).sum()
-        explained = 1 - error / np.square(known[sample] - known[sample].mean(0)).sum()
-        best = max(best, float(explained))
+    rows = rows[:: max(1, len(rows) // _SAMPLED)]
+    known, values = known[rows], adata.X
+    is_scaled = _lowest(values) < 0
+    if not is_scaled and Expression(values, True).has_counts:
+        values = normalised(values, TARGET_SUM, "These cells")
+    values = values[:, used]
+    ways = [] if is_scaled else [plain]
+    if {"mean", "std"} <= set(adata.var.columns):
+        mean, std = (adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std"))
+        most = max(float(values.max()), -_lowest(values)) if is_scaled else _MAX_VALUE
+        std = np.where(std > 0, std, 1).astype(np.float32)
+        ways.append(replace(plain, mean=mean, std=std, max_value=most))
+    values, best = _dense(values[rows]), 0.0
+    for way in ways:
+        part = values
+        if not is_scaled:
+            scaled = (values - way.mean) / way.std
+            part = np.clip(scaled, -way.max_value, way.max_value)
+        made = part @ way.loadings
+        offset = (made - known).mean(axis=0)
+        error = np.square(made - offset - known).sum()
+        explained = 1 - error / np.square(known - known.mean(0)).sum()
         if explained >= _LEAST_EXPLAINED:
-            object.__setattr__(way, "offset", np.asarray(offset, np.float32))
-            return way
+            return replace(way, offset=np.asarray(offset, np.float32))
+        best = max(best, float(explained))
     raise DataError(
         f"{where} has loadings (varm['PCs']), but neither X nor its logarithms give "
-        f"the "
-        f"components in obsm['X_pca'] again ({best:.0%} of their variance): keep what "
-        "they were computed of in X, or fit the reference with the recipe."
+        f"the components in obsm['X_pca'] again ({best:.0%} of their variance): keep "
+        "what they were computed of in X, or fit the reference with the recipe."
     )
-
-
-def _candidates(
-    adata: AnnData, used: NDArray[np.intp]
-) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32], float, Any]]:
-    """Yield mean, deviation and cut of each way to scale, with the scaled genes."""
-    zeros, ones = np.zeros(len(used), np.float32), np.ones(len(used), np.float32)
-    scaling = None
-    if {"mean", "std"} <= set(adata.var.columns):
-        mean, std = (
-            adata.var[name].to_numpy(np.float32)[used] for name in ("mean", "std")
-        )
-        scaling = mean, np.where(std > 0, std, 1).astype(np.float32)
-    X = adata.X
-    if _lowest(X) < 0:
-        if scaling is not None:
-            values = X[:, used]
-            largest = float(max(values.max(), -_lowest(values)))
-            yield *scaling, largest, values
-        return
-    lognorm = X
-    if Expression(X, True).has_counts:
-        lognorm = normalised(X, TARGET_SUM, "These cells")
-    values = lognorm[:, used]
-    yield zeros, ones, np.inf, values
-    if scaling is not None:
-        scaled = np.clip(
-            (_dense(values) - scaling[0]) / scaling[1], -_MAX_VALUE, _MAX_VALUE
-        )
-        yield *scaling, _MAX_VALUE, scaled
 
 
 def _target_sum(adata: AnnData) -> float:
     """Return what counts of a cell were normalised to, by logarithms that tell it."""
     for values in (adata.X, None if adata.raw is None else adata.raw.X):
-        if values is None or _lowest(values) < 0:
+        if values is None or Expression(values, True).kind != "logarithms":
             continue
-        if Expression(values, True).kind != "logarithms":
-            continue
-        sample = _dense(values[: min(200, values.shape[0])])
-        sums = np.expm1(sample.astype(np.float64)).sum(axis=1)
+        sums = np.expm1(_dense(values[:200]).astype(np.float64)).sum(axis=1)
         if sums.std() <= 0.01 * sums.mean():
             return float(np.median(sums))
     return TARGET_SUM

@@ -10,21 +10,18 @@ nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression, log_times
-from napari_embedding_game.data.gene_names import MOST_TOLD
-
-_VERSION = re.compile(r"^(ENS[A-Z]*G\d+)\.\d+$")
-"""A gene's identifier of Ensembl with its version, which changes between releases."""
+from napari_embedding_game.data.gene_names import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +46,8 @@ class Projection:
     def scaled(self, lognorm: Any, genes: GeneMatch) -> NDArray[np.float32]:
         """Return the scaled genes of cells, (n, G).
 
-        Parameters
-        ----------
-        lognorm : (n, M) array or sparse matrix
-            log1p of counts normalised to ``target_sum``.
-        genes : GeneMatch
-            Where among the M columns the genes are.
+        ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
+        tells where among the M columns the genes are.
         """
         there = genes.places >= 0
         part = lognorm[:, genes.places[there]]
@@ -78,41 +71,26 @@ class Projection:
 
     def stored(self) -> dict[str, Any]:
         """Return it in values that an .h5ad file can hold."""
-        return {
-            "genes": np.array(self.genes, dtype=object),
-            "mean": self.mean,
-            "std": self.std,
-            "loadings": self.loadings,
-            "offset": self.offset,
-            "target_sum": float(self.target_sum),
-            "max_value": float(self.max_value),
-        }
+        return {**vars(self), "genes": np.array(self.genes, dtype=object)}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any], where: str) -> Projection:
         """Return what :meth:`stored` gave.
 
-        Raises
-        ------
-        DataError
-            Its parts do not fit together.
+        Raises DataError if its parts do not fit together.
         """
         try:
-            made = cls(
-                genes=tuple(map(str, stored["genes"])),
-                target_sum=float(stored["target_sum"]),
-                max_value=float(stored["max_value"]),
-                **{
-                    name: np.asarray(stored[name], np.float32)
-                    for name in ("mean", "std", "loadings", "offset")
-                },
-            )
+            parts = {one.name: stored[one.name] for one in fields(cls)}
+            genes = tuple(map(str, parts.pop("genes")))
+            parts = {
+                k: np.asarray(v, np.float32) if np.ndim(v) else float(v)
+                for k, v in parts.items()
+            }
+            made = cls(genes, **parts)
             n, n_comps = made.loadings.shape
-            fits = made.offset.shape == (n_comps,) and all(
-                shape == (n,)
-                for shape in ((len(made.genes),), made.mean.shape, made.std.shape)
-            )
-        except (KeyError, TypeError, ValueError):
+            shapes = [one.shape for one in (made.offset, made.mean, made.std)]
+            fits = shapes == [(n_comps,), (n,), (n,)] and len(genes) == n
+        except (KeyError, TypeError, ValueError, AttributeError):
             fits = False
         if not fits:
             raise DataError(
@@ -148,13 +126,10 @@ class GeneMatch:
         n, missing = len(self.genes), self.missing
         if not missing:
             return f"All {n:,} genes of the reference are there."
-        named = ", ".join(missing[:MOST_TOLD])
-        more = len(missing) - MOST_TOLD
-        rest = f" and {more:,} more" if more > 0 else ""
         verb = "is" if len(missing) == 1 else "are"
         return (
             f"{n - len(missing):,} of {n:,} genes of the reference are there; missing "
-            f"{verb} {named}{rest}, taken to be as in its mean cell."
+            f"{verb} {named(missing)}, taken to be as in its mean cell."
         )
 
 
@@ -172,24 +147,13 @@ def match_genes(
     Ensembl identifier, or in other letters (upper, lower).  So are other columns of the
     table of genes, of which that with the most genes is taken.
 
-    Parameters
-    ----------
-    genes : sequence of str, length G
-    names : sequence of str, length M
-    others : dict of sequences of str, optional
-        Other names of the M genes, by the column that they are of.
-    min_share : float
-        Share of the genes that have to be there.
-
-    Raises
-    ------
-    DataError
-        Too few are there.
+    `others` are other names of the M genes, by the column that they are of.  Raises
+    DataError if less than `min_share` of the genes are there.
     """
     tried = [
-        GeneMatch(tuple(genes), _places(genes, known, how), by)
+        GeneMatch(tuple(genes), _places(how(genes), how(known)), by)
         for by, known in {"names": names, **(others or {})}.items()
-        for how in (str, _plain)
+        for how in (pd.Series, _plain)
     ]
     best = max(tried, key=lambda match: match.share)
     if best.share >= min_share:
@@ -203,29 +167,24 @@ def match_genes(
     )
 
 
-def _places(genes: Sequence[str], names: Sequence[str], how: Any) -> NDArray[np.intp]:
-    known: dict[str, int] = {}
-    for place, name in enumerate(names):
-        known.setdefault(how(str(name)), place)
-    return np.array([known.get(how(str(gene)), -1) for gene in genes], np.intp)
+def _plain(names: Sequence[str]) -> pd.Series:
+    """Return names without the version of an Ensembl identifier, in small letters."""
+    texts = pd.Series(names, dtype=str).str.casefold()
+    return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
 
 
-def _plain(name: str) -> str:
-    return _VERSION.sub(r"\1", name).casefold()
+def _places(genes: pd.Series, names: pd.Series) -> NDArray[np.intp]:
+    first = names.drop_duplicates()
+    places = pd.Index(first).get_indexer(genes)
+    found: NDArray[np.intp] = np.append(first.index, -1)[places]
+    return found
 
 
 def normalised(values: Any, target_sum: float, where: str) -> Any:
     """Return log1p of counts normalised to ``target_sum``, (n, M) float32.
 
-    Parameters
-    ----------
-    values : (n, M) array or sparse matrix
-        Raw counts, or log1p of counts that were normalised to any sum.
-
-    Raises
-    ------
-    DataError
-        They are neither.
+    `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
+    normalised to any sum.  Raises DataError if they are neither.
     """
     expression = Expression(values, True)
     if expression.kind == "values":
@@ -236,16 +195,8 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
     if expression.has_counts:
         factors = expression.factors * (target_sum / TARGET_SUM)
         return log_times(values, factors).astype(np.float32)
-    linear = _expm1(values)
+    linear = sp.csr_matrix(values).expm1() if sp.issparse(values) else np.expm1(values)
     depth = np.asarray(linear.sum(axis=1, dtype=np.float64)).ravel()
     factors = np.zeros_like(depth)
     np.divide(target_sum, depth, out=factors, where=depth > 0)
     return log_times(linear, factors).astype(np.float32)
-
-
-def _expm1(values: Any) -> Any:
-    if not sp.issparse(values):
-        return np.expm1(values)
-    linear = sp.csr_matrix(values, copy=True)
-    np.expm1(linear.data, out=linear.data)
-    return linear

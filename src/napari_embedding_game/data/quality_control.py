@@ -28,10 +28,10 @@ NEEDS_SKIMAGE = (
     "Doublets are found by scrublet, which needs scikit-image: run "
     "`pip install scikit-image`, or go on without looking for doublets."
 )
-_SEED = 0
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+Reasons = dict[str, tuple[NDArray[np.bool_], str]]
+"""(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,71 +55,66 @@ class CellQuality:
 
 
 def cell_quality(X: Any, names: Sequence[str]) -> CellQuality:
-    """Return the quality of every cell.
+    """Return the quality of every cell, by raw counts (n, G), dense or sparse."""
 
-    Parameters
-    ----------
-    X : (n, G) array or scipy sparse matrix
-        Raw counts.
-    names : sequence of str
-        (G,) names of the genes.
-    """
-    is_mitochondrial = np.array([bool(MITOCHONDRIAL.match(name)) for name in names])
-    counts = _row_sums(X)
-    genes = _row_sums(X > 0)
-    share = None
-    if is_mitochondrial.any():
-        part = 100 * _row_sums(X[:, np.flatnonzero(is_mitochondrial)])
+    def sums(values: Any) -> FloatArray:
+        return np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
+
+    places = [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]
+    counts, share = sums(X), None
+    if places:
+        part = 100 * sums(X[:, places])
         share = np.divide(part, counts, out=np.zeros_like(part), where=counts > 0)
-    return CellQuality(counts, genes, share)
+    return CellQuality(counts, sums(X > 0), share)
 
 
-def _row_sums(X: Any) -> FloatArray:
-    sums: FloatArray = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-    return sums
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellLimits:
     """Which cells are left out; a highest or lowest value of 0 is no limit."""
 
     min_genes: int = 0
     max_genes: int = 0
+    """Cells with more genes are left out as doublets."""
     min_counts: int = 0
+    """Cells with fewer counts are left out as empty."""
     max_counts: int = 0
+    """Cells with more counts are left out as doublets."""
     max_mito: float = 0.0
-    """Per cent of mitochondrial counts."""
+    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
+    dying."""
 
-    def left_out(self, quality: CellQuality) -> list[tuple[BoolArray, str]]:
+    def left_out(self, quality: CellQuality) -> Reasons:
         """Return the cells, (n,), that each limit leaves out first, and why.
 
         A cell is counted once, under the first of its reasons.
         """
         genes, counts, share = quality.genes, quality.counts, quality.mitochondrial
-        asked = [
-            (genes < max(1, self.min_genes), f"fewer than {self.min_genes} genes"),
-            (_above(genes, self.max_genes), f"more than {self.max_genes:,} genes"),
-            (counts < self.min_counts, f"fewer than {self.min_counts:,} counts"),
-            (_above(counts, self.max_counts), f"more than {self.max_counts:,} counts"),
-        ]
-        if share is not None:
-            words = f"more than {self.max_mito:g} % mitochondrial counts"
-            asked.append((_above(share, self.max_mito), words))
+        share = np.zeros_like(genes) if share is None else share
+        most_genes, most_counts, most_mito = (
+            most or np.inf for most in (self.max_genes, self.max_counts, self.max_mito)
+        )
+        reasons = {
+            "min_genes": genes < max(1, self.min_genes),
+            "max_genes": genes > most_genes,
+            "min_counts": counts < self.min_counts,
+            "max_counts": counts > most_counts,
+            "max_mito": share > most_mito,
+        }
+        found: Reasons = {}
         told = np.zeros(len(genes), bool)
-        first = []
-        for rows, words in asked:
-            first.append((rows & ~told, f"they have {words}"))
-            told |= rows
-        return first
+        for limit, rows in reasons.items():
+            most_or_least, what = limit.split("_")
+            than = "fewer" if most_or_least == "min" else "more"
+            number = f"{getattr(self, limit):,}".removesuffix(".0")
+            what = "% mitochondrial counts" if what == "mito" else what
+            why = f"{than} than {number} {what}"
+            found[limit] = rows & ~told, why
+            told = told | rows
+        return found
 
 
 LIMITS = tuple(field.name for field in fields(CellLimits))
-"""Names of the limits, in the order in which they are asked."""
-
-
-def _above(values: FloatArray, highest: float) -> BoolArray:
-    above: BoolArray = values > (highest or np.inf)
-    return above
+"""Names of the limits."""
 
 
 def has_scrublet() -> bool:
@@ -129,26 +124,15 @@ def has_scrublet() -> bool:
 
 def find_doublets(
     X: Any, batches: pd.Series | None = None
-) -> tuple[FloatArray, BoolArray]:
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Find cells that are two in one droplet, by ``scanpy.pp.scrublet``.
 
-    Parameters
-    ----------
-    X : (n, G) CSR matrix
-        Raw counts.
-    batches : (n,) Series, optional
-        Sample of each cell: doublets are of cells of one sample.
+    Of raw counts (n, G), CSR, and the sample of each cell (n,): doublets are of cells
+    of one sample.  Returns how like a cell is to two that were added up, and whether it
+    is one, (n,) each.
 
-    Returns
-    -------
-    array, array
-        (n,) each: how like a cell is to two that were added up, and whether it is one.
-
-    Raises
-    ------
-    DataError
-        scikit-image is missing, there are too few cells, cells of too few
-        genes, or the scores do not part.
+    Raises DataError if scikit-image is missing, there are too few cells, cells of too
+    few genes, or the scores do not part.
     """
     if not has_scrublet():
         raise DataError(NEEDS_SKIMAGE)
@@ -162,21 +146,18 @@ def find_doublets(
     import scanpy as sc
     from anndata import AnnData
 
-    index = pd.RangeIndex(X.shape[0]).astype(str)
-    obs = pd.DataFrame(index=index)
+    adata = AnnData(sp.csr_matrix(X, dtype=np.float32))
     if batches is not None:
-        obs["batch"] = pd.Categorical(batches.astype(str))
-    adata = AnnData(sp.csr_matrix(X, dtype=np.float32), obs)
-    key = None if batches is None else "batch"
+        adata.obs["batch"] = pd.Categorical(batches.astype(str))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
             sc.pp.scrublet(
                 adata,
-                batch_key=key,
+                batch_key=None if batches is None else "batch",
                 use_approx_neighbors=False,
-                random_state=_SEED,
+                random_state=0,
                 verbose=False,
             )
         scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)

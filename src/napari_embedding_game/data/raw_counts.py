@@ -15,11 +15,8 @@ _FEWEST_GENES = 100
 def looks_like_counts(source: Any) -> bool:
     """Return whether a matrix holds raw counts: whole numbers from 0, some above 1.
 
-    Parameters
-    ----------
-    source : ndarray, sparse matrix, AnnData or Dataset
-        Of an AnnData or a :class:`~.dataset.Dataset`, its ``X`` is looked at.
-        2,000 rows spread over the matrix are enough to tell.
+    Of an AnnData or a :class:`~.dataset.Dataset`, its ``X`` is looked at.  2,000 rows
+    spread over the matrix are enough to tell.
     """
     if getattr(source, "is_distances", False):
         return False

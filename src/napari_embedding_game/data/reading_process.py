@@ -22,12 +22,11 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 from weakref import WeakSet
 
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
@@ -37,12 +36,7 @@ LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
-_PIPE_BYTES = 1 << 20
-_IMPORTS = ("readers", "loading")
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet")
-_STAGE, _RESULT, _ERROR, _ENDED = "stage", "result", "error", "ended"
-
-_Message: TypeAlias = tuple[str, Any]
 
 _idle: list[_Process] = []
 _all: WeakSet[_Process] = WeakSet()
@@ -54,36 +48,19 @@ def read_apart(
 ) -> Stages[Any]:
     """Call ``read(path, *values, **options)`` in the process that reads files.
 
-    Closing the generator ends the process within :data:`LOOK_SECONDS`.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file or folder.
-    read : callable
-        A function of a module; it returns a value, or stages.
-
-    Returns
-    -------
-    object
-        What it has returned.
-
-    Raises
-    ------
-    DataError
-        The process took too much memory, or broke off.
-    Exception
-        Whatever `read` has raised.
+    `read` is a function of a module; it returns a value, or stages.  Closing the
+    generator ends the process within :data:`LOOK_SECONDS`.  Raises what `read` has
+    raised, and DataError if the process took too much memory, or broke off.
     """
-    name = Path(path).name
-    process = _take(name)
+    name, process = Path(path).name, _take()
+    path = path.absolute() if isinstance(path, Path) else path
     try:
         kind, content = yield from process.do(name, (read, (path, *values), options))
     except BaseException:
         process.kill()
         raise
     _keep(process)
-    if kind == _ERROR:
+    if kind == "error":
         raise content
     return content
 
@@ -91,10 +68,10 @@ def read_apart(
 def begin_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
     with suppress(DataError):  # the first file says so
-        _keep(_take("A file"))
+        _keep(_take())
 
 
-def _take(name: str) -> _Process:
+def _take() -> _Process:
     with _lock:
         while _idle:
             process = _idle.pop()
@@ -104,7 +81,7 @@ def _take(name: str) -> _Process:
         return _Process()
     except OSError as error:
         raise DataError(
-            f"{name} cannot be read, as this computer starts no further program "
+            "Files cannot be read, as this computer starts no further program "
             f"({error.strerror or error}): close others and try again."
         ) from error
 
@@ -134,35 +111,38 @@ class _Process:
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            pipesize=_PIPE_BYTES,
+            pipesize=1 << 20,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         _all.add(self)
-        self._answers: SimpleQueue[_Message] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         threading.Thread(target=self._listen, name=LISTENER, daemon=True).start()
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def do(self, name: str, job: tuple[Any, ...]) -> Stages[_Message]:
+    def do(self, name: str, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
         """Have a job done; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
-        pid, check = self._process.pid, memory.check_of_taken(name, _most())
-        before = _resident(pid)
+        # Reading a file may take three quarters of what is free now.
+        most, before = 3 * memory.budget() // 2, self._resident()
         with suppress(OSError):  # it has just ended, which the listener tells
-            pickle.dump((job, dict(os.environ), _folder()), self._process.stdin)
+            pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            check(_resident(pid) - before)
-            try:
+            memory.check_taken(self._resident() - before, name, most)
+            kind: str = "stage"
+            content: Any = stage
+            with suppress(Empty):
                 kind, content = self._answers.get(timeout=LOOK_SECONDS)
-            except Empty:
-                yield stage
-                continue
-            if kind == _ENDED:
-                raise _broken_off(name) from content
-            if kind != _STAGE:
+            if kind == "ended":
+                raise DataError(
+                    f"{name} could not be read: the library that reads such files "
+                    "broke off, so the file is damaged, or too large for this "
+                    "computer's memory; copy or export it again."
+                ) from content
+            if kind != "stage":
                 return kind, content
             stage = content
             yield stage
@@ -172,6 +152,11 @@ class _Process:
         self._process.kill()
         if waits:
             self._process.wait()
+
+    def _resident(self) -> int:
+        with suppress(psutil.Error):  # it has ended
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        return 0
 
     def _listen(self) -> None:
         """Take what it says, in a thread, until it has ended."""
@@ -184,36 +169,10 @@ class _Process:
                     self._answers.put(_receive(pipe))
         except Exception as error:  # as various as what may be left of a pickle
             reason = error
-        self._process.kill()
-        self._process.wait()
+        self.kill(waits=True)
         with suppress(OSError):
             self._process.stdin.close()
-        self._answers.put((_ENDED, reason))
-
-
-def _most() -> int:
-    """Bytes that reading a file may take: three quarters of what is free now."""
-    return 3 * memory.budget() // 2
-
-
-def _resident(pid: int) -> int:
-    with suppress(psutil.Error):  # it has ended
-        return int(psutil.Process(pid).memory_info().rss)
-    return 0
-
-
-def _broken_off(name: str) -> DataError:
-    return DataError(
-        f"{name} could not be read: the library that reads such files broke off, so "
-        "the file is damaged, or too large for this computer's memory; copy or export "
-        "it again."
-    )
-
-
-def _folder() -> str | None:
-    with suppress(OSError):  # it was deleted
-        return os.getcwd()
-    return None
+        self._answers.put(("ended", reason))
 
 
 # Messages, the same on both sides
@@ -229,17 +188,13 @@ def _send(pipe: BinaryIO, kind: str, content: Any) -> None:
     pipe.flush()
 
 
-def _receive(pipe: Any) -> _Message:
+def _receive(pipe: Any) -> tuple[str, Any]:
     kind, pickled, sizes = pickle.load(pipe)  # noqa: S301
-    parts = [_received(pipe, n_bytes) for n_bytes in sizes]
+    parts = [np.empty(n_bytes, np.uint8) for n_bytes in sizes]
+    for part in parts:
+        if pipe.readinto(part) < len(part):
+            raise EOFError
     return kind, pickle.loads(pickled, buffers=parts)  # noqa: S301
-
-
-def _received(pipe: Any, n_bytes: int) -> NDArray[np.uint8]:
-    part = np.empty(n_bytes, np.uint8)
-    if pipe.readinto(part) < n_bytes:
-        raise EOFError
-    return part
 
 
 # In the process
@@ -251,35 +206,20 @@ def serve() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    package = __name__.rpartition(".")[0]
-    for module in (*_LIBRARIES, *(f"{package}.{one}" for one in _IMPORTS)):
+    for module in (*_LIBRARIES, f"{__package__}.loading"):
         importlib.import_module(module)
     while True:
         try:
-            job, environment, folder = pickle.load(jobs)  # noqa: S301
+            read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
-        os.environ.clear()
-        os.environ.update(environment)
-        if folder is not None:
-            with suppress(OSError):  # only a path that is relative needs it
-                os.chdir(folder)
-        _do(answers, *job)
-
-
-def _do(
-    answers: BinaryIO,
-    read: Callable[..., Any],
-    values: tuple[Any, ...],
-    options: dict[str, Any],
-) -> None:
-    try:
-        result = read(*values, **options)
-        if isinstance(result, Generator):
-            result = _driven(answers, result)
-        _send(answers, _RESULT, result)
-    except Exception as error:
-        _send(answers, _ERROR, error)
+        try:
+            result = read(*values, **options)
+            if isinstance(result, Generator):
+                result = _driven(answers, result)
+            _send(answers, "result", result)
+        except Exception as error:
+            _send(answers, "error", error)
 
 
 def _driven(answers: BinaryIO, stages: Stages[Any]) -> Any:
@@ -288,4 +228,4 @@ def _driven(answers: BinaryIO, stages: Stages[Any]) -> Any:
             stage = next(stages)
         except StopIteration as end:
             return end.value
-        _send(answers, _STAGE, stage)
+        _send(answers, "stage", stage)

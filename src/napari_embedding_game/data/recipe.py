@@ -21,6 +21,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.harmony import (
+    SEED,
     check_batches,
     mixed_by_harmony,
     told_of_batches,
@@ -28,8 +29,8 @@ from napari_embedding_game.data.harmony import (
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
-    LIMITS,
     CellQuality,
+    Reasons,
     cell_quality,
     find_doublets,
 )
@@ -40,12 +41,7 @@ from napari_embedding_game.data.stages import Stage, Stages
 if TYPE_CHECKING:
     from anndata import AnnData
 
-SEED = 0
-_OF_ONE = {"doublets": "doublet (scrublet)"}
-"""Why one cell was left out, where the sentence on all of them does not say it."""
-
-Reasons = dict[str, tuple[NDArray[np.bool_], str]]
-"""Masks of the cells left out, (n,), and why, by the field of the recipe."""
+_DOUBLET = "doublet (scrublet)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,27 +63,14 @@ def apply_recipe(
 ) -> Stages[Dataset]:
     """Make principal components of raw counts, in stages.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Its ``X`` holds raw counts; see :func:`looks_like_counts`.
-    recipe : Recipe, optional
-    made : Prepared, optional
-        What came of the same another time; not used where other cells pass now.
+    ``X`` are then the components, ``profile`` is ln(1 + normalised counts) of *all*
+    genes left, ``projection`` is the way from one to the other, and
+    ``provenance["recipe"]`` has every number.  Cells left out are rows of the source
+    that are not kept.  What came of the same another time (`made`) is not used where
+    other cells pass now.
 
-    Returns
-    -------
-    Dataset
-        ``X`` are the components, ``profile`` is ln(1 + normalised counts) of *all*
-        genes left, ``projection`` is the way from one to the other, and
-        ``provenance["recipe"]`` has every number.  Cells left out are rows of the
-        source that are not kept.
-
-    Raises
-    ------
-    DataError
-        If scanpy is missing, these are no counts, too little is left, or the batches
-        cannot be mixed.
+    Raises DataError if scanpy is missing, these are no counts, too little is left, or
+    the batches cannot be mixed.
     """
     recipe = recipe or Recipe()
     name, key = dataset.name, recipe.batch_key
@@ -105,21 +88,34 @@ def apply_recipe(
     from anndata import AnnData
 
     yield Stage("Filtering cells and genes")
-    quality = cell_quality(dataset.X, dataset.var_names)
+    counts = sp.csr_matrix(dataset.X)
+    quality = cell_quality(counts, dataset.var_names)
     reasons = left_out_by(recipe, quality, name)
-    kept, figures = passing(reasons), quality.columns()
+    figures = quality.columns()
     if recipe.doublets:
-        reasons["doublets"], scores = yield from _doublets(dataset, recipe, kept, made)
-        figures["doublet_score"] = scores
         kept = passing(reasons)
+        scores = np.full(len(kept), np.nan)
+        if made is None:
+            yield Stage("Finding doublets")
+            batches = None if key is None else dataset.obs[key][kept]
+            scores[kept], found = find_doublets(counts[kept], batches)
+            doublets = np.zeros_like(kept)
+            doublets[kept] = found
+        else:
+            doublets = kept & ~made.kept[dataset.kept]
+            if made.doublet_scores is not None:
+                scores = made.doublet_scores[dataset.kept]
+        figures["doublet_score"] = scores
+        reasons["doublets"] = doublets, _DOUBLET
+    kept = passing(reasons)
     if made is not None and not np.array_equal(kept, made.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
-    X = sp.csr_matrix(dataset.X)[kept]
-    genes = genes_left(np.asarray((X > 0).sum(axis=0)).ravel(), recipe, name)
     if key is not None:
         check_batches(dataset.obs[kept], key, name)
+    counts = counts[kept]
+    genes = genes_left(np.asarray((counts > 0).sum(axis=0)).ravel(), recipe, name)
     numbers = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
-    adata = AnnData(X[:, genes].copy(), var=pd.DataFrame(index=numbers))
+    adata = AnnData(counts[:, genes], var=pd.DataFrame(index=numbers))
     yield from normalise(adata, recipe)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     if made is None or made.projection is None:
@@ -137,16 +133,33 @@ def apply_recipe(
     mixed = "" if key is None else f', "{key}" mixed by Harmony'
     part = dataset.subset(kept)
     fresh = {k: v for k, v in figures.items() if k not in part.obs}
-    left_out = {
-        _OF_ONE.get(field, why.removeprefix("they have ")): dataset.expand(rows, False)
-        for field, (rows, why) in reasons.items()
-        if rows.any()
-    }
-    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
+    why_left_out = {why: rows for rows, why in reasons.values() if rows.any()}
+    left_out = {why: dataset.expand(rows, False) for why, rows in why_left_out.items()}
     facts = recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps)
     facts["left_out"] = {field: int(rows.sum()) for field, (rows, _) in reasons.items()}
     if key is not None:
         facts["harmonypy"] = metadata.version("harmonypy")
+    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
+    notes = [
+        f"{np.count_nonzero(rows):,} of {len(kept):,} cells left out because "
+        + (
+            "scrublet takes them for doublets."
+            if why == _DOUBLET
+            else f"they have {why}."
+        )
+        for why, rows in why_left_out.items()
+    ]
+    if not genes.all():
+        notes.append(
+            f"{np.count_nonzero(~genes):,} of {len(genes):,} genes left out because "
+            f"fewer than {recipe.min_cells} cells have them."
+        )
+    notes.append(
+        f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
+        f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
+        f"{n_comps} principal components."
+    )
+    notes += [] if key is None else [told_of_batches(key)]
     return replace(
         part,
         X=np.ascontiguousarray(components, dtype=np.float32),
@@ -160,10 +173,7 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(
-            *(note for note in dataset.notes if note not in advice),
-            *_told(reasons, genes, recipe, n_used, n_comps),
-        ),
+        notes=(*(note for note in dataset.notes if note not in advice), *notes),
         provenance={**dataset.provenance, "recipe": facts},
     )
 
@@ -174,15 +184,11 @@ def apply_recipe(
 def left_out_by(recipe: Recipe, quality: CellQuality, where: str) -> Reasons:
     """Return the cells that the limits of a recipe leave out.
 
-    Raises
-    ------
-    DataError
-        Fewer than three are left.
+    Raises DataError if fewer than three are left.
     """
-    # The last limit is not asked where no gene is mitochondrial.
-    reasons = dict(zip(LIMITS, recipe.limits.left_out(quality), strict=False))
+    reasons = recipe.limits.left_out(quality)
     n, n_kept = len(quality.genes), int(passing(reasons).sum())
-    n_genes = int(np.count_nonzero(~reasons["min_genes"][0]))
+    n_genes = int(np.count_nonzero(quality.genes >= max(1, recipe.min_genes)))
     if n_genes < 3:
         raise DataError(
             f"Only {n_genes} of {n:,} cells of {where} have at least "
@@ -230,10 +236,7 @@ def variable_components(
 ) -> Stages[AnnData]:
     """Return the scaled genes that vary most, with their principal components.
 
-    Raises
-    ------
-    DataError
-        The genes vary too little, or are more than the memory takes.
+    Raises DataError if the genes vary too little, or are more than the memory takes.
     """
     import scanpy as sc
 
@@ -248,8 +251,7 @@ def variable_components(
         ) from error
     variable = adata[:, adata.var["highly_variable"].to_numpy()].copy()
     yield Stage("Scaling each gene")
-    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
-    # just then have taken the silence away.
+    # Scaling makes it dense in any case.
     if hasattr(variable.X, "map_blocks"):
         empty = np.empty((0, 0), variable.X.dtype)
         variable.X = variable.X.map_blocks(_dense, dtype=empty.dtype, meta=empty)
@@ -280,26 +282,6 @@ def recipe_facts(
     }
 
 
-def _doublets(
-    dataset: Dataset, recipe: Recipe, kept: Any, made: Prepared | None
-) -> Stages[tuple[tuple[NDArray[np.bool_], str], Any]]:
-    """Return the doublets among the cells that were kept, why, and scores (or NaN)."""
-    why = "scrublet takes them for doublets"
-    scores: Any = np.full(len(kept), np.nan)
-    if made is not None:
-        if made.doublet_scores is not None:
-            scores = made.doublet_scores[dataset.kept]
-        return (kept & ~made.kept[dataset.kept], why), scores
-    yield Stage("Finding doublets")
-    key = recipe.batch_key
-    batches = None if key is None else dataset.obs[key][kept]
-    of_kept, are_doublets = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
-    scores[kept] = of_kept
-    rows = np.zeros(len(kept), bool)
-    rows[kept] = are_doublets
-    return (rows, why), scores
-
-
 def _dense(values: Any) -> Any:
     return values.toarray() if sp.issparse(values) else values
 
@@ -316,28 +298,6 @@ def _projection(variable: AnnData, recipe: Recipe) -> Projection:
         target_sum=recipe.target_sum,
         max_value=recipe.max_value,
     )
-
-
-def _told(
-    reasons: Reasons, genes: Any, recipe: Recipe, n_used: int, n_comps: int
-) -> list[str]:
-    notes = [
-        f"{np.count_nonzero(rows):,} of {len(rows):,} cells left out because {why}."
-        for rows, why in reasons.values()
-        if rows.any()
-    ]
-    if not genes.all():
-        notes.append(
-            f"{np.count_nonzero(~genes):,} of {len(genes):,} genes left out because "
-            f"fewer than {recipe.min_cells} cells have them."
-        )
-    return [
-        *notes,
-        f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
-        f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
-        f"{n_comps} principal components.",
-        *([] if recipe.batch_key is None else [told_of_batches(recipe.batch_key)]),
-    ]
 
 
 def _quiet(step: Any, *args: Any, **options: Any) -> None:

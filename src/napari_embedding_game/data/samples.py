@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,13 +13,12 @@ import pandas as pd
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats import mnist as mnist_files
-from napari_embedding_game.data.formats.anndata import from_anndata, read_legacy
-from napari_embedding_game.data.images.nuclei import MeasuredImage, nuclei_stages
+from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.stages import finish
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
+_MNIST = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz"
+_MNIST_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"
 
 
 def digits() -> Dataset:
@@ -34,56 +34,58 @@ def digits() -> Dataset:
 def pbmc() -> Dataset:
     """700 blood cells (PBMC) that come with scanpy: 50 components, 765 genes."""
     scanpy = find_spec("scanpy")  # found without importing it, which takes seconds
-    if scanpy is None or scanpy.origin is None:
-        raise DataError(
-            "The PBMC sample comes with scanpy, which is not installed: "
-            "run `pip install scanpy`, or open another sample."
-        )
-    path = Path(scanpy.origin).parent / _PBMC_FILE
+    path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
     if not path.exists():
         raise DataError(
-            "The PBMC sample is not part of the installed version of scanpy: "
-            "run `pip install --upgrade scanpy`, or open another sample."
+            "The PBMC sample comes with scanpy, which is not installed, or of another "
+            "version: run `pip install --upgrade scanpy`, or open another sample."
         )
-    return from_anndata(read_legacy(path), "pbmc")
+    from anndata import read_h5ad
 
-
-def nuclei() -> MeasuredImage:
-    """Nuclei of scikit-image's stained section: image, labels and measured dataset.
-
-    ``nuclei.nuclei_stages()`` does the same in stages.
-    """
-    return finish(nuclei_stages())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata tells how it updates an old file
+        return from_anndata(read_h5ad(path), "pbmc")
 
 
 def mnist(path: str | Path | None = None) -> Dataset:
     """70,000 handwritten digits of 28 x 28 pixels (MNIST).
 
-    Parameters
-    ----------
-    path : str or Path, optional
-        An .npz file with arrays ``X`` and ``y``, or a folder with the four
-        original files.  By default they are downloaded once, checked by their
-        SHA-256, and kept.
+    Of an .npz file with arrays ``X`` and ``y``; by default they are downloaded once,
+    checked by their SHA-256, and kept.
 
-    Raises
-    ------
-    DataError
-        If there is no such file, or no connection to download from.
+    Raises DataError if there is no such file, or no connection to download from.
     """
-    if path is not None and Path(path).is_file():
-        return _from_file(Path(path))
-    folder = mnist_files.download() if path is None else Path(path)
-    pictures, labels = mnist_files.load(folder)
+    if path is not None:
+        dataset = read(path)
+        known = [name for name in ("y", "label", "target") if name in dataset.obs]
+        names = dict.fromkeys(known[:1], "digit")
+        return replace(dataset, obs=dataset.obs.rename(columns=names))
+    with np.load(_downloaded(), allow_pickle=False) as file:
+        pictures = np.concatenate([file["x_train"], file["x_test"]])
+        labels = np.concatenate([file["y_train"], file["y_test"]])
     return _digit_images("MNIST", pictures, labels, "digit")
 
 
-def _from_file(path: Path) -> Dataset:
-    dataset = read(path)
-    for name in ("y", "label", "target"):
-        if name in dataset.obs:
-            return replace(dataset, obs=dataset.obs.rename(columns={name: "digit"}))
-    return dataset
+def _downloaded() -> str:
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    folder = pooch.os_cache("napari-embedding-game")
+    try:
+        return str(
+            pooch.retrieve(
+                _MNIST,
+                f"sha256:{_MNIST_SHA256}",
+                "mnist.npz",
+                folder,
+                downloader=pooch.HTTPDownloader(timeout=10),
+            )
+        )
+    except (OSError, ValueError) as error:  # not reached, or another SHA-256
+        raise DataError(
+            "MNIST could not be downloaded: connect to the internet and try again, or "
+            f"put mnist.npz from {_MNIST} into {folder}."
+        ) from error
 
 
 def _digit_images(

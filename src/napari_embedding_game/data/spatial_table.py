@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 ATTRIBUTES = "spatialdata_attrs"
-_KEYS = ("region", "region_key", "instance_key")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,33 +55,29 @@ class SpatialTable:
 def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable | None:
     """Return the table that annotates a layer; None where it has none.
 
-    Parameters
-    ----------
-    metadata : mapping
-        Of the layer: its ``adata``, or else the tables of its ``sdata``; ``name`` is
-        what SpatialData calls the element, by default the layer's name.
-    layer_name : str
-
-    Raises
-    ------
-    DataError
-        If there are tables, but none has a row about this layer.
+    `metadata` of the layer has its ``adata``, or else the tables of its ``sdata``;
+    ``name`` is what SpatialData calls the element, by default the layer's name.
+    Raises DataError if there are tables, but none has a row about this layer.
     """
     name = metadata.get("name")
     element = name if isinstance(name, str) and name else layer_name
-    adata = metadata.get("adata")
-    tables = getattr(metadata.get("sdata"), "tables", None)
-    tables = {key: tables[key] for key in tables} if tables is not None else {}
-    tables = {key: one for key, one in tables.items() if _is_table(one)}
-    about = [one for one in tables.values() if element in _regions(one)]
-    if _is_table(adata):
+    adata: Any = metadata.get("adata")
+    tables = getattr(metadata.get("sdata"), "tables", None) or {}
+    tables = [tables[key] for key in tables if hasattr(tables[key], "obs")]
+    about = [one for one in tables if element in _regions(one)]
+    if hasattr(adata, "obs"):
         own = _rows_about(adata, metadata, element, is_own=True)
-        return replace(own, original=_original(own, about, metadata, element))
+        for one in about:
+            other = _rows_about(one, metadata, element)
+            names = one.obs_names[other.rows]
+            if one is not adata and names.equals(adata.obs_names[own.rows]):
+                return replace(own, original=other)
+        return own
     if about:
         return _rows_about(about[0], metadata, element)
     if not tables:
         return None
-    regions = {region for one in tables.values() for region in _regions(one)}
+    regions = {region for one in tables for region in _regions(one)}
     raise DataError(
         f"No table of the SpatialData of '{layer_name}' is about '{element}': they "
         f"annotate {listed(sorted(regions)) or 'no element'}. Choose the layer of one "
@@ -90,32 +85,10 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     )
 
 
-def _original(
-    own: SpatialTable, tables: list[Any], metadata: Mapping[str, Any], element: str
-) -> SpatialTable | None:
-    """Return the table that a layer's own one was copied from; None if it is it."""
-    names = own.adata.obs_names[own.rows]
-    for adata in tables:
-        other = _rows_about(adata, metadata, element)
-        is_same = names.equals(adata.obs_names[other.rows])
-        if adata is not own.adata and is_same:
-            return other
-    return None
-
-
-def _is_table(thing: Any) -> bool:
-    return all(hasattr(thing, name) for name in ("obs", "obsm", "uns", "n_obs"))
-
-
-def _attributes(adata: Any) -> dict[str, Any]:
-    noted = adata.uns.get(ATTRIBUTES)
-    return {key: noted.get(key) for key in _KEYS} if isinstance(noted, Mapping) else {}
-
-
 def _regions(adata: Any) -> list[str]:
     """Return the elements that a table says it annotates."""
-    attributes = _attributes(adata)
-    region, key = attributes.get("region"), attributes.get("region_key")
+    noted = adata.uns.get(ATTRIBUTES) or {}
+    region, key = noted.get("region"), noted.get("region_key")
     if key in adata.obs:
         return list(adata.obs[key].dropna().astype(str).unique())
     if isinstance(region, str):
@@ -127,28 +100,25 @@ def _rows_about(
     adata: Any, metadata: Mapping[str, Any], element: str, *, is_own: bool = False
 ) -> SpatialTable:
     """Find the rows about an element; a layer's own table may be about it wholly."""
-    attributes = _attributes(adata)
-    keys = [
-        attributes.get(name) or metadata.get(name)
-        for name in ("region_key", "instance_key")
-    ]
+    noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
+    keys = [noted.get(name) for name in ("region_key", "instance_key")]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)
-    n_all = int(adata.n_obs)
-    if region_key is None:
-        return SpatialTable(adata, np.arange(n_all), instance_key, "")
-    regions = adata.obs[region_key].astype(str).to_numpy()
-    rows = np.flatnonzero(regions == element)
-    present = sorted(set(regions))
-    if not len(rows) and is_own and len(present) == 1:
-        rows = np.arange(n_all)  # the layer has another name than its element
-    if not len(rows):
-        raise DataError(
-            f"The table of '{element}' has no row about it: column '{region_key}' "
-            f"names {listed(present)}. Name the layer as one of these."
-        )
-    others = n_all - len(rows)
-    told = (
-        f"Left out: {others:,} rows of other regions ({region_key}: "
-        f"{listed([region for region in present if region != element])})."
-    )
-    return SpatialTable(adata, rows, instance_key, told if others else "")
+    n_all, told = int(adata.n_obs), ""
+    rows = np.arange(n_all)
+    if region_key is not None:
+        regions = adata.obs[region_key].astype(str).to_numpy()
+        others = [one for one in np.unique(regions) if one != element]
+        # Where there is one region alone, the layer may have another name than it.
+        if element in regions or not is_own or len(others) > 1:
+            rows = np.flatnonzero(regions == element)
+        if not len(rows):
+            raise DataError(
+                f"The table of '{element}' has no row about it: column '{region_key}' "
+                f"names {listed(others)}. Name the layer as one of these."
+            )
+        if len(rows) < n_all:
+            told = (
+                f"Left out: {n_all - len(rows):,} rows of other regions ({region_key}: "
+                f"{listed(others)})."
+            )
+    return SpatialTable(adata, rows, instance_key, told)

@@ -1,4 +1,4 @@
-"""Validate a matrix when it is read: missing, constant, duplicate values.
+"""Validate a matrix when it is read: missing, constant, too large values.
 
 Every function names its source by `where`, the subject of the sentence:
 ``cells.csv`` or ``The layer 'cells'``.
@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import Duplicates, Missing
-
-COUNT_TWICE = "Kept, so that they count twice"
-"""How the note on columns begins that repeat others."""
+from napari_embedding_game.data.read_options import Missing
 
 # Squared differences of larger numbers overflow single precision.
 _LARGEST = 1e18
@@ -27,39 +24,6 @@ _LARGEST = 1e18
 # two of them that it may take away.
 _COMPARED_ROWS = 200
 _MOST_LOST = 1e-3
-
-
-def first_of_equals(
-    X: NDArray[np.float32], names: Sequence[str], duplicates: Duplicates
-) -> tuple[NDArray[np.bool_], list[str]]:
-    """Columns to embed, and a note on those that repeat another one.
-
-    Parameters
-    ----------
-    X : array, shape (n, D)
-        Standardised, so that a column in other units is the same column.
-
-    Returns
-    -------
-    array, shape (D,) bool
-        All columns, or the first of equals if `duplicates` is "drop".
-    """
-    first: dict[bytes, int] = {}
-    pairs = []
-    used = np.ones(X.shape[1], dtype=bool)
-    # Adding 0 turns -0 into 0.
-    rounded = np.ascontiguousarray((np.round(X, 4) + 0).T)
-    for place, column in enumerate(rounded):
-        if (original := first.setdefault(column.tobytes(), place)) != place:
-            used[place] = False
-            pairs.append(f"{names[place]} = {names[original]}")
-    if not pairs:
-        return used, []
-    told = f"{_count(len(pairs), 'column')} that repeat{'s' * (len(pairs) == 1)} others"
-    listed = ", ".join(pairs[:6]) + (", ..." if len(pairs) > 6 else "")
-    if duplicates == "drop":
-        return used, [f"Left out: {told} ({listed})."]
-    return np.ones_like(used), [f"{COUNT_TWICE}: {told} ({listed})."]
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:
@@ -87,25 +51,27 @@ def usable_rows(
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Rows in which every value is a finite number, and a note if others exist.
 
-    Raises
-    ------
-    DataError
-        If a value is NaN or infinite and `missing` is "error", or if "drop"
-        leaves fewer than two rows.
+    Raises DataError if a value is NaN or infinite and `missing` is "error", or if
+    "drop" leaves fewer than two rows.
     """
-    rows, columns = _not_finite(X)
+    if sp.issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        rows = np.searchsorted(X.indptr, bad, side="right") - 1
+        columns = X.indices[bad]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
     kept = np.ones(X.shape[0], dtype=bool)
     if not len(rows):
         return kept, ()
     kept[rows] = False
-    n_bad, n_rows = int(np.count_nonzero(~kept)), len(kept)
+    n_bad, n_rows, n = int(np.count_nonzero(~kept)), len(kept), len(rows)
     name = str(var_names[columns[0]]).removeprefix("column ")
     first = f"{row_text(rows[0], row_names)}, column {name}"
     if missing == "error":
         raise MissingValuesError(
-            f"{where} has {_count(len(rows), 'missing or infinite value')} in {n_bad} "
-            f"of {n_rows} rows, the first in {first}: fill them in, or have these "
-            "rows left out"
+            f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {n_bad} of "
+            f"{n_rows} rows, the first in {first}: fill them in, or have these rows "
+            "left out"
         )
     if n_rows - n_bad < 2:
         raise DataError(
@@ -123,8 +89,7 @@ def usable_rows(
 def check_values(X: Matrix, where: str) -> None:
     """Raise DataError if numbers are too large or all rows of `X` are the same."""
     lowest, highest = column_range(X)
-    largest = max(abs(float(lowest.min())), abs(float(highest.max())))
-    if largest > _LARGEST:
+    if max(-float(lowest.min()), float(highest.max())) > _LARGEST:
         raise DataError(
             f"{where} has numbers larger than {_LARGEST:.0e}, too large to compare in "
             "single precision: divide them by a common factor."
@@ -143,17 +108,15 @@ def check_varies(X: Matrix, where: str) -> None:
 
 def column_range(X: Matrix) -> tuple[Any, Any]:
     """Lowest and highest value of each column, each of shape (D,)."""
+    lowest, highest = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):
-        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-    return X.min(axis=0), X.max(axis=0)
+        return lowest.toarray().ravel(), highest.toarray().ravel()
+    return lowest, highest
 
 
 def as_float32(X: Any) -> Matrix:
     """`X`, dense or sparse, in single precision; sparse of any kind becomes CSR."""
-    with np.errstate(over="ignore"):  # what overflows is told by check_values
-        if sp.issparse(X):
-            return sp.csr_matrix(X, dtype=np.float32)
-        return np.ascontiguousarray(X, dtype=np.float32)
+    return _as(np.float32, X)
 
 
 def as_rows(X: Any) -> Matrix:
@@ -162,21 +125,22 @@ def as_rows(X: Any) -> Matrix:
     In double precision where single takes away what tells rows apart, as it does of
     small differences far from 0.
     """
-    if np.can_cast(X.dtype, np.float32):
-        return as_float32(X)
-    some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
     single = as_float32(X)
+    if np.can_cast(X.dtype, np.float32):
+        return single
+    some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
     with np.errstate(all="ignore"):  # values that are missing, infinite or too large
         apart = _differences(some)
-        error = _differences(some - as_float32(some).astype(np.float64))
-        is_lost = (
-            np.median((error / apart)[apart > 0]) > _MOST_LOST if apart.any() else 0
-        )
-    if not is_lost:
-        return single
-    if sp.issparse(X):
-        return sp.csr_matrix(X, dtype=np.float64)
-    return np.ascontiguousarray(X, dtype=np.float64)
+        lost = _differences(some - as_float32(some).astype(np.float64)) / apart
+        is_lost = apart.any() and np.median(lost[apart > 0]) > _MOST_LOST
+    return _as(np.float64, X) if is_lost else single
+
+
+def _as(dtype: Any, X: Any) -> Matrix:
+    with np.errstate(over="ignore"):  # what overflows is told by check_values
+        if sp.issparse(X):
+            return sp.csr_matrix(X, dtype=dtype)
+        return np.ascontiguousarray(X, dtype=dtype)
 
 
 def _differences(X: Matrix) -> NDArray[np.float64]:
@@ -191,15 +155,3 @@ def row_text(row: int, row_names: pd.Index) -> str:
     """Row number counted from 1, with its name where that says more."""
     name = str(row_names[row])
     return f"row {row + 1}" if name.isdigit() else f'row {row + 1} ("{name}")'
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
-
-
-def _not_finite(X: Matrix) -> tuple[Any, ...]:
-    """Row and column of each value that is NaN or infinite, row by row."""
-    if not sp.issparse(X):
-        return np.nonzero(~np.isfinite(X))
-    bad = np.flatnonzero(~np.isfinite(X.data))
-    return np.searchsorted(X.indptr, bad, side="right") - 1, X.indices[bad]

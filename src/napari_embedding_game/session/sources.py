@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from napari_embedding_game.data import readers, samples
-from napari_embedding_game.data.batch_mixing import can_mix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
@@ -25,14 +24,13 @@ from napari_embedding_game.data.images.table_join import (
     join,
 )
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
-from napari_embedding_game.data.loading import load_with_choices, prepared
+from napari_embedding_game.data.loading import can_mix, load_with_choices, prepared
 from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import COUNT_TWICE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,14 +79,6 @@ class LoadResult:
             has_genes_in_rows=result.has_genes_in_rows,
             **others,
         )
-
-    @property
-    def counts_twice(self) -> bool:
-        """Whether there are columns that repeat another one, and may be left out."""
-        source, notes = self.dataset.source, self.dataset.notes
-        if source is not None and not readers.can_drop_duplicates(source):
-            return False
-        return any(note.startswith(COUNT_TWICE) for note in notes)
 
     @cached_property
     def is_counts(self) -> bool:

@@ -14,9 +14,6 @@ import psutil
 
 from napari_embedding_game.data.errors import DataError, shortened
 
-_PRIVATE, _USUAL = 0o600, 0o666
-"""Modes of what only its owner may read, and of a new file before the umask."""
-
 
 @contextmanager
 def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
@@ -24,35 +21,29 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
 
     An existing file is replaced in one step, also when the power fails, and keeps its
     mode; of a symbolic link, what it points to is replaced.  What a killed program
-    left of the same file is deleted.
-
-    Parameters
-    ----------
-    path : Path
-    is_private : bool
-        Whether only the owner may read a file that was not there before.
-
-    Raises
-    ------
-    DataError
-        The file cannot be written.
+    left of the same file is deleted.  A new file can be read by its owner alone where
+    it `is_private`.  Raises DataError if the file cannot be written.
     """
     target = target_of(path)
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary = target.with_name(f".{token}-{target.name}")
     try:
         delete_halves(target, of_the_living=False)
-        mode = _mode_of(target)
+        mode = target.stat().st_mode & 0o7777 if target.exists() else None
         # Nobody may read it meanwhile who may not read it in the end.
-        new = _PRIVATE if is_private or mode is not None else _USUAL
+        new = 0o600 if is_private or mode is not None else 0o666
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, new))
         try:
             yield temporary
-            _flush(temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
             if mode is not None:
                 temporary.chmod(mode)
             os.replace(temporary, target)
-            _flush_folder(target.parent)
+            if os.name == "posix":  # elsewhere renaming is durable
+                folder = os.open(target.parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
@@ -68,11 +59,7 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
 def delete_halves(path: Path, *, of_the_living: bool = True) -> None:
     """Delete what programs left that were killed while they wrote a file.
 
-    Parameters
-    ----------
-    path : Path
-    of_the_living : bool
-        Whether also what a program that still runs has begun.
+    Also what a program that still runs has begun, if `of_the_living`.
     """
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
         writer = half.name[1:].split("-", 1)[0]
@@ -88,31 +75,6 @@ def target_of(path: Path) -> Path:
 
 def is_same_file(path: Path, source: Path) -> bool:
     """Return whether both are one file; a source out of reach is none."""
-    try:
+    with suppress(OSError):
         return path.samefile(source)
-    except OSError:
-        return False
-
-
-def _mode_of(path: Path) -> int | None:
-    """Return the mode of a file; None where there is none."""
-    try:
-        return path.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        return None
-
-
-def _flush(path: Path) -> None:
-    """See that all of a file is on the disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return  # elsewhere a folder cannot be opened, and renaming is durable
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return False

@@ -55,16 +55,9 @@ class PageSettings:
 
 
 def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
-    """Draw maps and volcano plots beside each other, and below them dot plots.
+    """Return a figure: maps and volcano plots beside each other, dot plots below them.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    DataError
-        There is no panel, or matplotlib is missing.
+    Raises DataError if there is no panel, or matplotlib is missing.
     """
     if not panels:
         raise DataError("Choose at least one panel for the figure.")
@@ -73,41 +66,39 @@ def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
     from matplotlib import rc_context
 
     with rc_context(_style()):
-        limits = _limits(panels)
-        cells = [
-            _on_page(panel, limits)
-            for panel in panels
-            if not isinstance(panel, ExpressionPlot)
-        ]
-        plots = [panel for panel in panels if isinstance(panel, ExpressionPlot)]
-        most = max(1, int(width // _NARROWEST))
-        n_rows = -(-len(cells) // most)
+        limits = _limits([one for one in panels if isinstance(one, MapPlot)])
+        plots = [one for one in panels if isinstance(one, ExpressionPlot)]
+        cells: list[MapPlot | VolcanoPlot] = []
+        for one in panels:
+            if isinstance(one, MapPlot):
+                cells.append(replace(one, limits=limits, is_key_below=True))
+            elif isinstance(one, VolcanoPlot):
+                cells.append(one)
+        n_rows = -(-len(cells) // max(1, int(width // _NARROWEST)))
         n_columns = max(1, -(-len(cells) // max(n_rows, 1)))
-        lines = _wrapped(page.caption, width)
-        heights = [_height(cells, limits, width / n_columns) * n_rows] if cells else []
+        most = int(0.97 * width * 72 / (0.54 * (FONT - 0.5)))  # letters in a line
+        lines = textwrap.wrap(page.caption, most)
+        heights = [_height(cells, limits, width / n_columns)] * n_rows
         heights += [plot.size(_CELL, _LETTER)[1] for plot in plots]
         heights += [_LINE * (len(lines) + 0.5)] if lines else []
         figure = new_figure((width, sum(heights)))
-        rows = (len(heights), 1)
-        grid = figure.subfigures(*rows, height_ratios=heights, squeeze=False)
-        parts = list(grid.flat)
-        if lines:
-            parts.pop().text(0.01, 1.0, "\n".join(lines), va="top", size=FONT - 0.5)
-        axes = []
-        if cells:
-            grid = parts.pop(0).subplots(n_rows, n_columns, squeeze=False)
-            axes = list(grid.flat[: len(cells)])
-            for empty in grid.flat[len(cells) :]:
-                empty.set_axis_off()
-        for part, plot in zip(parts, plots, strict=True):
+        grid = figure.add_gridspec(len(heights), n_columns, height_ratios=heights)
+        axes = [
+            figure.add_subplot(grid[divmod(place, n_columns)])
+            for place in range(len(cells))
+        ]
+        for place, plot in enumerate(plots):
+            part = figure.add_subfigure(grid[n_rows + place, :])
             left = min(plot.size(_CELL, _LETTER)[0], 0.99 * width)
             halves = part.subfigures(1, 2, width_ratios=(left, width - left))
             axes.append(halves[0].subplots())
+        if lines:
+            words = figure.add_subfigure(grid[-1, :])
+            words.text(0.01, 1.0, "\n".join(lines), va="top", size=FONT - 0.5)
         figure.draw_without_rendering()
-        if len(panels) > 1:
-            for number, one in enumerate(axes):
-                title = _letter(number)
-                one.set_title(title, loc="left", weight="bold", size=FONT + 1)
+        for letter, one in zip(ascii_lowercase * 9, axes, strict=False):
+            if len(panels) > 1:
+                one.set_title(letter, loc="left", weight="bold", size=FONT + 1)
         paint([*cells, *plots], axes)
         figure.draw_without_rendering()  # letters take the sizes of this style
     return figure
@@ -116,10 +107,8 @@ def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
 def write_panels(panels: Sequence[Panel], page: PageSettings, path: Path) -> None:
     """Write the figure as the ending says: .pdf, .svg or .png.
 
-    Raises
-    ------
-    DataError
-        There is no panel, `path` cannot be written, or matplotlib is missing.
+    Raises DataError if there is no panel, `path` cannot be written, or matplotlib is
+    missing.
     """
     save(draw_panels(panels, page), path)
 
@@ -128,12 +117,9 @@ def caption_of(panels: Sequence[Panel]) -> str:
     """Return what each panel shows, in a sentence for each."""
     told = [_told(panel) for panel in panels]
     if len(told) > 1:
-        told = [f"{_letter(place)}, {words}" for place, words in enumerate(told)]
+        pairs = zip(ascii_lowercase * 9, told, strict=False)
+        told = [f"{letter}, {words}" for letter, words in pairs]
     return " ".join(told)
-
-
-def _letter(place: int) -> str:
-    return ascii_lowercase[place % len(ascii_lowercase)]
 
 
 def _told(panel: Panel) -> str:
@@ -170,21 +156,11 @@ def _style() -> Any:
     }
 
 
-def _on_page(
-    panel: MapPlot | VolcanoPlot, limits: tuple[Points, Points]
-) -> MapPlot | VolcanoPlot:
-    """Return a panel with the limits that all maps have, and its key below."""
-    if isinstance(panel, VolcanoPlot):
-        return panel
-    return replace(panel, limits=limits, is_key_below=True)
-
-
-def _limits(panels: Sequence[Panel]) -> tuple[Points, Points]:
+def _limits(maps: Sequence[MapPlot]) -> tuple[Points, Points]:
     """Return the corners that hold the points of all maps, with a border."""
-    maps = [panel.embedding for panel in panels if isinstance(panel, MapPlot)]
     if not maps:
         return np.zeros(2), np.ones(2)
-    every = np.concatenate(maps).astype(float)
+    every = np.concatenate([one.embedding for one in maps]).astype(float)
     low, high = every.min(axis=0), every.max(axis=0)
     border = 0.03 * max(float((high - low).max()), 1e-9)
     return low - border, high + border
@@ -195,14 +171,7 @@ def _height(
 ) -> float:
     """Return the inches of a row of maps and volcano plots with titles and keys."""
     wide, high = limits[1] - limits[0]
-    is_map = any(isinstance(cell, MapPlot) for cell in cells)
-    shape = min(high / wide, 1.5) if is_map else 0.9
     keys = [cell.key() for cell in cells if isinstance(cell, MapPlot)]
+    shape = min(high / wide, 1.5) if keys else 0.9
     lines = [-(-len(key) // key_columns(key, 72 * width)) for key in keys]
     return float(width * shape + _LINE * (3 + max([3, *lines])))
-
-
-def _wrapped(caption: str, width: float) -> list[str]:
-    """Return the lines of a caption that fit into so many inches."""
-    most = int(0.97 * width * 72 / (0.54 * (FONT - 0.5)))
-    return [line for part in caption.splitlines() for line in textwrap.wrap(part, most)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import PurePath
@@ -12,14 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _VERSIONS_OF = (
-    "napari-embedding-game",
-    "numpy",
-    "scipy",
-    "numba",
-    "torch",
-    "scikit-learn",
-    "pynndescent",
-    "anndata",
+    *("napari-embedding-game", "numpy", "scipy", "numba", "torch", "scikit-learn"),
+    *("pynndescent", "anndata"),
 )
 
 
@@ -75,8 +70,7 @@ class EmbeddingResult:
     def point_names(self) -> NDArray[Any]:
         """(n,) texts: the name of the cluster of each point."""
         clusters, places = np.unique(self.shown_clusters, return_inverse=True)
-        names = np.array([self.name_of(cluster) for cluster in clusters])
-        return np.asarray(names[places])
+        return np.array([self.name_of(cluster) for cluster in clusters])[places]
 
     def groups(self) -> dict[str, str | None]:
         """Names of the clusters, each with its colour if known.
@@ -87,7 +81,7 @@ class EmbeddingResult:
         groups: dict[str, str | None] = {}
         clusters = np.unique(self.shown_clusters).tolist()
         named = [cluster for cluster in self.cluster_names if cluster in clusters]
-        for cluster in dict.fromkeys([*named, *clusters]):
+        for cluster in [*named, *clusters]:
             color = self.cluster_colors.get(cluster)
             groups.setdefault(self.name_of(cluster), color)
         return groups
@@ -101,30 +95,24 @@ def storable(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): storable(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value
-    if isinstance(value, bool | int | float | str | np.generic):
-        return value
     if isinstance(value, PurePath):
         return value.name  # a folder's name may be private and says nothing elsewhere
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return _storable_sequence(list(value))
+        items = list(value)
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return value
+        if items and all(isinstance(v, bool | int | float | np.number) for v in items):
+            return np.array(items)
+        return np.array([str(storable(v)) for v in items], dtype=object)
+    if isinstance(value, bool | int | float | str | np.generic):
+        return value
     return "none" if value is None else str(value)
-
-
-def _storable_sequence(items: list[Any]) -> Any:
-    if items and all(isinstance(v, bool | int | float | np.number) for v in items):
-        return np.array(items)
-    texts = [v if isinstance(v, str) else str(storable(v)) for v in items]
-    return np.array(texts, dtype=object)
 
 
 def versions() -> dict[str, str]:
     """Version of this package and of what computed the layout, where installed."""
-    installed = {}
-    for package in _VERSIONS_OF:
-        try:
+    installed = dict.fromkeys(_VERSIONS_OF, "not installed")
+    for package in installed:
+        with suppress(metadata.PackageNotFoundError):
             installed[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            installed[package] = "not installed"
     return installed

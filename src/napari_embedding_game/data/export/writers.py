@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from colorsys import hsv_to_rgb
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +35,10 @@ from napari_embedding_game.data.export.plots import (
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
 
-_GOLDEN_ANGLE = 0.618034
+_PALETTE = (
+    *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948"),
+    *("#b07aa1", "#ff9da7", "#9c755f", "#bab0ac"),
+)
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -51,24 +53,19 @@ def check_output(source: Path | None, path: Path) -> None:
             f"{path.name} would lie inside the input {source.name}, which stays as it "
             "is: choose a folder beside it."
         )
-    try:
-        is_folder = path.is_dir()
-    except OSError as error:
-        raise DataError(
-            f"{shortened(path.name)} cannot be written ({error.strerror}): choose a "
-            "shorter name."
-        ) from error
-    if is_folder:
-        raise DataError(f"{path} is a folder: add the name of a file.")
     folder = target_of(path).parent
-    if not folder.is_dir():
-        raise DataError(
-            f"The folder {folder} does not exist: make it, or choose another."
-        )
-    if not os.access(folder, os.W_OK):
-        raise DataError(
-            f"Nothing can be written into the folder {folder}: choose another."
-        )
+    trouble = ""
+    try:
+        if path.is_dir():
+            trouble = "it is a folder: add the name of a file"
+        elif not folder.is_dir():
+            trouble = f"the folder {folder} does not exist: make it, or choose another"
+        elif not os.access(folder, os.W_OK):
+            trouble = f"nothing can be written into {folder}: choose another folder"
+    except OSError as error:
+        trouble = f"{error.strerror}: choose a shorter name"
+    if trouble:
+        raise DataError(f"{shortened(path.name)} cannot be written, as {trouble}.")
 
 
 def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
@@ -79,10 +76,7 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
     get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
     the input that stand in another order by now are found by their names.
 
-    Raises
-    ------
-    DataError
-        If `path` is the input, or cannot be written.
+    Raises DataError if `path` is the input, or cannot be written.
     """
     path = Path(path)
     check_output(dataset.source, path)
@@ -102,17 +96,15 @@ def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> No
     that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
     image, and their measures, too.
     """
-    path = Path(path)
-    check_output(dataset.source, path)
-    with whole_or_nothing(path) as temporary:
+    check_output(dataset.source, Path(path))
+    with whole_or_nothing(Path(path)) as temporary:
         result_frame(dataset, result).to_csv(temporary)
 
 
 def write_parquet(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
     """Write the same columns as :func:`write_csv` as .parquet."""
-    path = Path(path)
-    check_output(dataset.source, path)
-    with whole_or_nothing(path) as temporary:
+    check_output(dataset.source, Path(path))
+    with whole_or_nothing(Path(path)) as temporary:
         result_frame(dataset, result).to_parquet(temporary)
 
 
@@ -128,24 +120,10 @@ def write_figure(
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png.
 
-    Parameters
-    ----------
-    dataset, result
-    path : path
-    colors : PointColors, optional
-        Those of the clusters by default.
-    title : str, optional
-        The name of the dataset by default.
-    facing : (2, 3) array, optional
-        Steps of length 1 that go right and up where a map in space is to be seen as on
-        the canvas; by default it is seen at an angle.
-    names : sequence of (str, (d,) array)
-        Written on the map, each at its place.
-
-    Raises
-    ------
-    DataError
-        If `path` is the input, or cannot be written, or matplotlib is missing.
+    In the colours of the clusters and with the name of the dataset by default; a map in
+    space as ``facing`` says, see :func:`~.plots.flat_map`; `names` at their places.
+    Raises DataError if `path` is the input, or cannot be written, or matplotlib is
+    missing.
     """
     path = Path(path)
     check_output(dataset.source, path)
@@ -164,14 +142,10 @@ def write_figure(
 
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
-    """Return colours that are known of the clusters, else hues far from each other."""
+    """Return colours that are known of the clusters, else those of a palette."""
     groups = result.groups()
-    table = np.ones((len(groups), 4))
-    for place, color in enumerate(groups.values()):
-        hue, value = place * _GOLDEN_ANGLE % 1, (0.85, 0.6)[place % 2]
-        table[place, :3] = hsv_to_rgb(hue, 0.7, value)
-        if color:
-            table[place, :3] = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    named = [c or _PALETTE[i % len(_PALETTE)] for i, c in enumerate(groups.values())]
+    table = np.array([[*bytes.fromhex(color[1:]), 255] for color in named]) / 255
     codes = pd.Categorical(result.point_names(), categories=list(groups)).codes
     return PointColors(table[codes], "Cluster", Levels(tuple(groups), codes))
 
@@ -179,10 +153,7 @@ def _by_cluster(result: EmbeddingResult) -> PointColors:
 def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
     """Write the result in the format that the ending of `path` says.
 
-    Raises
-    ------
-    DataError
-        If it is none of :data:`WRITERS`, or cannot be written.
+    Raises DataError if it is none of :data:`WRITERS`, or cannot be written.
     """
     writer = WRITERS.get(Path(path).suffix.lower())
     if writer is None:
@@ -209,18 +180,11 @@ def features(
 ) -> pd.DataFrame:
     """Columns for the features table of a napari layer.
 
-    Parameters
-    ----------
-    dataset, result
-    label_ids : (M,) integers, optional
-        Labels of a Labels layer in the order of the table; the column ``index``
-        then says which label a row is of, and a label without a row gets NaN and
-        "unassigned".  By default there is a row for each row of the source.
-
-    Raises
-    ------
-    DataError
-        If rows are no objects, or one label is several rows (a time series).
+    There is a row for each row of the source, or for each of ``label_ids`` (M,) of a
+    Labels layer; the column ``index`` then says which label a row is of, and a label
+    without a row gets NaN and "unassigned".
+    Raises DataError if rows are no objects, or one label is several rows (a time
+    series).
     """
     table = result_frame(dataset, result).reset_index(drop=True)
     if label_ids is None:

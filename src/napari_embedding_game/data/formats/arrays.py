@@ -1,8 +1,16 @@
-"""Read NumPy files: one array is embedded, 1-D arrays become row metadata."""
+"""Read NumPy files: one array is embedded, 1-D arrays become row metadata.
+
+Nothing is unpickled, and declared sizes are looked at before anything is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,115 +21,149 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.columns import as_metadata, chosen_places, listed, texts
+from napari_embedding_game.data.columns import as_metadata, listed, texts
 from napari_embedding_game.data.dataset import Dataset, Matrix
-from napari_embedding_game.data.errors import DataError, SeveralError
-from napari_embedding_game.data.formats.companion_tables import (
-    add_companion,
-    companion_of,
-)
-from napari_embedding_game.data.formats.numpy_files import Arrays, load
-from napari_embedding_game.data.read_options import ReadOptions, Several
+from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.formats.store import checked_sparse
+from napari_embedding_game.data.formats.tables import TABLES, read_frame
+from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.validation import (
-    as_rows,
-    check_shape,
-    check_values,
-    usable_rows,
-)
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.validation import as_rows, check_shape
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
 # ``label_names`` and the like spell out the whole numbers of one of these.
 _SPELLING = ("label_names", "target_names", "class_names")
 _SPELLED = ("y", "label", "labels", "target", "class", "digit")
+_BESIDE = ("_text", "_texts", "_obs", "_metadata", "_labels", "_ids", "_objects")
+"""What ends the name of a table beside an array file that describes its rows."""
+_ROW_NUMBER = re.compile(r"^(unnamed: 0|row|index|row[_ ]?(id|number))$", re.I)
+_PICKLE = (
+    "{} holds Python objects (a pickle) instead of numbers, which could run any "
+    "program and are never read: save it again as an array of numbers, for instance "
+    "with X.astype(float)."
+)
+_SPARSE = {"data", "format", "shape"}
+# Of other kinds Python unpacks a part at once, however long it becomes.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+Arrays = Mapping[str, Any]
 
 
 def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
     Arrays with one value a row become metadata.  An array of pictures, N x h x w
-    or uint8 with a square number of columns, also gives the thumbnails.
-    `options.columns` keeps only these columns ("column 1", ...) of the array.  A table
+    or uint8 with a square number of columns, also gives the thumbnails.  A table
     beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
-    metadata.
+    metadata, row by row.
     """
-    space, columns = options.space, options.columns
-    arrays, notes = yield from load(path, partial(_needed, path.name, space))
+    yield Stage(f"Reading {path.name}")
+    with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
+        arrays, notes = _load(path)
     yield Stage("Checking the numbers")
-    chosen = _to_embed(arrays, path.name, space)
-    if space is None:
-        notes = [*notes, *_others(arrays, chosen, path.name, options.several)]
-    spaces = _in_order(arrays, path.name)
-    values = arrays.pop(chosen)
+    chosen = _to_embed(arrays, path.name, options.space)
+    if options.space is None:
+        notes += _others(arrays, chosen)
+    values = arrays[chosen]
     n_rows = values.shape[0]
-    check_shape((n_rows, int(np.prod(values.shape[1:]))), path.name)
+    check_shape((n_rows, math.prod(values.shape[1:])), path.name)
     pictures = None if sp.issparse(values) else row_images.thumbnails(values)
-    X, all_columns = _matrix(values, pictures)
-    var_names = all_columns
-    if columns is not None:
-        places = chosen_places(var_names, columns, path.name)
-        X, var_names = X[:, places], [var_names[place] for place in places]
-        notes = [*notes, f"Embedded: {len(places)} columns ({listed(var_names)})."]
+    X, names = _matrix(values, pictures)
     obs, obs_notes = _metadata(arrays, n_rows)
-    kept, row_notes = usable_rows(
-        X, path.name, row_names=obs.index, var_names=var_names, missing=options.missing
-    )
-    dataset = Dataset.from_rows(
+    dataset = from_matrix(
+        X,
+        obs,
+        names,
+        chosen,
+        path.name,
+        options,
         name=path.name,
-        X=X,
-        obs=obs,
-        var_names=var_names,
-        space=chosen,
-        kept=kept,
         source=path,
-        notes=[*notes, *obs_notes, *row_notes],
+        notes=[*notes, *obs_notes],
         images=pictures,
-        texts=texts(obs),
     )
-    check_values(dataset.X, path.name)
-    beside = companion_of(path)
-    if beside is not None:
-        yield Stage(f"Reading {beside.name}")
-        dataset = add_companion(dataset, beside, path)
-    return ReadResult(dataset, spaces, all_columns)
+    for table in _tables_beside(path):
+        yield Stage(f"Reading {table.name}")
+        dataset = _with_table(dataset, table)
+    embeddable = [name for name in arrays if _embeddable(arrays[name])]
+    default = _to_embed(arrays, path.name, None)
+    spaces = list(dict.fromkeys([default, *embeddable]))
+    return ReadResult(dataset, spaces, names)
 
 
-def array_spaces(path: Path) -> list[str]:
-    """Names of the arrays in the file that can be embedded, the default first."""
-    arrays, _ = finish(load(path, lambda declared: ()))
-    return _in_order(arrays, path.name)
+def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return all arrays of a file that are no pickles, and a note on those."""
+    check_filled(path)
+    if not zipfile.is_zipfile(path):
+        check_fits(path.stat().st_size, path.name)
+        with path.open("rb") as file:
+            if file.read(1) not in (b"\x93", b"\x80"):  # of an array, of a pickle
+                raise ValueError("no header of the .npy format")
+        one = partial(np.load, path, allow_pickle=False)
+        return _unpickled({path.stem: one}, path.name)
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    # Reading a member never gives more than its declared size.
+    total = sum(member.file_size for member in members)
+    check_fits(total, path.name, "what is packed in it")
+    if any(member.compress_type not in _BOUNDED for member in members):
+        raise DataError(
+            f"{path.name} is packed in an unusual way and is not read: save it again "
+            "with numpy.savez."
+        )
+    if {member.filename.removesuffix(".npy") for member in members} >= _SPARSE:
+        matrix = sp.load_npz(path)
+        check_shape_fits((sum(matrix.shape),), 8, path.name)
+        if matrix.format != "coo":
+            matrix.check_format(full_check=True)
+        return {path.stem: checked_sparse(sp.csr_matrix(matrix))}, []
+    with np.load(path, allow_pickle=False) as file:
+        return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)
 
 
-def _needed(where: str, space: str | None, declared: Mapping[str, Any]) -> set[str]:
-    """Names of what is embedded, of what tells of its rows, and of lists of names."""
-    chosen = _to_embed(dict(declared), where, space)
-    n_rows = declared[chosen].shape[0]
-    beside = {
-        name
-        for name, array in declared.items()
-        if array.shape == (n_rows,) or (array.ndim == 1 and array.dtype.kind in "SU")
-    }
-    return {chosen, *beside}
+def _unpickled(
+    arrays: Mapping[str, Callable[[], Any]], where: str
+) -> tuple[dict[str, Any], list[str]]:
+    found, objects = {}, []
+    for name, read in arrays.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on headers that Python 2 wrote
+                array = read()
+        except ValueError as error:  # numpy has no other sign
+            if "pickle" not in str(error):
+                raise
+            array = None
+        if isinstance(array, np.ndarray):
+            found[name] = array
+        else:  # numpy gives other content of a zip as bytes
+            objects.append(name)
+    if objects and not found:
+        raise DataError(_PICKLE.format(where))
+    if not found:
+        raise DataError(
+            f"{where} is empty: there is no array in it; save one with a row for "
+            "each cell, image or text."
+        )
+    note = f"Not read, because they hold Python objects: {', '.join(objects)}."
+    return found, [note] if objects else []
 
 
-def _in_order(arrays: Arrays, where: str) -> list[str]:
-    """Names of the arrays that can be embedded, the default first."""
-    default = _to_embed(arrays, where, None)
-    return [default, *(a for a in arrays if a != default and _embeddable(arrays[a]))]
+# Its arrays
 
 
 def _embeddable(array: Any) -> bool:
-    if sp.issparse(array):
-        return array.dtype.kind in "buif"
-    pictures = array.ndim == 3 or (array.ndim == 4 and array.shape[-1] in (3, 4))
-    return array.dtype.kind in "buif" and (array.ndim == 2 or pictures)
+    is_picture = array.ndim == 3 or (array.ndim == 4 and array.shape[-1] in (3, 4))
+    return array.dtype.kind in "buif" and (array.ndim == 2 or is_picture)
 
 
 def _to_embed(arrays: Arrays, where: str, space: str | None) -> str:
     """Name of the array to embed."""
-    embeddable = [name for name in arrays if _embeddable(arrays[name])]
+    embeddable = [name for name, array in arrays.items() if _embeddable(array)]
     if space is not None and space not in embeddable:
         raise DataError(
             f'{where} has no array of numbers "{space}" to embed: it has '
@@ -136,22 +178,11 @@ def _to_embed(arrays: Arrays, where: str, space: str | None) -> str:
     return space or (usual + embeddable)[0]
 
 
-def _others(arrays: Arrays, chosen: str, where: str, several: Several) -> list[str]:
-    """Tell which arrays could be embedded instead, as a note or as an error."""
-    embeddable = {name: array for name, array in arrays.items() if _embeddable(array)}
-    if len(embeddable) == 1:
-        return []
-    if several == "error" and chosen not in _USUAL_NAMES:
-        raise SeveralError(
-            f"{where} has {len(embeddable)} arrays that can be embedded, "
-            f"{_described(embeddable)}: say which",
-            chosen,
-        )
-    del embeddable[chosen]
-    return [
-        f'The array "{chosen}" is embedded. It could also be {_described(embeddable)}: '
-        "choose it as the space."
-    ]
+def _others(arrays: Arrays, chosen: str) -> list[str]:
+    """Tell which arrays could be embedded instead."""
+    others = {k: one for k, one in arrays.items() if k != chosen and _embeddable(one)}
+    told = f'The array "{chosen}" is embedded. It could also be {_described(others)}'
+    return [f"{told}: choose it as the space."] if others else []
 
 
 def _described(arrays: Arrays) -> str:
@@ -177,31 +208,20 @@ def _metadata(arrays: Arrays, n_rows: int) -> tuple[pd.DataFrame, list[str]]:
 
     And a note on those of other types, such as records, which no column can hold.
     """
-    of_rows = {
-        name: array
-        for name, array in arrays.items()
-        if not sp.issparse(array) and array.shape == (n_rows,)
-    }
-    others = [name for name, array in of_rows.items() if not _tells_a_value(array)]
-    described = {
-        name: _spelled_out(name, _decoded(array), arrays)
-        for name, array in of_rows.items()
-        if name not in others
-    }
-    obs = pd.DataFrame(described, index=[str(i + 1) for i in range(n_rows)])
-    obs = pd.DataFrame({name: as_metadata(obs[name]) for name in obs},
-                       index=obs.index)  # fmt: skip
-    if not others:
-        return obs, []
+    obs, others = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)]), []
+    for name, array in arrays.items():
+        kind, is_time = array.dtype.kind, array.dtype.kind in "mM"
+        if array.shape != (n_rows,):
+            continue
+        if is_time and np.datetime_data(array.dtype)[0] == "generic":
+            others.append(name)
+        elif kind in "biufSUmM":
+            values = _spelled_out(name, _decoded(array), arrays)
+            obs[name] = as_metadata(pd.Series(values, obs.index))
+        else:
+            others.append(name)
     told = "Not read, because they hold neither numbers nor texts nor times"
-    return obs, [f"{told}: {listed(others)}."]
-
-
-def _tells_a_value(array: NDArray[Any]) -> bool:
-    """Tell whether these are numbers, texts, or times with a unit."""
-    if array.dtype.kind in "mM":
-        return np.datetime_data(array.dtype)[0] != "generic"
-    return array.dtype.kind in "biufSU"
+    return obs, [f"{told}: {listed(others)}."] if others else []
 
 
 def _decoded(array: NDArray[Any]) -> NDArray[Any]:
@@ -213,17 +233,59 @@ def _decoded(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _spelled_out(
-    name: str, values: NDArray[Any], arrays: Arrays
-) -> NDArray[Any] | pd.Categorical:
+def _spelled_out(name: str, values: NDArray[Any], arrays: Arrays) -> Any:
     """`values` as groups with names, where they are indices into such names."""
-    spellings = [f"{name}_names", *(_SPELLING if name in _SPELLED else ())]
-    for spelling in spellings:
+    for spelling in [f"{name}_names", *(_SPELLING if name in _SPELLED else ())]:
         names = arrays.get(spelling)
-        if names is None or names.ndim != 1 or names.dtype.kind not in "SU":
+        if (
+            names is None
+            or names.dtype.kind not in "SU"
+            or values.dtype.kind not in "iu"
+        ):
             continue
-        texts = list(dict.fromkeys(_decoded(names)))
-        indices = values.dtype.kind in "iu" and len(texts) == len(names)
-        if indices and values.min() >= 0 and values.max() < len(names):
-            return pd.Categorical.from_codes(values.astype(np.int64), texts)
+        levels = list(dict.fromkeys(_decoded(names)))
+        if len(levels) == len(names) and 0 <= values.min() <= values.max() < len(names):
+            return pd.Categorical.from_codes(values.astype(np.int64), levels)
     return values
+
+
+# The table beside it
+
+
+def _tables_beside(path: Path) -> list[Path]:
+    """Return the first table whose name says that it describes the rows of a file."""
+    names = (path.stem + word + ending for word in _BESIDE for ending in TABLES)
+    return [one for one in map(path.with_name, names) if one.is_file()][:1]
+
+
+def _with_table(dataset: Dataset, path: Path) -> Dataset:
+    """Return a dataset with the columns of a table that it has not, row by row."""
+    frame = read_frame(path)
+    frame.columns = frame.columns.astype(str)
+    if len(frame) != dataset.n_source_rows:
+        raise DataError(
+            f"{path.name} has {len(frame):,} rows and {dataset.name} has "
+            f"{dataset.n_source_rows:,}: give a table with a row for each."
+        )
+    assert dataset.source_obs is not None
+    first = frame.columns[0]
+    if _ROW_NUMBER.match(first) and _numbers_rows(frame[first]):
+        frame = frame.sort_values(first, ignore_index=True)
+    new = [name for name in frame.columns if name not in dataset.obs]
+    added = pd.DataFrame({name: as_metadata(frame[name]) for name in new})
+    added = added.set_axis(dataset.source_obs.index)
+    source_obs = pd.concat([dataset.source_obs, added], axis="columns")
+    obs = source_obs[dataset.kept]
+    return replace(
+        dataset,
+        obs=obs,
+        source_obs=source_obs,
+        texts=texts(obs) if dataset.texts is None else dataset.texts,
+        notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}."),
+    )
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    """Return whether a column numbers its rows, from 0 or from 1, in any order."""
+    numbers = pd.to_numeric(column, errors="coerce").sort_values()
+    return numbers.iloc[0] in (0, 1) and bool((numbers.diff().iloc[1:] == 1).all())

@@ -1,9 +1,14 @@
-"""Build a Dataset from a table: numeric columns are embedded, others metadata."""
+"""Tables: numeric columns are embedded, others are metadata."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +23,20 @@ from napari_embedding_game.data.columns import (
     is_place,
     is_row_name,
     listed,
+    numbered_names,
     numbers,
     repeated_names,
     texts,
 )
 from napari_embedding_game.data.dataset import MISSING_VALUES, Dataset, Matrix
-from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.table_files import NOTES, read_frame
-from napari_embedding_game.data.formats.transposed import has_genes_in_rows
-from napari_embedding_game.data.formats.transposed import transposed as turn
+from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.limits.memory import (
+    check_fits,
+    check_inflates,
+    check_shape_fits,
+)
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
-from napari_embedding_game.data.read_options import AS_USUAL, Duplicates, ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import (
@@ -38,20 +46,33 @@ from napari_embedding_game.data.validation import (
     check_values,
     check_varies,
     column_range,
-    first_of_equals,
     usable_rows,
 )
 
-# With fewer other measurements, x and y are what the table is about.
-_FEWEST_BESIDE_PLACES = 2
-
+TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz")
+"""Endings of tables."""
 NO_OBJECT = "no object of the labels"
 """Why rows about the background are left out."""
-
 GENES_IN_ROWS = (
     "The rows of {} look like genes and its columns like cells, and each row is a "
     "point of the map: transpose the table, if cells are to be the points."
 )
+_NOTES = "notes"
+"""Key among the ``attrs`` of a frame: what was read otherwise."""
+# What a table of text takes in memory, at least, for each byte of the file.
+_PARSED = 8
+_MOST_COLUMNS = 1_000_000
+# With fewer other measurements, x and y are what the table is about.
+_FEWEST_BESIDE_PLACES = 2
+_CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
+# What the column of gene names is called, names of genes, and of cells of 10x.
+_GENES = re.compile(
+    r"(hgnc|mgi|ensembl)?[_\- .]?(genes?|symbols?|gene[_\- .]?(ids?|names?|symbols?))"
+    r"|ensembl([_\- .]?ids?)?",
+    re.IGNORECASE,
+)
+_GENE = re.compile(r"ENS[A-Z]{0,4}G\d{6,}(\.\d+)?")
+_BARCODE = re.compile(r"(.*[_\-.:#])?[ACGT]{10,}([_\-.:].*)?")
 
 Numbers = dict[str, NDArray[np.float64]]
 
@@ -76,28 +97,26 @@ def table_stages(
     """
     yield Stage(f"Reading {path.name}")
     rows = rows or KnownRows(read_frame(path))
-    frame = rows.frame
+    frame, name = rows.frame, path.name
     yield Stage("Checking the numbers")
     has_genes = has_genes_in_rows(frame)
     if options.transposed:
-        frame = turn(frame, path.name)
+        frame = transposed(frame, name)
     dataset = from_frame(
         frame,
-        path.name,
-        path.name,
+        name,
+        name,
         options,
         source=path,
         ids=rows.ids,
         left_out=rows.left_out,
     )
     if has_genes and not options.transposed:
-        told = GENES_IN_ROWS.format(path.name)
-        dataset = replace(dataset, notes=(told, *dataset.notes))
+        notes = (GENES_IN_ROWS.format(name), *dataset.notes)
+        dataset = replace(dataset, notes=notes)
+    columns = number_columns(frame, name)
     return ReadResult(
-        dataset,
-        [f"columns of {path.name}"],
-        number_columns(frame, path.name),
-        has_genes_in_rows=has_genes,
+        dataset, [f"columns of {name}"], columns, has_genes_in_rows=has_genes
     )
 
 
@@ -125,8 +144,7 @@ def from_features(
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
     """Names of the columns of numbers, names and groups such as ``id`` included."""
     check_shape(frame.shape, where)
-    frame, _, _ = _without_row_names(frame)
-    return list(_numbers(frame, where))
+    return list(_numbers(_named(frame)[0], where))
 
 
 def from_frame(
@@ -148,36 +166,43 @@ def from_frame(
     whatever they are called.
     """
     check_shape(frame.shape, where)
-    read_notes = frame.attrs.get(NOTES, [])
-    frame, name_notes = _with_row_names(frame)
+    notes = list(frame.attrs.get(_NOTES, []))
+    frame, name_notes = _named(frame)
     space, chosen = f"columns of {name}", options.columns
     if chosen is None and options.space not in (None, space):
-        names = (
-            [options.space] if options.space in frame else str(options.space).split(",")
-        )
-        chosen = tuple(str(one).strip() for one in names)
+        asked = str(options.space)
+        names = [asked] if asked in frame else asked.split(",")
+        chosen = tuple(one.strip() for one in names)
     if chosen:
         space = f"columns {', '.join(chosen)} of {name}"
-    wanted = list(frame.columns) if options.transposed and chosen is None else chosen
-    numbers, column_notes = _number_columns(frame, where, wanted, ids)
-    others = [column for column in frame.columns if column not in numbers]
+    if chosen is not None:
+        by_column = _wanted(frame, where, chosen)
+    elif options.transposed:
+        by_column = _wanted(frame, where, list(frame.columns))
+    else:
+        by_column, column_notes = _measured(frame, where, ids)
+        name_notes += column_notes
     metadata = pd.DataFrame(
-        {column: as_metadata(frame[column]) for column in others}, index=frame.index
+        {name: as_metadata(frame[name]) for name in frame if name not in by_column},
+        index=frame.index,
     )
-    columns, raw, empty_notes = _filled(numbers, where)
+    names, values, empty_notes = _filled(by_column, where)
     if left_out is not None:
-        raw[left_out] = 0  # what is left out lacks nothing
+        values = np.where(
+            left_out[:, None], 0, values
+        )  # what is left out lacks nothing
     kept, row_notes = usable_rows(
-        raw, where, row_names=frame.index, var_names=columns, missing=options.missing
+        values, where, row_names=frame.index, var_names=names, missing=options.missing
     )
     reasons = {MISSING_VALUES: ~kept}
     if left_out is not None:
         reasons[NO_OBJECT] = left_out
-        kept &= ~left_out
-        check_shape((int(kept.sum()), raw.shape[1]), where)
-    check_varies(raw[kept], where)
-    if looks_like_counts(raw[kept]):
-        X, profile, names = as_rows(raw), None, columns
+        kept = kept & ~left_out
+        check_shape((int(kept.sum()), values.shape[1]), where)
+    check_varies(values[kept], where)
+    profile: Matrix | None = None
+    if looks_like_counts(values[kept]):
+        X = as_rows(values)
         check_values(X[kept], where)
         told = (
             "Not standardised, because they look like raw counts: "
@@ -185,11 +210,8 @@ def from_frame(
         )
         scaling_notes = [told, *counts_advice(X[kept], space)]
     else:
-        X, profile, names, scaling_notes = _measures(
-            raw, columns, kept, options.duplicates
-        )
-    name_notes += repeated_names(frame.index)
-    notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
+        X, profile, names, scaling_notes = _standardised(values, names, kept)
+    repeats = repeated_names(frame.index)
     return Dataset.from_rows(
         name=name,
         X=X,
@@ -198,7 +220,7 @@ def from_frame(
         space=space,
         kept=kept,
         source=source,
-        notes=[*notes, *scaling_notes],
+        notes=(*notes, *name_notes, *repeats, *empty_notes, *row_notes, *scaling_notes),
         texts=texts(metadata),
         profile=profile,
         profile_names=names,
@@ -206,69 +228,32 @@ def from_frame(
     )
 
 
-def _measures(
-    raw: NDArray[np.float64],
-    names: list[str],
-    kept: NDArray[np.bool_],
-    duplicates: Duplicates,
-) -> tuple[Matrix, Matrix, list[str], list[str]]:
-    """Columns that vary: standardised, in their own units, their names, and notes."""
-    varying, constant_notes = _varying(raw[kept], names)
-    raw, names = raw[:, varying], _where(names, varying)
-    X = _standardised(raw, kept)
-    first, duplicate_notes = first_of_equals(X[kept], names, duplicates)
-    X, raw, names = X[:, first], raw[:, first], _where(names, first)
-    notes = [*constant_notes, *duplicate_notes, _scaling_note(names)]
-    return X, as_float32(raw), names, notes
+# From a frame to numbers
 
 
-def _where(names: list[str], used: NDArray[np.bool_]) -> list[str]:
-    return [name for name, is_used in zip(names, used, strict=True) if is_used]
-
-
-def _with_row_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Frame with unique column headings and its row names as index, and a note."""
-    frame, names, taken = _without_row_names(frame)
-    frame = frame.copy(deep=False)  # set_axis copies the numbers
-    frame.index = names.astype(str).rename(None)
-    named = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
-    return frame, [f"Taken as row names: {listed(named)}."] if named else []
-
-
-def _without_row_names(
-    frame: pd.DataFrame,
-) -> tuple[pd.DataFrame, pd.Index, list[object]]:
-    """Frame with unique headings, the names of its rows, and where these stood."""
+def _named(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Frame with unique headings and the names of its rows as index, and a note."""
     frame = frame.copy(deep=False)
-    frame.columns = pd.Index(_unique(frame.columns))
-    names, first = frame.index, frame.iloc[:, 0]
+    headings = pd.Series(frame.columns.astype(str))
+    again = headings.groupby(headings).cumcount().astype(str).radd(".")
+    frame.columns = pd.Index(headings + again.where(again != ".0", ""))
+    names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
-        joined = [", ".join(map(str, levels)) for levels in names]
-        return frame, pd.Index(joined), list(names.names)
-    if not isinstance(names, pd.RangeIndex):
-        return frame, names, []
-    if frame.shape[1] > 1 and is_row_name(first):
-        return frame.iloc[:, 1:], pd.Index(first), [first.name]
-    return frame, pd.RangeIndex(1, len(frame) + 1), []
-
-
-def _unique(headings: Sequence[object]) -> list[str]:
-    """Headings as texts; the second "area" becomes "area.1"."""
-    seen: dict[str, int] = {}
-    unique = []
-    for heading in map(str, headings):
-        count = seen[heading] = seen.get(heading, -1) + 1
-        unique.append(f"{heading}.{count}" if count else heading)
-    return unique
+        taken = list(names.names)
+        names = pd.Index([", ".join(map(str, levels)) for levels in names])
+    elif isinstance(names, pd.RangeIndex):
+        names = pd.RangeIndex(1, len(frame) + 1)
+        if frame.shape[1] > 1 and is_row_name(first):
+            frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
+    frame.index = names.astype(str).rename(None)
+    said = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
+    return frame, [f"Taken as row names: {listed(said)}."] if said else []
 
 
 def _numbers(frame: pd.DataFrame, where: str) -> Numbers:
     """Values of each column of numbers; of all plain ones at once, as they are many."""
-    is_plain = np.array(
-        [isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in frame.dtypes]
-    )
-    of_numbers = frame if is_plain.all() else frame.loc[:, is_plain]
-    plain = iter(of_numbers.to_numpy(np.float64).T)
+    is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
+    plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
     found = {
         column: next(plain) if is_one else numbers(frame[column], where)
         for column, is_one in zip(frame.columns, is_plain, strict=True)
@@ -276,115 +261,252 @@ def _numbers(frame: pd.DataFrame, where: str) -> Numbers:
     return {column: values for column, values in found.items() if values is not None}
 
 
-def _number_columns(
-    frame: pd.DataFrame,
-    where: str,
-    wanted: Sequence[str] | None,
-    ids: str | None = None,
+def _measured(
+    frame: pd.DataFrame, where: str, ids: str | None
 ) -> tuple[Numbers, list[str]]:
-    """Columns to embed, and a note if numbers were taken for names or groups."""
-    if wanted is not None:
-        return _wanted_columns(frame, where, wanted), []
-    by_column = {}
-    groups = []
-    for column, values in _numbers(frame, where).items():
-        if is_of_a_map(column):
-            continue
-        if column == ids or is_name_or_group(column, values):
-            groups.append(column)
-        else:
-            by_column[column] = values
-    if not by_column:
+    """Columns that measure rows, and a note if numbers were taken for anything else."""
+    found = {c: v for c, v in _numbers(frame, where).items() if not is_of_a_map(c)}
+    groups = [c for c, v in found.items() if c == ids or is_name_or_group(c, v)]
+    measures = [c for c in found if c not in groups]
+    if not measures:
         raise DataError(
             f"{where} has no column of numbers to embed (its columns: "
             f"{listed(list(frame.columns))}): add measurements, or choose another "
             "source."
         )
-    notes = []
-    if groups:
-        notes.append(
-            "Not embedded, because the name says that it is a name or group: "
-            f"{listed(groups)}."
-        )
-    places = [column for column in by_column if is_place(column)]
-    if places and len(by_column) - len(places) >= _FEWEST_BESIDE_PLACES:
-        by_column = {c: v for c, v in by_column.items() if c not in places}
-        notes.append(
-            "Not embedded unless chosen, because the name says where an object lies: "
-            f"{listed(places)}."
-        )
-    return by_column, notes
+    places = [column for column in measures if is_place(column)]
+    if len(measures) - len(places) < _FEWEST_BESIDE_PLACES:
+        places = []
+    left_out = [*groups, *places]
+    told = "Not embedded unless chosen, as the name says that it is no measure"
+    notes = [f"{told}: {listed(left_out)}."] if left_out else []
+    return {c: v for c, v in found.items() if c not in left_out}, notes
 
 
-def _wanted_columns(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
+def _wanted(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
     if not wanted:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
-    by_column = {}
     for name in wanted:
         if name not in frame:
             raise DataError(
                 f'{where} has no column "{name}": it has {listed(list(frame.columns))}.'
             )
-        values = numbers(frame[name], where)
-        if values is None:
+    found = _numbers(frame[list(wanted)], where)
+    for name in wanted:
+        if name not in found:
             raise DataError(
                 f"{where} has no numbers in column {name}: choose columns of numbers."
             )
-        by_column[name] = values
-    return by_column
+    return found
 
 
 def _filled(
     by_column: Numbers, where: str
 ) -> tuple[list[str], NDArray[np.float64], list[str]]:
-    """Names of the columns with values, these side by side, and a note on others."""
-    names, raw = list(by_column), np.column_stack(list(by_column.values()))
-    filled = np.asarray(np.isfinite(raw).any(axis=0))
-    empty = _where(names, ~filled)
-    if not filled.any():
+    """Names of the columns that have finite values, these, and a note on others."""
+    empty = [name for name, one in by_column.items() if not np.isfinite(one).any()]
+    names = [name for name in by_column if name not in empty]
+    if not names:
         raise DataError(
             f"{where} has no value in any of its columns of numbers "
             f"({listed(empty)}): fill them in, or choose another source."
         )
-    if not empty:
-        return names, raw, []
-    too_large = _where(names, ~filled & np.asarray(np.isinf(raw).any(axis=0)))
-    empty = [name for name in empty if name not in too_large]
-    notes = [
-        f"Left out because {why}: {listed(columns)}."
-        for why, columns in (("empty", empty), ("all numbers are infinite", too_large))
-        if columns
-    ]
-    return _where(names, filled), raw[:, filled], notes
-
-
-def _varying(
-    raw: NDArray[np.float64], names: list[str]
-) -> tuple[NDArray[np.bool_], list[str]]:
-    lowest, highest = column_range(raw)
-    varying = np.asarray(lowest < highest)
-    constant = _where(names, ~varying)
-    if not constant:
-        return varying, []
-    return varying, [f"Left out because constant: {listed(constant)}."]
+    values = np.column_stack([by_column[name] for name in names])
+    return names, values, [f"Left out because empty: {listed(empty)}."] * bool(empty)
 
 
 def _standardised(
-    raw: NDArray[np.float64], kept: NDArray[np.bool_]
-) -> NDArray[np.float32]:
-    """Kept rows with mean 0 and standard deviation 1 of each column; others NaN."""
-    usable = raw[kept]
+    raw: NDArray[np.float64], names: list[str], kept: NDArray[np.bool_]
+) -> tuple[Matrix, Matrix, list[str], list[str]]:
+    """Columns that vary: standardised, in their own units, their names, and notes.
+
+    Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
+    """
+    lowest, highest = column_range(raw[kept])
+    varying = np.asarray(lowest < highest)
+    constant = list(np.array(names, object)[~varying])
+    notes = [f"Left out because constant: {listed(constant)}."] if constant else []
+    raw, names = raw[:, varying], list(np.array(names, object)[varying])
     # Dividing by the largest number first keeps squares of tiny numbers from 0.
-    usable = usable / np.abs(usable).max(axis=0)
-    standardised = np.full(raw.shape, np.nan, dtype=np.float32)
-    standardised[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
-    return standardised
+    usable = raw[kept] / np.abs(raw[kept]).max(axis=0)
+    X = np.full(raw.shape, np.nan, dtype=np.float32)
+    X[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
+    told = f"Embedded: the column {names[0]}, standardised."
+    if len(names) > 1:
+        told = (
+            f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
+            "standard deviation 1, because units differ."
+        )
+    return X, as_float32(raw), names, [*notes, told]
 
 
-def _scaling_note(names: list[str]) -> str:
-    if len(names) == 1:
-        return f"Embedded: the column {names[0]}, standardised."
-    return (
-        f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
-        "standard deviation 1, because units differ."
+# Genes in rows
+
+
+def has_genes_in_rows(frame: pd.DataFrame) -> bool:
+    """Return whether the rows of a table look like genes, or its columns like cells."""
+    if frame.shape[1] < 3:
+        return False
+    first = _names_of_rows(frame)
+    rows, names = (pd.Series(part[:1000], dtype=str) for part in (first, frame.columns))
+    is_text = pd.api.types.infer_dtype(first, skipna=True) == "string"
+    return bool(
+        (_GENES.fullmatch(str(first.name)) and is_text)
+        or rows.str.fullmatch(_GENE).mean() >= 0.5
+        or names.str.fullmatch(_BARCODE).mean() >= 0.5
     )
+
+
+def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a table whose rows are the columns of numbers of another one.
+
+    Its columns are called as the rows of the other; those of one name are numbered.
+    Raises DataError if there are no numbers.
+    """
+    first = _names_of_rows(frame)
+    values = _numbers(frame.drop(columns=[first.name], errors="ignore"), where)
+    if not values:
+        raise DataError(
+            f"{where} has no column of numbers to be turned into a row: leave it as it "
+            "is, or choose another source."
+        )
+    names, notes = numbered_names(pd.Index(first.astype(str)))
+    turned = pd.DataFrame(values, index=names).T
+    told = (
+        f"Transposed: {len(names):,} rows became columns, {len(values):,} columns rows."
+    )
+    turned.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), told, *notes]
+    return turned
+
+
+def _names_of_rows(frame: pd.DataFrame) -> pd.Series:
+    """Return what the rows are called, by the first column or the index, or numbers."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        return frame.index.to_series()
+    first = frame.iloc[:, 0]
+    is_text = pd.api.types.infer_dtype(first, skipna=True) == "string"
+    if is_text or _GENES.fullmatch(str(first.name)):
+        return first
+    return pd.Series(range(1, len(frame) + 1))
+
+
+# Files
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """Read .csv, .tsv or .parquet, also with .gz behind it, as it is.
+
+    ``attrs`` of the frame has notes on what was read otherwise.
+
+    Raises DataError if it is damaged, or too large.
+    """
+    kind = Path(path.name.removesuffix(".gz")).suffix.lower()
+    with explain_damage(path, f"a {kind} table"):
+        content = _content(path)
+        if not content.strip():
+            raise DataError(f"{path.name} is empty: there is nothing in the file.")
+        if kind == ".parquet":
+            return _parse_parquet(content, path.name)
+        check_fits(_PARSED * len(content), path.name, "its table")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path.name} is not written in UTF-8: save it as UTF-8 text, which "
+                'Excel calls "CSV UTF-8".'
+            ) from error
+        return _parse_text(text, kind, path.name)
+
+
+def _content(path: Path) -> bytes:
+    if path.suffix.lower() == ".gz":
+        check_inflates(path, _PARSED)
+        with gzip.open(path) as file:
+            return file.read()
+    check_fits(path.stat().st_size, path.name, "its table")
+    return path.read_bytes()
+
+
+def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
+    """Table of a .parquet file, whose few bytes may stand for any number of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(io.BytesIO(content))
+    shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
+    check_shape_fits(shape, 2 * _PARSED, where, "its table")
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    check_fits(sum(one.total_byte_size for one in groups), where, "its table")
+    nested = [one.name for one in file.schema_arrow if pa.types.is_nested(one.type)]
+    frame = file.read().drop_columns(nested).to_pandas()
+    if nested and frame.shape[1] == 0:
+        raise DataError(
+            f"{where} holds only lists or nested values ({listed(nested)}): write "
+            "each number into a column of its own."
+        )
+    if nested:
+        told = "Not read, because they hold lists or nested values"
+        frame.attrs[_NOTES] = [f"{told}: {listed(nested)}."]
+    return frame
+
+
+def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
+    """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
+    heading = text.lstrip().split("\n", 1)[0]
+    separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
+    if heading.count(separator) >= _MOST_COLUMNS:
+        raise DataError(
+            f"{where} has more than {_MOST_COLUMNS:,} columns: put one cell, image or "
+            "text in each row, and its measurements in columns."
+        )
+    has_commas = separator != "," and re.search(r"\d,\d", text[:65_536])
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        first, second = [*islice(filter(any, rows), 2), [], []][:2]
+    except csv.Error:  # a text of more than 131,072 letters
+        first, second = [], []
+    # In a single column an empty line is an empty value; elsewhere it is none.
+    is_single = len(first) == 1
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text.lstrip().rstrip("\r\n") if is_single else text),
+            sep=separator,
+            decimal="," if has_commas else ".",
+            low_memory=False,  # types from the whole column, not from parts of it
+            skip_blank_lines=not is_single,
+        )
+    except pd.errors.ParserError as error:
+        told = " ".join(str(error).split()).removesuffix(".")
+        raise DataError(
+            f"{where} is no table that can be read ({told}): put what has a "
+            f"{_CALLED[separator]} in it into quotation marks, and close all of them."
+        ) from error
+    return _with_row_names(frame, len(second) - len(first), separator, where)
+
+
+def _with_row_names(
+    frame: pd.DataFrame, unnamed: int, separator: str, where: str
+) -> pd.DataFrame:
+    """Return a frame, noted where lines have a value more than the heading: their name.
+
+    R writes them so.  A separator at each line's end looks the same and would shift
+    all columns, and so do commas between columns and in numbers alike.
+    """
+    if unnamed < 1:
+        return frame
+    n_names = frame.shape[1]
+    if unnamed > 1:
+        raise DataError(
+            f"{where} has {n_names + unnamed} values in a line and {n_names} column "
+            "names: give each column a name; where numbers have decimal commas (1,5), "
+            "export the table with semicolons between columns."
+        )
+    if frame.iloc[:, -1].isna().all():
+        raise DataError(
+            f"{where} has a {_CALLED[separator]} at the end of each line, as if more "
+            "values followed: remove it, or add one to the line of names too."
+        )
+    frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
+    told = "Taken as row names: the first value of each line, which has no heading."
+    frame.attrs[_NOTES] = [told]
+    return frame

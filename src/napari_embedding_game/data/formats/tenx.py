@@ -6,7 +6,6 @@ Rows of the matrix are genes there and columns are cells; here it is turned roun
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,11 @@ import scipy.sparse as sp
 from napari_embedding_game.data.columns import numbered_names
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.formats.anndata import from_parts
-from napari_embedding_game.data.formats.anndata_store import (
-    check_links,
+from napari_embedding_game.data.formats.store import (
     check_part,
     checked_sparse,
     is_array,
-    members,
-    read_sparse,
+    open_store,
 )
 from napari_embedding_game.data.limits.memory import (
     check_fits,
@@ -36,8 +33,10 @@ from napari_embedding_game.data.stages import Stage, Stages
 
 _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read
-_LINE = 1 << 16
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
+
+_Counts = tuple[Any, list[str], pd.DataFrame]
+"""The matrix (cells, genes), names of cells, and the table of genes."""
 
 
 def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -49,36 +48,32 @@ def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         raise DataError(
             f'{path.name} has no space "{options.space}": it has only counts, X.'
         )
-    kind = "a 10x .h5 file" if path.suffix.lower() == ".h5" else "a 10x matrix folder"
-    with explain_damage(path, kind):
-        parts = yield from tenx_parts(path)
+    yield Stage(f"Reading {path.name}, which may take a minute")
+    parts = tenx_parts(path)
     return (yield from from_parts(parts, path, options))
 
 
-def tenx_parts(path: Path) -> Stages[dict[str, Any]]:
-    """Counts (``X``), cells (``obs``), genes (``var``), and ``notes``.
+def tenx_parts(path: Path) -> dict[str, Any]:
+    """Return counts (``X``), cells (``obs``), genes (``var``), and ``notes``.
 
     Only the genes, where other features are counted too.
     """
-    yield Stage(f"Opening {path.name}")
-    if path.suffix.lower() == ".h5":
-        counts, barcodes, features = yield from _read_h5(path)
-    else:
-        counts, barcodes, features = yield from _read_folder(path)
-    shape = (len(barcodes), len(features))
-    if counts.shape != shape:
+    is_h5 = path.suffix.lower() == ".h5"
+    kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
+    with explain_damage(path, kind):
+        counts, barcodes, features = _read_h5(path) if is_h5 else _read_folder(path)
+    if counts.shape != (len(barcodes), len(features)):
         raise DataError(
             f"{path.name} is damaged: the matrix is {counts.shape[0]} x "
-            f"{counts.shape[1]}, and {shape[0]} cells and {shape[1]} genes are named; "
-            "export it again."
+            f"{counts.shape[1]}, and {len(barcodes)} cells and {len(features)} genes "
+            "are named; export it again."
         )
-    kinds = features.get("feature_types")
-    notes: list[str] = []
-    if kinds is not None and (kinds != _GENES).any() and (kinds == _GENES).any():
-        genes = (kinds == _GENES).to_numpy()
+    genes = (features["kind"] == _GENES).to_numpy()
+    notes = []
+    if genes.any() and not genes.all():
         notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
         counts, features = counts[:, genes], features[genes]
-    names, repeats = numbered_names(features.index)
+    names, repeats = numbered_names(pd.Index(features["name"]))
     return {
         "X": counts,
         "obs": pd.DataFrame(index=pd.Index(barcodes)),
@@ -95,30 +90,29 @@ def matrix_file(path: Path) -> Path | None:
     return files[0] if files else None
 
 
-def _read_h5(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
-    import h5py
-
-    check_filled(path)
-    with h5py.File(path) as file:
-        check_links(file, path.name)
-        group = _matrix_group(file, path.name)
-        shape = tuple(int(n) for n in check_part(group["shape"], path.name, "X")[:])
-        counts = yield from read_sparse(group, shape[::-1], "csr", path.name, "X")
-        yield Stage("Reading the names of cells and genes")
-        barcodes = _texts(group["barcodes"], path.name)
-        if "features" not in group:  # before Cell Ranger 3
-            names = _texts(group["gene_names"], path.name)
-            return counts, barcodes, pd.DataFrame(index=names)
-        features = group["features"]
-        kinds = _texts(features["feature_type"], path.name)
-        names = _texts(features["name"], path.name)
-        return counts, barcodes, pd.DataFrame({"feature_types": kinds}, index=names)
+def _read_h5(path: Path) -> _Counts:
+    with open_store(path) as file:
+        group = check_part(_matrix_group(file, path.name), path.name, "X")
+        data, indices, indptr, shape = (
+            group[part][:] for part in ("data", "indices", "indptr", "shape")
+        )
+        check_shape_fits((int(shape.sum()),), 8, path.name, "X")
+        counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
+        barcodes = _texts(group["barcodes"])
+        if "features" in group:
+            features = group["features"]
+            names, kinds = _texts(features["name"]), _texts(features["feature_type"])
+        else:  # before Cell Ranger 3
+            names = _texts(group["gene_names"])
+            kinds = [_GENES] * len(names)
+        table = pd.DataFrame({"name": names, "kind": kinds})
+        return checked_sparse(counts), barcodes, table
 
 
 def _matrix_group(file: Any, where: str) -> Any:
     if "matrix" in file:
         return file["matrix"]
-    groups = [part for _, part in members(file) if not is_array(part)]
+    groups = [file[key] for key in file if not is_array(file[key])]
     genomes = [group for group in groups if "barcodes" in group]
     if len(genomes) == 1:
         return genomes[0]
@@ -137,32 +131,28 @@ def _matrix_group(file: Any, where: str) -> Any:
     )
 
 
-def _texts(stored: Any, where: str) -> list[str]:
-    values = check_part(stored, where, "its list of names")[:]
-    return [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v)
-            for v in values]  # fmt: skip
+def _texts(stored: Any) -> list[str]:
+    return [one.decode("utf-8", "replace") for one in stored[:]]
 
 
-def _read_folder(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
+def _read_folder(path: Path) -> _Counts:
     from scipy.io import mmread
 
     matrix = matrix_file(path)
     if matrix is None:
         raise DataError(f"{path} holds no matrix.mtx or matrix.mtx.gz.")
-    name = matrix.name.removesuffix(".gz")
-    is_prefixed = name.endswith("matrix.mtx")
-    prefix = name.removesuffix("matrix.mtx") if is_prefixed else ""
-    barcodes = _read_tsv(matrix, prefix, ("barcodes.tsv",))
-    features = _read_tsv(matrix, prefix, ("features.tsv", "genes.tsv"))
+    prefix = matrix.name.removesuffix(".gz").removesuffix("matrix.mtx")
+    if prefix.endswith(".mtx"):
+        prefix = ""
+    barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
+    features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
     _check_size(matrix, len(barcodes), len(features))
-    yield Stage(f"Reading {matrix.name}, which may take a minute")
     with _open(matrix) as file:
         genes = sp.csc_matrix(mmread(file, spmatrix=False))
-        counts = checked_sparse(genes.T)
-    table = pd.DataFrame(index=features[min(1, features.shape[1] - 1)].astype(str))
-    if features.shape[1] > 2:
-        table["feature_types"] = features[2].to_numpy()
-    return counts, barcodes[0].astype(str).tolist(), table
+    names = features[min(1, features.shape[1] - 1)].astype(str).to_numpy()
+    kinds = features[2].to_numpy() if features.shape[1] > 2 else _GENES
+    table = pd.DataFrame({"name": names, "kind": kinds})
+    return checked_sparse(genes.T), barcodes[0].astype(str).tolist(), table
 
 
 def _open(path: Path, times: int = 1) -> Any:
@@ -172,16 +162,16 @@ def _open(path: Path, times: int = 1) -> Any:
     return gzip.open(path)
 
 
-def _read_tsv(matrix: Path, prefix: str, names: Sequence[str]) -> pd.DataFrame:
-    folder = matrix.parent
-    for name in (prefix + n + end for n in names for end in ("", ".gz")):
-        if (folder / name).is_file():
-            check_fits(_NAME_RATIO * (folder / name).stat().st_size, name, "its names")
-            check_filled(folder / name)
-            with _open(folder / name, _NAME_RATIO) as file:
+def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
+    for name in (one + end for one in names for end in ("", ".gz")):
+        path = matrix.parent / name
+        if path.is_file():
+            check_fits(_NAME_RATIO * path.stat().st_size, name, "its names")
+            check_filled(path)
+            with _open(path, _NAME_RATIO) as file:
                 return pd.read_csv(file, sep="\t", header=None, dtype=str, quoting=3)
     raise DataError(
-        f"{folder} has no {prefix}{names[0]} beside {matrix.name}: put it there as "
+        f"{matrix.parent} has no {names[0]} beside {matrix.name}: put it there as "
         "Cell Ranger writes it."
     )
 
@@ -190,9 +180,9 @@ def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
     """Compare what the heading of a matrix says with the names, and with the memory."""
     check_filled(matrix)
     with _open(matrix) as file:
-        line = file.readline(_LINE)
+        line = b"%"
         while line.startswith(b"%"):
-            line = file.readline(_LINE)
+            line = file.readline(1 << 16)
         n_rows, n_columns, n_entries = map(int, line.split())
     if (n_rows, n_columns) != (n_genes, n_cells):
         raise DataError(
@@ -200,10 +190,3 @@ def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
             f"and {n_genes:,} and {n_cells:,} are named beside it: export it again."
         )
     check_shape_fits((n_entries,), _ENTRY_BYTES, matrix.name, "its list of counts")
-    smallest = 6 * n_entries  # "1 1 1" and the end of the line
-    held = matrix.stat().st_size
-    if matrix.suffix != ".gz" and held < smallest:
-        raise DataError(
-            f"{matrix.name} is cut short: it says that it has {n_entries:,} counts, "
-            "and there are fewer; copy or export it again."
-        )

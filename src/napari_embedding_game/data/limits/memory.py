@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -58,38 +58,26 @@ def check_inflates(path: Path, times: int = 1) -> None:
     most = part_of_budget(times)
     if path.stat().st_size * _DEFLATE_RATIO <= most:
         return
-    n_bytes, check = 0, check_of_taken(path.name, most)
+    n_bytes = 0
     with gzip.open(path) as file:
         while block := file.read(_BLOCK):
             n_bytes += len(block)
-            check(n_bytes)
+            check_taken(n_bytes, path.name, most)
 
 
-def check_of_taken(where: str, most: int | None = None) -> Callable[[int], None]:
-    """Return what to call, while reading, with the bytes that have been read so far.
-
-    It raises DataError from more than `most` on; if not given, from the
-    :func:`budget` of now on.
-    """
-    limit = budget() if most is None else most
-
-    def check(n_bytes: int) -> None:
-        if n_bytes > limit:
-            raise DataError(
-                f"{where} holds more than {size_text(limit)} when unpacked, too "
-                "much for this computer's memory: embed a smaller part, or check "
-                "where the file comes from."
-            )
-
-    return check
+def check_taken(n_bytes: int, where: str, most: int) -> None:
+    """Raise DataError if more than `most` bytes have been read so far."""
+    if n_bytes > most:
+        raise DataError(
+            f"{where} holds more than {size_text(most)} when unpacked, too much for "
+            "this computer's memory: embed a smaller part, or check where the file "
+            "comes from."
+        )
 
 
 def size_text(n_bytes: float) -> str:
     """Size as a person says it: "8.0 TB"."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return (
-                f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-            )
-        n_bytes /= 1000
-    return f"{n_bytes:,.1f} TB"
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while n_bytes >= 1000 and len(units) > 1:
+        n_bytes, units = n_bytes / 1000, units[1:]
+    return f"{n_bytes:,.{0 if units[0] == 'bytes' else 1}f} {units[0]}"

@@ -96,8 +96,6 @@ def source(name: str, folder: Path | None) -> Path | None:
         return None
     if folder is not None and (folder / file).exists():
         return folder / file
-    if folder is not None and folder.is_dir() and name == "mnist":
-        return folder  # the four original files, perhaps
     raise DataError(f"This needs {file}: name the folder it lies in by --data.")
 
 

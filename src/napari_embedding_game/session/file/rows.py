@@ -21,8 +21,11 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
+from napari_embedding_game.data.formats.tables import (
+    NO_OBJECT,
+    KnownRows,
+    read_frame,
+)
 from napari_embedding_game.data.gene_sets import score_again
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load_with_choices

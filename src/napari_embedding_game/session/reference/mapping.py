@@ -37,7 +37,7 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
-from napari_embedding_game.data.formats.anndata_contents import split_space
+from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.projection import (
     GeneMatch,
     Projection,

@@ -11,11 +11,11 @@ import numpy as np
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import Expression
-from napari_embedding_game.data.formats.anndata import from_anndata, open_store
-from napari_embedding_game.data.formats.anndata_contents import split_space
-from napari_embedding_game.data.formats.anndata_store import check_part
+from napari_embedding_game.data.formats import anndata
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
@@ -50,18 +50,13 @@ class ReferenceMap:
 
 def read_whole(path: Path) -> AnnData:
     """Read a whole .h5ad file, after a look at its size."""
-    from anndata.io import read_h5ad
-
     if not path.is_file():
         raise DataError(f"{path} does not exist: check the name and the folder.")
     if path.suffix.lower() != ".h5ad":
         raise DataError(
             f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
         )
-    with explain_damage(path, "an .h5ad file"):
-        with open_store(path) as root:
-            check_part(root, path.name, "its content")
-        return read_h5ad(path)
+    return anndata.read_whole(path)
 
 
 def reference_of(adata: AnnData, name: str) -> ReferenceMap:

@@ -139,10 +139,10 @@ class CellQualityPanel(QWidget):
         """Tell how many cells stay within the limits, and why others do not."""
         if self._quality is None:
             return
-        reasons = self.limits().left_out(self._quality)
+        reasons = self.limits().left_out(self._quality).values()
         n = len(self._quality.genes)
         told = [
-            f"{np.count_nonzero(rows):,} with {why.removeprefix('they have ')}"
+            f"{np.count_nonzero(rows):,} with {why}"
             for rows, why in reasons
             if rows.any()
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from magicgui.widgets import CheckBox, PushButton
+from magicgui.widgets import PushButton
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QHBoxLayout,
@@ -23,10 +23,7 @@ _CHECKED, _UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 
 class ColumnsPanel(QWidget):
-    """A folded list of columns with ticks; ``wanted`` brings those to embed.
-
-    Above it a box leaves out columns that repeat another, where there are any.
-    """
+    """A folded list of columns with ticks; ``wanted`` brings those to embed."""
 
     wanted = Signal(object)
 
@@ -43,29 +40,21 @@ class ColumnsPanel(QWidget):
         self.apply = PushButton(
             text="Embed these", tooltip="Read the data again with these columns only."
         )
-        self.once = CheckBox(
-            text="Leave out columns that repeat another",
-            tooltip="Embed the first of columns that say the same, such as one in "
-            "other units, so that it counts once.",
-        )
         self.fold = Fold("Columns", self._inside())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.once.native)
         column.addWidget(self.fold)
         self.filter.textChanged.connect(self._on_filter)
         self.list.itemChanged.connect(self._tell)
         self.all.changed.connect(lambda: self._tick(_CHECKED))
         self.none.changed.connect(lambda: self._tick(_UNCHECKED))
         self.apply.changed.connect(lambda: self.wanted.emit(self.chosen()))
-        self.once.native.hide()
         self.set_columns((), ())
 
     def set_columns(self, columns: Sequence[str], embedded: Sequence[str]) -> None:
         """Offer these columns and tick those that are embedded now."""
         is_listed = 2 < len(columns) <= MOST
-        self.fold.setVisible(is_listed)
-        self._show()
+        self.setVisible(is_listed)
         self.list.blockSignals(True)
         self.list.clear()
         chosen = set(embedded)
@@ -74,13 +63,6 @@ class ColumnsPanel(QWidget):
             item.setCheckState(_CHECKED if name in chosen else _UNCHECKED)
         self.list.blockSignals(False)
         self._tell()
-
-    def offer_once(self, counts_twice: bool, is_left_out: bool) -> None:
-        """Offer to leave repetitions out, where there are some or were some."""
-        with self.once.changed.blocked():
-            self.once.value = is_left_out
-        self.once.native.setVisible(counts_twice or is_left_out)
-        self._show()
 
     def chosen(self) -> tuple[str, ...]:
         """Return the names of the columns with a tick."""
@@ -98,10 +80,6 @@ class ColumnsPanel(QWidget):
         column.addWidget(self.list)
         column.addLayout(buttons)
         return inside
-
-    def _show(self) -> None:
-        """Take no room where there is nothing to choose."""
-        self.setVisible(not (self.fold.isHidden() and self.once.native.isHidden()))
 
     def _items(self) -> list[QListWidgetItem]:
         return [self.list.item(row) for row in range(self.list.count())]

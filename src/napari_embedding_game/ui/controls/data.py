@@ -477,7 +477,6 @@ class DataControls(ControlsSection):
         self.stop.changed.connect(self._on_stop)
         self.space.changed.connect(self._on_space)
         self.batches.changed.connect(self._on_batches)
-        self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
         self.transpose.changed.connect(self._on_transpose)
         self.recipe.wanted.connect(self._on_recipe)
@@ -586,9 +585,6 @@ class DataControls(ControlsSection):
             transposed=turned, space=None, columns=None, recipe=None, batch_key=None
         )
 
-    def _on_once(self, leaves_out: bool) -> None:
-        self._reload(duplicates="drop" if leaves_out else "keep")
-
     def _on_recipe(self, recipe: Recipe | None) -> None:
         self._reload(recipe=recipe)
 
@@ -630,7 +626,6 @@ class DataControls(ControlsSection):
         self.mixable_changed.emit(tuple(c for c in loaded.batch_columns if c != mixed))
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
-        self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
 
     def _offer_to_transpose(self, loaded: LoadResult) -> bool:
         """Ask whether genes in rows are to be columns; return whether that is open."""

@@ -1,4 +1,4 @@
-"""List the spaces of an AnnData that can be embedded, and their names.
+"""What of an AnnData can be embedded: its spaces, and their names.
 
 A *root* holds the parts of an AnnData by their names: an open file, a group of zarr, or
 :func:`root_of` an AnnData in memory.
@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata_store import is_array, members
+from napari_embedding_game.data.formats.store import is_array
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-OBS = "obs"
-"""The space of numbers among the metadata, never embedded unless asked for."""
 
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
@@ -49,59 +46,40 @@ def root_of(adata: AnnData) -> Mapping[str, Any]:
 def spaces_of(root: Any, where: str) -> list[str]:
     """Return the spaces of a root, the default first.
 
-    Raises
-    ------
-    DataError
-        There is none.
+    Raises DataError if there is none.
     """
-    default = choose(root, None, where)
-    return [default, *(space for space in _spaces(root) if space != default)]
+    return list(dict.fromkeys([choose(root, None, where), *_spaces(root)]))
 
 
 def choose(root: Any, space: str | None, where: str) -> str:
     """Return the canonical name of the space asked for, or of what suits a map best.
 
-    Raises
-    ------
-    DataError
-        There is no such space, or none at all.
+    Raises DataError if there is no such space, or none at all.
     """
     known = _spaces(root)
-    if not known and space != OBS:
+    if not known:
         raise DataError(
             f"{where} holds nothing to embed: neither X nor an entry of obsm with "
             "numbers; compute principal components first (scanpy's pp.pca)."
         )
     if space is None:
-        pca = _name("obsm", "X_pca")
-        wide = [_name("obsm", key) for key, width in _widths(root).items()
-                if width > 2 and not _NOT_MEASURED.match(key)]  # fmt: skip
-        return next(s for s in (pca, *wide, "X", *known) if s in known)
-    candidates = [space, *(_name(group, space) for group in ("obsm", "layers", "obsp"))]
-    if place := split_space(space):
-        candidates = [_name(*place)]
-    chosen = next((c for c in candidates if c in (*known, OBS)), None)
+        wide = [
+            _name("obsm", key)
+            for key, width in _widths(root).items()
+            if width > 2 and not _NOT_MEASURED.match(key)
+        ]
+        wanted = [_name("obsm", "X_pca"), *wide, "X", *known]
+    elif place := split_space(space):
+        wanted = [_name(*place)]
+    else:
+        groups = ("obsm", "layers", "obsp")
+        wanted = [space, *(_name(group, space) for group in groups)]
+    chosen = next((one for one in wanted if one in known), None)
     if chosen is None:
         raise DataError(
             f'{where} has no space "{space}": choose one of {", ".join(known)}.'
         )
     return chosen
-
-
-def is_legacy(file: Any, where: str) -> bool:
-    """Return whether a file was written before AnnData stored encodings.
-
-    Raises
-    ------
-    DataError
-        If it is no AnnData file at all.
-    """
-    if "obs" not in file or "var" not in file:
-        raise DataError(
-            f"{where} is a file without cells (obs) and genes (var): write it "
-            "with AnnData's write_h5ad or write_zarr."
-        )
-    return "encoding-type" not in file["obs"].attrs
 
 
 def split_space(space: str) -> tuple[str, str] | None:
@@ -110,12 +88,18 @@ def split_space(space: str) -> tuple[str, str] | None:
     return (match[1], match[2] or match[3]) if match else None
 
 
+def item_of(root: Any, space: str) -> Any:
+    """Return the part of a root that a canonical space names."""
+    place = split_space(space)
+    return root[place[0]][place[1]] if place else root[space]
+
+
 def has_matrix(group: Any) -> bool:
     """Return whether an AnnData, or its ``raw``, holds X.
 
     Where there is no ``raw``, anndata may have stored a place that says so.
     """
-    if is_array(group) or "X" not in group:
+    if group is None or is_array(group) or "X" not in group:
         return False
     attributes = getattr(group["X"], "attrs", {})
     return bool(attributes.get("encoding-type") != "null")
@@ -140,18 +124,16 @@ def _name(group: str, key: str) -> str:
 
 def _widths(root: Any) -> dict[str, int]:
     """Columns of each entry of ``obsm`` that holds numbers."""
-    found = {key: width_of(one) for key, one in members(root.get("obsm", {}))}
+    group = root.get("obsm", {})
+    found = {key: width_of(group[key]) for key in sorted(group.keys())}
     return {key: width for key, width in found.items() if width}
 
 
 def _spaces(root: Any) -> list[str]:
+    pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
         *(_name("obsm", key) for key in _widths(root)),
         *(["X"] if has_matrix(root) else []),
-        *(_name("layers", key) for key, _ in members(root.get("layers", {}))),
-        *(
-            _name("obsp", key)
-            for key, _ in members(root.get("obsp", {}))
-            if _DISTANCES.search(key)
-        ),
+        *(_name("layers", key) for key in sorted(root.get("layers", {}))),
+        *(_name("obsp", key) for key in pairs),
     ]

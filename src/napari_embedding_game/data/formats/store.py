@@ -1,0 +1,214 @@
+"""Open .h5ad files and .zarr folders, and read their parts by anndata.
+
+A file only *declares* how large its arrays are, and may name what lies elsewhere or
+would run a program: all of that is looked at before anything is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import PARSER_ERRORS, DataError, check_filled
+from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
+
+_TEXT_BYTES = 80  # a short text as a Python object
+_LOOKED_AT = 1 << 22  # values that tell what a matrix holds
+_METADATA = (".zarray", ".zmetadata", "zarr.json")
+_LARGEST_METADATA = 64 << 20
+_CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
+# Compressors, filters and codecs that only rearrange bytes.
+_HARMLESS = {
+    *("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"),
+    *("crc32", "crc32c", "adler32", "fletcher32"),
+    *("bitround", "delta", "fixedscaleoffset", "packbits", "quantize", "shuffle"),
+    *("categorize", "astype", "base64", "json2", "bytes", "transpose"),
+    *("vlen-utf8", "vlen-bytes", "vlen-array", "sharding_indexed"),
+}
+
+
+@contextmanager
+def open_store(path: Path) -> Iterator[Any]:
+    """Open an HDF5 file or a .zarr folder for reading.
+
+    Raises DataError if it is empty, a part lies elsewhere, or zarr would run what it
+    names.
+    """
+    import h5py
+    import zarr
+
+    check_filled(path)
+    if path.is_dir():
+        check_folder(path)
+        yield zarr.open_group(str(path), mode="r")
+        return
+    with h5py.File(path) as file:
+        _check_links(file, path.name)
+        yield file
+
+
+def is_zarr(path: Path) -> bool:
+    """Return whether a path is a group of zarr, by its name or what lies in it."""
+    known = (path / "zarr.json", path / ".zgroup")
+    return path.is_dir() and (
+        path.name.lower().endswith(".zarr") or any(one.is_file() for one in known)
+    )
+
+
+def is_array(item: Any) -> bool:
+    """Tell an array from a group of arrays."""
+    return hasattr(item, "dtype")
+
+
+def is_stored(item: Any) -> bool:
+    """Return whether a part is in a file, and not in memory."""
+    return type(item).__module__.startswith(("h5py", "zarr"))
+
+
+def declared_bytes(item: Any) -> int:
+    """Bytes that a part takes in memory, as its header declares."""
+    if not is_array(item):
+        return sum(declared_bytes(item[key]) for key in item)
+    is_number = item.dtype.kind in "biufc"
+    itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
+    return math.prod(map(int, item.shape)) * int(itemsize)
+
+
+def check_part(item: Any, where: str, what: str) -> Any:
+    """Return a part if what it declares fits into memory, else raise DataError."""
+    if is_array(item):
+        check_shape_fits(item.shape, max(1, item.dtype.itemsize), where, what)
+    elif "shape" in item.attrs:  # of a sparse matrix, which has an end of each row
+        check_shape_fits((sum(map(int, item.attrs["shape"])),), 8, where, what)
+    check_fits(declared_bytes(item), where, what)
+    return item
+
+
+def read_element(item: Any, where: str, what: str) -> Any:
+    """Read a part by anndata; a sparse matrix as CSR, and checked.
+
+    Raises DataError if the part is larger than the memory, or of another version of
+    anndata.
+    """
+    from anndata.io import read_elem
+
+    if not is_stored(item):
+        return item
+    check_part(item, where, what)
+    try:
+        values = read_elem(item)
+    except PARSER_ERRORS:
+        raise
+    except Exception as error:  # anndata's IORegistryError has no public name
+        kind = item.attrs.get("encoding-type", "unknown")
+        version = item.attrs.get("encoding-version", "unknown")
+        raise DataError(
+            f"{where} stores {what} as {kind} {version} or has such a part in it, "
+            f"which anndata {metadata.version('anndata')} cannot read: update anndata, "
+            "or write the file again with an older version of it."
+        ) from error
+    return checked_sparse(values) if sp.issparse(values) else values
+
+
+def checked_sparse(matrix: Any) -> sp.csr_matrix:
+    """Return a sparse matrix as CSR; ValueError if an index points outside."""
+    matrix.check_format(full_check=True)
+    return sp.csr_matrix(matrix)
+
+
+def first_values(item: Any) -> NDArray[Any]:
+    """Return some values of a matrix, stored or not, dense or sparse."""
+    if sp.issparse(item):
+        return np.asarray(item.data)
+    if not is_stored(item):
+        return np.asarray(item)
+    values = item if is_array(item) else item["data"]
+    width = max(1, math.prod(map(int, values.shape[1:])))
+    check_shape_fits((width,), max(1, values.dtype.itemsize), "The file", "X")
+    return np.asarray(values[: max(1, _LOOKED_AT // width)])
+
+
+def _check_links(file: Any, where: str) -> None:
+    """Raise DataError if a part of an HDF5 file lies in another file."""
+    import h5py
+
+    seen, groups = set(), [file]
+    while groups:
+        group = groups.pop()
+        for key in group:
+            leads_out = isinstance(group.get(key, getlink=True), h5py.ExternalLink)
+            item = None if leads_out else group.get(key)
+            if isinstance(item, h5py.Dataset):
+                leads_out = bool(item.external or item.is_virtual)
+            if leads_out:
+                raise DataError(
+                    f'{where} has a part ("{key}") that lies in another file of this '
+                    "computer, which is not followed: save it again with everything "
+                    "inside."
+                )
+            if isinstance(item, h5py.Group):
+                place = h5py.h5o.get_info(item.id).addr
+                groups += [] if place in seen else [item]
+                seen.add(place)
+
+
+def check_folder(path: Path) -> None:
+    """Raise DataError if reading this .zarr folder could do harm."""
+    inside = path.resolve()
+    for file in path.rglob("*"):
+        part = file.relative_to(path)
+        if file.is_symlink() and inside not in file.resolve().parents:
+            raise DataError(
+                f'{path.name} has a part ("{part}") that lies elsewhere on this '
+                "computer, which is not followed: copy the folder with everything "
+                "inside."
+            )
+        if not (file.is_file() or file.is_dir()):
+            raise DataError(
+                f'{path.name} has a part ("{part}") that is neither file nor folder: '
+                "copy the folder again."
+            )
+        if file.name in _METADATA:
+            if file.stat().st_size > _LARGEST_METADATA:
+                raise DataError(f"{path.name} is damaged: {part} is far too large.")
+            for one in _objects(json.loads(file.read_text())):
+                _check_array(one, path.name)
+
+
+def _check_array(one: dict[str, Any], where: str) -> None:
+    """Look at the codecs and the size of a block in a piece of metadata."""
+    for key in _CODEC_KEYS:
+        named = one.get(key)
+        for codec in named if isinstance(named, list) else [named]:
+            if not isinstance(codec, dict):
+                continue
+            name = str(codec.get("id", codec.get("name", "")))
+            if name.removeprefix("numcodecs.") not in _HARMLESS:
+                raise DataError(
+                    f'{where} stores numbers by "{name}", which could run any '
+                    "program and is never used: write it again with AnnData's "
+                    "write_zarr."
+                )
+    for chunk in (one.get("chunks"), one.get("chunk_shape")):
+        if isinstance(chunk, list) and all(isinstance(size, int) for size in chunk):
+            check_fits(8 * math.prod(chunk), where, "one block of it")
+
+
+def _objects(metadata: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in a piece of metadata, from the outermost inwards."""
+    if isinstance(metadata, dict):
+        yield metadata
+        # What users note ("attributes") names nothing that zarr runs.
+        metadata = [part for key, part in metadata.items() if key != "attributes"]
+    if isinstance(metadata, list):
+        for part in metadata:
+            yield from _objects(part)

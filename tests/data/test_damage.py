@@ -1,0 +1,127 @@
+"""One byte of a file is changed, or its end is cut off: a sentence, or what it holds.
+
+Files are read as a window does, in the process for it.  EMBEDDING_GAME_DAMAGES is the
+number of damages for each format, a few by default.
+"""
+
+import os
+import shutil
+import time
+import warnings
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.io import mmwrite
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import read, read_stages
+from napari_embedding_game.data.reading_process import read_apart
+
+N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "30"))
+SECONDS = 5
+
+
+def cells():
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.poisson(1, (40, 12)).astype(np.float32))
+    names = [f"c{i}" for i in range(40)]
+    obs = pd.DataFrame({"kind": pd.Categorical([*"ab"] * 20)}, index=names)
+    return anndata.AnnData(X, obs, obsm={"X_pca": rng.normal(size=(40, 3))})
+
+
+def tenx_h5(path):
+    X = cells().X
+    with h5py.File(path, "w") as file:
+        group = file.create_group("matrix")
+        group["data"], group["indices"], group["indptr"] = X.data, X.indices, X.indptr
+        group["shape"] = X.shape[::-1]
+        group["barcodes"] = [f"c{i}".encode() for i in range(40)]
+        group["features/name"] = [f"g{i}".encode() for i in range(12)]
+        group["features/feature_type"] = [b"Gene Expression"] * 12
+
+
+def mtx(path):
+    path.mkdir()
+    mmwrite(path / "matrix.mtx", cells().X.T.tocoo(), field="integer")
+    (path / "barcodes.tsv").write_text("\n".join(f"c{i}" for i in range(40)))
+    genes = "\n".join(f"id{i}\tg{i}\tGene Expression" for i in range(12))
+    (path / "features.tsv").write_text(genes)
+
+
+def table():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    return pd.DataFrame(rows, columns=[*"abc"]).assign(kind=[*"xy"] * 20)
+
+
+WRITERS = {
+    "a.h5ad": lambda path: cells().write_h5ad(path),
+    "a.zarr": lambda path: cells().write_zarr(path),
+    "a.npy": lambda path: np.save(path, table()[[*"abc"]].to_numpy()),
+    "a.npz": lambda path: np.savez_compressed(path, X=table()[[*"abc"]].to_numpy()),
+    "a.csv": lambda path: table().to_csv(path, index=False),
+    "a.parquet": lambda path: table().to_parquet(path),
+    "a.h5": tenx_h5,
+    "a_mtx": mtx,
+}
+
+
+def damaged(path, rng):
+    """Damage a file, or one in a folder, and tell how."""
+    files = sorted(p for p in path.rglob("*") if p.is_file()) or [path]
+    file = files[rng.integers(len(files))]
+    content = bytearray(file.read_bytes())
+    if not content or rng.random() < 0.5:
+        content = content[: rng.integers(len(content) + 1)]
+    else:
+        content[rng.integers(len(content))] ^= int(rng.integers(1, 256))
+    file.write_bytes(content)
+
+
+def outcome(path, honest):
+    """Read a file, and tell what came of it."""
+    reading = read_apart(path, read_stages, ReadOptions())
+    try:
+        first = next(reading)
+        while next(reading) is first:  # the process begins
+            pass
+        begin = time.monotonic()
+        while time.monotonic() - begin < SECONDS:
+            next(reading)
+        reading.close()
+    except StopIteration as end:
+        X = end.value.dataset.X
+        same = X.shape == honest.X.shape and abs(X - honest.X).max() == 0
+        return "the same" if same else "other numbers"
+    except DataError as error:
+        told = str(error)
+        assert told.endswith("."), told
+        return "a process that broke off" if "broke off" in told else "a sentence"
+    return "a hang"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_damaged_file_is_a_sentence_or_what_it_holds(tmp_path, name):
+    whole, path = tmp_path / "whole" / name, tmp_path / name
+    whole.parent.mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        WRITERS[name](whole)
+    honest, rng, found = read(whole), np.random.default_rng(1), {}
+    for _ in range(N_DAMAGES):
+        if whole.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(whole, path)
+        else:
+            shutil.copyfile(whole, path)
+        damaged(path, rng)
+        told = outcome(path, honest)
+        found[told] = found.get(told, 0) + 1
+    print(name, dict(sorted(found.items())))
+    # A cut block of texts in zarr may be unpacked up to the limit of memory.
+    assert "a hang" not in found or name == "a.zarr"
+    assert found.get("a sentence", 0) > 0
