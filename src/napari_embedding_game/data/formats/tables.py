@@ -373,8 +373,10 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     names, notes = numbered_names(pd.Index(first.astype(str)))
     turned = pd.DataFrame(values, index=names).T
     told = (
-        f"Transposed: {len(names):,} rows became columns, {len(values):,} columns rows."
+        f"Transposed: {len(names):,} rows became columns, {len(values):,} columns rows"
     )
+    others = [str(c) for c in frame.columns if c != first.name and c not in values]
+    told += f", without {listed(others)}." if others else "."
     turned.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), told, *notes]
     return turned
 
