@@ -9,21 +9,15 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import STRAIGHT
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import play, session_of
 
 
 @pytest.fixture
 def session(engine, dataset):
-    session = Session(engine, UNPACED)
-    session.load(dataset)
+    session = session_of(dataset, engine)
     for seed in range(2):
         session.settings.random_state = seed
-        run = session.begin()
-        for frame in run.frames():
-            session.receive(run, frame)
-            if session.state == "finished":
-                break
+        play(session)
     first, shot = session.timeline.marks[0].number, session.snapshot
     mixed = np.random.default_rng(0).permutation(shot.embedding)
     session.timeline._replace(first, snapshot=replace(shot, embedding=mixed))

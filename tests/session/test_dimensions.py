@@ -7,33 +7,23 @@ import pytest
 
 from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.steering import (
     DEEPEST,
     DEPTH,
     NOISE,
     redimensioned,
 )
+from worlds import play, session_of
 
 
 @pytest.fixture
 def session(engine, dataset):
-    session = Session(engine, UNPACED)
-    session.load(dataset)
-    return session
-
-
-def play(session, run):
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            return
+    return session_of(dataset, engine)
 
 
 @pytest.fixture
 def played(session):
-    play(session, session.begin())
+    play(session)
     return session
 
 

@@ -17,6 +17,7 @@ from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from worlds import play, session_of
 
 SHORT = {"max_iter": 40, "n_landmarks": 20}
 
@@ -41,21 +42,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture
 def session(path):
-    session = Session(CoreEngine(), UNPACED)
-    session.load(read(path, space="distances"))
-    for name, value in SHORT.items():
-        setattr(session.settings, name, value)
-    session.settings.n_jobs = 1
-    return session
-
-
-def play(session):
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
-    return session.snapshot
+    return session_of(read(path, space="distances"), n_jobs=1, **SHORT)
 
 
 def test_the_map_is_that_of_the_same_distances_given_to_the_estimator(session, path):

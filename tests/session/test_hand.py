@@ -3,16 +3,13 @@
 import threading
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import NO_FORCES
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.replay import replay, same
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import rows, session_of
 
 RNG = np.random.default_rng(3)
 X = (RNG.normal(size=(4, 30, 6)) + 6 * RNG.normal(size=(4, 1, 6))).reshape(120, 6)
@@ -21,15 +18,7 @@ ONE, OTHER = np.arange(30), np.arange(30, 60)
 
 @pytest.fixture
 def session():
-    session = Session(pace=UNPACED)
-    obs = pd.DataFrame(index=[str(row) for row in range(len(X))])
-    names = list("abcdef")
-    X32 = X.astype(np.float32)
-    session.load(
-        Dataset.from_rows(name="blobs", X=X32, obs=obs, var_names=names, space="X")
-    )
-    session.settings.max_iter = 60
-    session.settings.n_landmarks = 20
+    session = session_of(rows(X), max_iter=60, n_landmarks=20)
     yield session
     session.stop()
 

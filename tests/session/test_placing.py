@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import anndata
 import numpy as np
-import pandas as pd
 import pytest
-from anndata import AnnData
 
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.formats.anndata import from_anndata
@@ -18,40 +16,22 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.reference.labels import load_reference, place_cells
 from napari_embedding_game.session.reference.mapping import map_cells
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import cells as cells_of
+from worlds import play, session_of
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
 
 RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
-RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
 
 
 def counts(n, kinds, seed):
-    """Return counts of n cells, each of one of these kinds."""
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(0, len(kinds), n)
-    rates = RATES[["ABCD".index(k) for k in kinds]][kind]
-    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*kinds])[kind])})
-    obs.index = [f"s{seed}c{i}" for i in range(n)]
-    names = pd.DataFrame(index=[f"g{i}" for i in range(150)])
-    return AnnData(rng.poisson(rates).astype(np.float32), obs, names)
-
-
-def play(session, begin):
-    run = begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    return cells_of(n, kinds, seed, "cell_type")
 
 
 def played(dataset):
-    session = Session(pace=UNPACED)
-    session.load(dataset)
-    session.settings.max_iter, session.settings.n_landmarks = 20, 12
-    play(session, session.begin)
+    session = session_of(dataset, max_iter=20, n_landmarks=12)
+    play(session)
     return session
 
 
@@ -115,7 +95,7 @@ def test_what_is_played_there_is_a_branch_that_can_be_taken_back(tree, cells):
     session = tree._session
     tree.place(cells)
     placed = session.snapshot.embedding
-    play(session, session.play_on)
+    play(session, session.play_on())
     assert not np.array_equal(session.snapshot.embedding, placed)
     assert session.behind is None
     session.look_back(session.timeline.marks[0].number)

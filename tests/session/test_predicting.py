@@ -6,8 +6,6 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from anndata import AnnData
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
@@ -22,41 +20,26 @@ from napari_embedding_game.session.reference.labels import (
     predict_labels,
     told_of,
 )
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import cells, play, session_of
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
 
 RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
-RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
 
 
-def cells(path, n, kinds, seed, genes=None):
-    """Write counts of n cells, each of one of these kinds."""
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(0, len(kinds), n)
-    counts = rng.poisson(RATES[["ABCD".index(k) for k in kinds]][kind])
-    counts[3] = 0  # is left out by the recipe
-    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*kinds])[kind])})
-    obs.index = [f"s{seed}c{i}" for i in range(n)]
-    names = pd.DataFrame(index=[f"g{i}" for i in range(150)])
-    adata = AnnData(sp.csr_matrix(counts.astype(np.float32)), obs, names)
-    if genes is not None:
-        adata = adata[:, genes].copy()
-    adata.write_h5ad(path)
+def written(path, n, kinds, seed, genes=slice(None)):
+    """Write counts of cells, of which one is left out by the recipe."""
+    adata = cells(n, kinds, seed, "cell_type")
+    adata.X = adata.X.toarray()
+    adata.X[3] = 0
+    adata[:, genes].copy().write_h5ad(path)
     return path
 
 
 def played(dataset):
-    session = Session(pace=UNPACED)
-    session.load(dataset)
-    session.settings.max_iter, session.settings.n_landmarks = 30, 12
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    session = session_of(dataset, max_iter=30, n_landmarks=12)
+    play(session)
     return session
 
 
@@ -64,11 +47,11 @@ def played(dataset):
 def files(tmp_path_factory):
     """A saved map, and the counts of new cells with one more kind."""
     folder = tmp_path_factory.mktemp("reference")
-    data = cells(folder / "known.h5ad", 260, "ABC", 0)
+    data = written(folder / "known.h5ad", 260, "ABC", 0)
     session = played(finish(load(data, space="X", recipe=RECIPE)))
     write_h5ad(session.dataset, session.result(), folder / "reference.h5ad")
     order = np.random.default_rng(1).permutation(150)
-    cells(folder / "new.h5ad", 160, "ABCD", 1, order)
+    written(folder / "new.h5ad", 160, "ABCD", 1, order)
     return folder
 
 

@@ -13,30 +13,19 @@ from napari_embedding_game.core.inspect.quality import (
     map_quality,
 )
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
     group_columns,
     more_neighbors,
     quality_job,
 )
-from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from worlds import play, rows, session_of
 
 
 @pytest.fixture
 def session(engine, dataset):
-    session = Session(engine)
-    session.load(dataset)
-    return session
-
-
-def play(session):
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    return session_of(dataset, engine)
 
 
 def test_without_a_map_or_without_rows_there_is_nothing_to_ask(session, dataset):
@@ -112,14 +101,7 @@ def test_the_parts_of_a_map_are_those_of_all_its_neighbours():
     """A map keeps the 15 nearest: groups of 16 that more neighbours link are linked."""
     rng = np.random.default_rng(0)
     X = np.repeat(100.0 * np.eye(4), 16, axis=0) + rng.normal(size=(64, 4))
-    obs = pd.DataFrame(index=[str(row) for row in range(64)])
-    session = Session(pace=UNPACED)
-    session.load(
-        Dataset.from_rows(
-            name="groups", X=X.astype("f4"), obs=obs, var_names=list("abcd"), space="X"
-        )
-    )
-    session.settings.max_iter = 2
+    session = session_of(rows(X), max_iter=2)
     found = []
     for n_neighbors in (15, 20):
         session.settings.n_neighbors = n_neighbors

@@ -4,9 +4,8 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from anndata import AnnData
 
+import worlds
 from napari_embedding_game import tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
@@ -21,18 +20,13 @@ from napari_embedding_game.session.reference.reference_map import reference_of
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 SMALL = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
 QUICK = {"max_iter": 30, "n_landmarks": 12, "random_state": 0}
-RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
 
 
 def cells(n, kinds="ABC", seed=0):
-    """Counts of n cells, each of one of these kinds."""
-    rng = np.random.default_rng(seed)
-    kind = rng.integers(0, len(kinds), n)
-    rates = RATES[["ABCD".index(k) for k in kinds]]
-    X = sp.csr_matrix(rng.poisson(rates[kind]).astype(np.float32))
-    obs = pd.DataFrame({"kind": np.array([*kinds])[kind], "depth": 1.0})
-    obs.index = [f"s{seed}c{i}" for i in range(n)]
-    return AnnData(X, obs, pd.DataFrame(index=[f"g{i}" for i in range(150)]))
+    adata = worlds.cells(n, kinds, seed)
+    adata.obs["kind"] = adata.obs["kind"].astype(str)
+    adata.obs["depth"] = 1.0
+    return adata
 
 
 @pytest.fixture(scope="module")

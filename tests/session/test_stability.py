@@ -7,7 +7,6 @@ from scipy.linalg import orthogonal_procrustes
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
-from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.replay import replay
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.stability import (
@@ -17,14 +16,7 @@ from napari_embedding_game.session.stability import (
     stability_job,
     take_stability,
 )
-
-
-def play(session):
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            return
+from worlds import play, session_of
 
 
 def end_of(stages):
@@ -38,9 +30,7 @@ def end_of(stages):
 
 @pytest.fixture
 def played(dataset):
-    session = Session(CoreEngine())
-    session.load(dataset)
-    session.settings.max_iter = 30
+    session = session_of(dataset, max_iter=30)
     play(session)
     session.stop()
     return session
@@ -71,11 +61,8 @@ def test_the_other_maps_are_those_of_the_next_seeds(played, dataset):
     from napari_embedding_game.core.inspect.compare import neighbors_kept
 
     _, found = end_of(stability_job(played, 2)())
-    other = Session(CoreEngine())
-    other.load(dataset)
-    other.settings.max_iter = 30
-    other.settings.random_state = played.settings.random_state + 2
-    play(other)
+    seed = played.settings.random_state + 2
+    play(other := session_of(dataset, max_iter=30, random_state=seed))
     kept = neighbors_kept(played.snapshot.embedding, other.snapshot.embedding)
     np.testing.assert_array_equal(found.stability.kept[1], kept)
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_blobs
@@ -11,7 +10,6 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.moment import Moment
@@ -26,6 +24,7 @@ from napari_embedding_game.session.timeline import (
     told_change,
     warm_start,
 )
+from worlds import rows, session_of
 
 CHOSEN = Settings()
 SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
@@ -382,14 +381,7 @@ def test_a_cluster_that_is_gone_cannot_be_moved(session):
 
 
 def test_a_cluster_moved_by_hand_is_replayed_to_the_bit():
-    session = Session(pace=UNPACED)
-    obs = pd.DataFrame(index=[str(row) for row in range(len(X))])
-    session.load(
-        Dataset.from_rows(
-            name="blobs", X=X, obs=obs, var_names=list("abcdef"), space="X"
-        )
-    )
-    session.settings.max_iter = 40
+    session = session_of(rows(X), max_iter=40)
     frames_to(session, session.begin(), 40)
     cluster = session.clusters.clusters[0].id
     frames_to(session, session.move_cluster(cluster, np.array([9.0, 4.0])), 20)
