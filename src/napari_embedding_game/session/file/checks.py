@@ -111,7 +111,7 @@ def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
         n = len(value.tree.leader)
         _expect(value.graph.shape == (n, n), f"{where}.graph")
         _check_arrays(value.tree, {**sizes, "l": n}, f"{where}.tree")
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple) and value and is_dataclass(value[0]):
         for number, part in enumerate(value):
             _check_arrays(part, sizes, f"{where}[{number}]")
     elif is_dataclass(value):

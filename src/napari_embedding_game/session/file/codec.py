@@ -113,7 +113,8 @@ def read(path: Path, name: str, kind: type[T]) -> T:
             return known[name]
 
         try:
-            return _decoded(kind, array(name).tobytes(), array)
+            text = _read_array(file, f"{name}.npy").data
+            return _decoded(kind, text, array)
         except (msgspec.MsgspecError, LookupError, RecursionError, ValueError) as error:
             raise DamageError(str(error)) from error
 
@@ -137,7 +138,9 @@ def _read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
     return found
 
 
-def _decoded(kind: type[T], text: bytes, array: Callable[[str], NDArray[Any]]) -> T:
+def _decoded(
+    kind: type[T], text: memoryview, array: Callable[[str], NDArray[Any]]
+) -> T:
     def read(wanted: Any, item: Any) -> Any:
         if (element := _element_type(wanted)) is not None:
             found = array(msgspec.convert(item, dict[str, str])["array"])
