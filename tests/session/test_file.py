@@ -316,7 +316,7 @@ def assert_same_in_h5ad(session, path):
     obs = adata.obs[dataset.kept]
     names = session.clusters.clustering.names.tolist()
     assert obs["embedding_game_cluster"].tolist() == names
-    made = dataset.worked_out | set(dataset.scores) | set(dataset.taught)
+    made = {*dataset.worked_out, *dataset.scores, *dataset.taught}
     for name in made | set(dataset.predicted):
         assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
 
