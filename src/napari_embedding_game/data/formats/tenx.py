@@ -6,7 +6,11 @@ Rows of the matrix are genes there and columns are cells; here it is turned roun
 from __future__ import annotations
 
 import gzip
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -147,12 +151,25 @@ def _read_folder(path: Path) -> _Counts:
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
     _check_size(matrix, len(barcodes), len(features))
-    with _open(matrix) as file:
-        genes = sp.csc_matrix(mmread(file, spmatrix=False))
+    with _unpacked(matrix) as plain:
+        genes = sp.csc_matrix(mmread(plain, spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].astype(str).to_numpy()
     kinds = features[2].to_numpy() if features.shape[1] > 2 else _GENES
     table = pd.DataFrame({"name": names, "kind": kinds})
     return checked_sparse(genes.T), barcodes[0].astype(str).tolist(), table
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[str]:
+    """Give the name of a plain file: of a damaged stream scipy may end the program."""
+    if path.suffix != ".gz":
+        yield str(path)
+        return
+    with TemporaryDirectory() as folder:
+        plain = Path(folder, "matrix.mtx")
+        with _open(path) as packed, plain.open("wb") as file:
+            shutil.copyfileobj(packed, file)
+        yield str(plain)
 
 
 def _open(path: Path, times: int = 1) -> Any:
