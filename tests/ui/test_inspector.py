@@ -192,8 +192,9 @@ def test_a_rename_shows_in_title_and_table(qtbot, played, session, dock):
     session.clusters.annotate(2, "CD3 high")
     qtbot.waitUntil(lambda: played.details.title.text() == "T cells")
     assert played.details.note.text() == "CD3 high"
-    names = [played.clusters.table.model().index(i, 0).data() for i in range(4)]
-    assert "T cells" in names
+    model = played.clusters.table.model()
+    names = lambda: [model.index(row, 0).data() for row in range(4)]  # noqa: E731
+    qtbot.waitUntil(lambda: "T cells" in names())
 
 
 def test_a_name_that_is_taken_is_explained_below_the_tabs(qtbot, played, session):

@@ -81,6 +81,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     click_run, window, session, docked
 ):
     points = click_run(docked).points
+    session.look.color_by = "kind"
     told = {label.text() for label in docked.look.legend._body.findChildren(QLabel)}
     assert len(told) > 2
     window.window.remove_dock_widget(docked)

@@ -56,6 +56,7 @@ class MapBrush(QObject):
         self._pixels = np.empty((0, 2))
         """(m N, 2) where they are drawn, on each map, and objects in the image."""
         self._last = np.zeros(2)
+        self._objects: DrawnObjects | None = None
         self._zooms: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
         self._turn = throttled(FRAME_MS, self._draw, self)
@@ -127,9 +128,10 @@ class MapBrush(QObject):
         if seen is not None and drawn is not None:
             self._mode, self._last = mode, pixel
             self._painted = np.zeros(len(self._session.selection.points), bool)
-            self._pixels, objects = drawn.to_pixels(seen), self.find_objects()
-            if objects is not None:
-                self._pixels = np.concatenate([self._pixels, objects.places()])
+            self._pixels, self._objects = drawn.to_pixels(seen), self.find_objects()
+            if self._objects is not None:
+                places = self._objects.places()
+                self._pixels = np.concatenate([self._pixels, places])
             self._scene.hold()
         self.move(pixel)
 
@@ -146,7 +148,7 @@ class MapBrush(QObject):
         share = np.clip(apart @ way / max(float(way @ way), 1e-9), 0, 1)
         away = apart - share[:, None] * way
         rows = rows[(away**2).sum(axis=1) <= radius**2] % len(painted)
-        hidden, objects = self._session.hiding.mask, self.find_objects()
+        hidden, objects = self._session.hiding.mask, self._objects
         painted[rows if hidden is None else rows[~hidden[rows]]] = True
         under = None if objects is None else objects.under(pixel)
         if under is not None:

@@ -35,15 +35,15 @@ from napari_embedding_game.ui.style.texts import (
     STRETCH_CHOICE,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.tasks.throttle import debounced
+from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
 
-REST_MS = 180
-"""The mouse has rested so long before anything is told."""
+REST_MS, NEXT_MS = 180, 40
+"""The mouse has rested so long before anything is told, and then the next point."""
 PICTURE, LEAST_SMOOTHED, WIDEST = 88, 40, 320
 """Pixels; a smaller picture shows its pixels: smoothed, it would be a blur."""
 STAYS_MS = 600_000
@@ -53,7 +53,7 @@ class Hover(QObject):
     """Shows a tooltip where the mouse rests on a point, and goes with it.
 
     Nothing is kept ready for it: the nearest of a million points is found in a few
-    milliseconds.  Once a point has been told the next one is told without delay.
+    milliseconds.  Once a point has been told the next one is told soon.
     """
 
     trouble = Signal(str)
@@ -73,6 +73,7 @@ class Hover(QObject):
         self._pictures.failed.connect(self.trouble)
         self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
+        self._next = throttled(NEXT_MS, self._look, self)
         # One object each, so that they can be taken out again
         self._callbacks = (
             (viewer.mouse_move_callbacks, self._on_move),
@@ -91,6 +92,7 @@ class Hover(QObject):
     def leave(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
         self._rest.cancel()
+        self._next.cancel()
         if self.row is not None:
             self.row = None
             QToolTip.hideText()
@@ -113,7 +115,7 @@ class Hover(QObject):
         elif self.row is None:
             self._rest.throttle()
         else:
-            self._look()
+            self._next.throttle()
 
     def _look(self) -> None:
         seen, session = self._session.seen, self._session

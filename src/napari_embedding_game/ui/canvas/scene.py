@@ -121,10 +121,10 @@ class Scene(QObject):
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
             (session.comparing.changed, self.redraw),
-            (session.comparing.moved, self._on_way),
-            (session.comparing.laid_out, self._on_panels),
-            (session.splitting.moved, self._on_panels),
-            (session.hiding.changed, self._on_hidden),
+            (session.comparing.moved, self._move),
+            (session.comparing.laid_out, self._lay_out),
+            (session.splitting.moved, self._lay_out),
+            (session.hiding.changed, self._on_clusters),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (session.hand.changed, self._tell),
@@ -338,7 +338,9 @@ class Scene(QObject):
             self.redraw()
 
     def _on_clusters(self) -> None:
+        """Show other clusters, or hide others."""
         if not self._is_following:
+            self._show_landmarks()
             self.redraw()
             self._tidy_soon()
 
@@ -352,11 +354,6 @@ class Scene(QObject):
             self._recolor()
             self.redraw()
         self.drawn.emit()
-
-    def _on_hidden(self) -> None:
-        self._show_landmarks()
-        self.redraw()
-        self._tidy_soon()
 
     def _on_axes(self, event: object = None) -> None:
         """Draw the map upright when other axes are displayed."""
@@ -380,19 +377,17 @@ class Scene(QObject):
         """Tell the session from where a map in space is seen."""
         self._session.facing = facing_of(self._viewer)
 
-    def _on_way(self) -> None:
+    def _move(self) -> None:
         """Draw the map on the way to another, or as it is again."""
         snapshot = self._session.drawn
         if snapshot is not None and self._session.state in RESTING:
             self.draw(snapshot)
 
-    def _on_panels(self) -> None:
+    def _lay_out(self) -> None:
         """Draw groups, or maps, side by side, or the map as a whole."""
         self._show_landmarks()
-        snapshot = self._session.drawn
-        if snapshot is not None and self._session.state != "running":
-            self.draw(snapshot)
-            self._tidy_soon()
+        self._move()
+        if self._session.state != "running":
             self._fit_soon()
 
     def _show_landmarks(self) -> None:
