@@ -61,9 +61,10 @@ class Twin:
     @staticmethod
     def ends_of(pairs):
         """Both points of each pair that was drawn, (L, N), every pair once."""
-        places = np.arange(len(pairs.order))
-        tails = (places + pairs.shifts[:, None]) % len(places)
-        return pairs.order[np.broadcast_to(places, tails.shape)], pairs.order[tails]
+        order, shifts = (each.cpu().numpy() for each in pairs)
+        places = np.arange(len(order))
+        tails = (places + shifts[:, None]) % len(places)
+        return order[np.broadcast_to(places, tails.shape)], order[tails]
 
     @staticmethod
     def bound_of(forces, y, z):
@@ -111,7 +112,7 @@ class Twin:
         if isinstance(objective, Landmarks):
             return self.bound(y, z)
         if isinstance(objective, SampledEdges):
-            return self.pairs_sum(y, objective.pairs, len(objective.pairs.shifts))
+            return self.pairs_sum(y, objective.pairs, len(objective.pairs[1]))
         if isinstance(objective, SampledLandmarks):
             return self.members_sum(y, objective.members)
         return self.others_sum(y)

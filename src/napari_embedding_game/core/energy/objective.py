@@ -38,7 +38,7 @@ from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
     Number,
-    SampledPairs,
+    Pairs,
     make_forces,
 )
 from napari_embedding_game.core.graph.edges import Edges
@@ -252,18 +252,20 @@ class SampledEdges(Objective):
     """Eq. 8: L random partners for every point, drawn once."""
 
     @cached_property
-    def pairs(self) -> SampledPairs:
+    def pairs(self) -> Pairs:
         """The pairs that were drawn."""
         n = self.forces.edges.n_points
         rng = np.random.default_rng(self.random_state)
         order = rng.permutation(n)
         n_partners = min(self.n_landmarks, n - 1)
-        return SampledPairs(order, 1 + rng.choice(n - 1, n_partners, replace=False))
+        shifts = 1 + rng.choice(n - 1, n_partners, replace=False)
+        places, apart = map(torch.from_numpy, (order, shifts))
+        return places.to(self.forces.device), apart.to(self.forces.device)
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         total, gradient = self.forces.pair_repulsion(y, self.pairs)
         # As many pairs of two different points as there are, for those drawn.
-        weight = (len(y) - 1) / max(len(self.pairs.shifts), 1)
+        weight = (len(y) - 1) / max(len(self.pairs[1]), 1)
         return weight * total, gradient, weight
 
 

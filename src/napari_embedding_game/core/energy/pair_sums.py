@@ -7,8 +7,6 @@ the same methods, take and return torch tensors and need no autograd;
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,17 +29,12 @@ _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
 
 
-class SampledPairs(NamedTuple):
-    """Random pairs of points, L partners for each, in a handful of numbers (Eq. 8).
+Pairs = tuple[Tensor, Tensor]
+"""Random pairs of points (Eq. 8): the point at each place, (N,), and L shifts.
 
-    In a random order, partners of the point at place p are those at p + shift and
-    p - shift, round the end: sums over them are unbiased for the sum over all pairs.
-    """
-
-    order: NDArray[np.int64]
-    """(N,): the point at each place."""
-    shifts: NDArray[np.int64]
-    """(L,): different numbers, 1 to N - 1."""
+Partners of the point at place p are those at p + shift and p - shift, round the end:
+sums over them are unbiased for the sum over all pairs.
+"""
 
 
 class CompiledForces:
@@ -107,19 +100,19 @@ class CompiledForces:
         )  # fmt: skip
         return float(0.5 * sums.sum())
 
-    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[float, Tensor]:
         """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
-        points = y.detach().numpy()
-        columns = np.ascontiguousarray(np.tile(points[pairs.order].T, 2))
+        points, (order, shifts) = y.detach().numpy(), (each.numpy() for each in pairs)
+        columns = np.ascontiguousarray(np.tile(points[order].T, 2))
         gradient = np.empty(points.T.shape, points.dtype)
         sums = np.empty(pair_loops.n_chunks(len(points)))
-        work = 2 * len(points) * len(pairs.shifts)
+        work = 2 * len(points) * len(shifts)
         run_blocks(
             pair_loops.repel_partners, len(sums), work, self.n_jobs, self._k,
-            pairs.shifts, columns, gradient, sums,
+            shifts, columns, gradient, sums,
         )  # fmt: skip
         by_point = np.empty_like(points)
-        by_point[pairs.order] = gradient.T
+        by_point[order] = gradient.T
         return float(sums.sum()), torch.from_numpy(by_point)
 
     def mesh(self, y: Tensor) -> tuple[float, Tensor]:
@@ -182,8 +175,6 @@ class TorchForces:
         self._tails = torch.as_tensor(edges.indices.astype(np.int64), device=device)
         self._weights = torch.as_tensor(edges.weights, device=device)
         self._sum_type = finest_type(device)
-        self._pairs: SampledPairs | None = None
-        self._order = self._shifts = self._tails
 
     def repel(
         self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
@@ -204,9 +195,8 @@ class TorchForces:
         energies = self._weights * self._f.value(squared)
         return float(0.5 * energies.sum(dtype=self._sum_type))
 
-    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[Number, Tensor]:
-        y = y.detach()
-        order, shifts = self._drawn(pairs)
+    def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[Number, Tensor]:
+        y, order, shifts = y.detach(), pairs[0], torch.cat([pairs[1], -pairs[1]])
         points, gradient, total = y[order], torch.empty_like(y), self._zero()
         size = max(1, self._block_elements // max(1, len(shifts) * y.shape[1]))
         for begin in range(0, len(y), size):
@@ -219,15 +209,6 @@ class TorchForces:
             slope = 2 * self._k.slope(squared)
             gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
         return total, gradient
-
-    def _drawn(self, pairs: SampledPairs) -> tuple[Tensor, Tensor]:
-        """Return the order and the shifts of pairs, kept on the device."""
-        if pairs is not self._pairs:
-            self._order = torch.as_tensor(pairs.order, device=self.device)
-            shifts = torch.as_tensor(pairs.shifts, device=self.device)
-            self._shifts = torch.cat([shifts, -shifts])
-            self._pairs = pairs
-        return self._order, self._shifts
 
     def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
         return self._mesh(y.detach())
