@@ -89,14 +89,6 @@ def run_blocks(
             helper.result()
 
 
-def at_most_numba(n_threads: int) -> int:
-    """Return the thread count, or numba's limit where that is lower."""
-    import numba
-
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    return min(n_threads, most)
-
-
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
     """Run torch's CPU operations of this thread on one thread, as each is small."""

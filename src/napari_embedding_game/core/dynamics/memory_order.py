@@ -26,10 +26,3 @@ def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
     n_strips = round(np.sqrt(n / CELL))
     order: NDArray[np.intp] = np.lexsort((layout[:, 1], rank * n_strips // n))
     return order
-
-
-def inverse(order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return where each point has come to."""
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return places

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
-from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
+from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import (
     Layouts,
     Problem,
@@ -195,7 +195,7 @@ class _Seen:
                 problem,
                 edges=problem.edges.in_order(order),
                 layout=problem.layout[order],
-                places=inverse(order),
+                places=np.argsort(order),
             )
         self._problem, self._settings = problem, settings
         self._told: dict[str, Any] = {

@@ -36,7 +36,6 @@ from napari_embedding_game.core.graph.precomputed import given_neighbors
 from napari_embedding_game.core.graph.rows import SEARCHED, TOO_LARGE, Rows
 from napari_embedding_game.core.threads import (
     PARALLEL,
-    at_most_numba,
     resolve_n_jobs,
 )
 
@@ -319,6 +318,7 @@ def _brute(X: Any, k: int, metric: str, n_jobs: int | None) -> _Found:
 
 
 def _descent(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> _Found:
+    from numba import config
     from pynndescent import NNDescent
 
     with _named(metric), PARALLEL:
@@ -327,7 +327,7 @@ def _descent(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> _Fou
             metric=metric,
             n_neighbors=k + 1,
             random_state=seed,
-            n_jobs=at_most_numba(resolve_n_jobs(n_jobs)),
+            n_jobs=min(resolve_n_jobs(n_jobs), config.NUMBA_NUM_THREADS),  # type: ignore[attr-defined]
         )
     indices, distances = index.neighbor_graph
     if (indices < 0).any():  # it found none
