@@ -65,12 +65,9 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
     """Return a choice, if it is one."""
     if isinstance(value, str) and value in choices:
         return value
-    raise refused(name, _listed(choices), value)
-
-
-def _listed(choices: Collection[str]) -> str:
     *others, last = (f'"{choice}"' for choice in choices)
-    return f"{', '.join(others)} or {last}" if others else last
+    allowed = f"{', '.join(others)} or {last}" if others else last
+    raise refused(name, allowed, value)
 
 
 def refused(name: str, allowed: str, value: Any) -> InputError:

@@ -44,7 +44,8 @@ class TorchMesh:
             places = _places(first.long(), weights, grid)
             mass = near.new_zeros(grid.shape).flatten()
             mass.index_add_(0, places.flatten(), spread.detach().flatten())
-            here = self._convolved(mass.reshape(grid.shape), grid).flatten()[places]
+            spectrum = torch.fft.rfftn(mass.reshape(grid.shape)) * self._transfer
+            here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[places]
             of_all = (spread * here).sum(dim=(1, 2, 3))
             own = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
             # A point is at both ends of each pair.
@@ -65,11 +66,6 @@ class TorchMesh:
             )
             self._grid = grid
         return self._near
-
-    def _convolved(self, mass: Tensor, grid: Grid) -> Tensor:
-        spectrum = torch.fft.rfftn(mass) * self._transfer
-        potential: Tensor = torch.fft.irfftn(spectrum, s=grid.shape)
-        return potential
 
 
 def _splines(t: Tensor, grid: Grid) -> list[Tensor]:

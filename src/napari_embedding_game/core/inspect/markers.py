@@ -124,7 +124,10 @@ def iter_markers(
     if method == "t-test":
         scores, pvals = _welch(*sides)
     else:
-        scores, pvals = _rank_sum_test(figures[4, 0], *sides)
+        n, m = (side.n for side in sides)
+        spread = np.sqrt(n * m * (n + m + 1) / 12)
+        scores = (figures[4, 0] - n * (n + m + 1) / 2) / spread
+        pvals = 2 * _stats().norm.sf(np.abs(scores))
     adjusted = _stats().false_discovery_control(pvals)
     top = np.argsort(-scores, kind="stable")[:n_top]
     chosen = [_Side(*(figure[top] for figure in side)) for side in sides]
@@ -326,15 +329,6 @@ def _stats() -> Any:
     from scipy import stats
 
     return stats
-
-
-def _rank_sum_test(
-    rank_sum: FloatArray, inside: _Side, outside: _Side
-) -> tuple[FloatArray, FloatArray]:
-    """Return the standardised rank sums and two-sided p, each (G,)."""
-    n, m = inside.n, outside.n
-    scores = (rank_sum - n * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12)
-    return scores, 2 * _stats().norm.sf(np.abs(scores))
 
 
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
