@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.core.new_rows.transfer import tail_share
 
@@ -29,8 +28,7 @@ class Unexplained:
     """Scores of new rows, calibrated on fitted ones.
 
     ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
-    in each; ``n_neighbors``: rows whose residuals are averaged.  InputError of too few
-    rows.
+    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: rows whose residuals are averaged.
     """
 
     def __init__(
@@ -41,11 +39,6 @@ class Unexplained:
         n_neighbors: int = 15,
         random_state: int = 0,
     ) -> None:
-        if len(values) < FEWEST_ROWS:
-            raise InputError(
-                f"{len(values)} fitted rows are too few to tell which new ones are "
-                f"unlike them: there have to be {FEWEST_ROWS}."
-            )
         self._n_neighbors = n_neighbors
         self._random_state = random_state
         order = np.random.default_rng(random_state).permutation(len(values))
