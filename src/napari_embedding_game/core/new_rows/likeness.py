@@ -28,7 +28,7 @@ class Unexplained:
     """Scores of new rows, calibrated on fitted ones.
 
     ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
-    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: rows whose residuals are averaged.
+    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: residuals that are averaged.
     """
 
     def __init__(
