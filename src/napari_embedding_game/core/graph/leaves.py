@@ -98,13 +98,14 @@ def lists(
     if len(bounds) == 2:
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
-        in_order, chosen = rows[order], np.empty(len(rows), np.int32)
+        in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
         means, near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
         choose = partial(loops.choose, in_order, bounds, means, near, chosen)
         in_parts(choose, len(near), 16, n_jobs)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-        order = order[np.argsort(chosen, kind="stable")]
+        of_row[order] = chosen  # in a list rows stand by their numbers
+        order = np.argsort(of_row, kind="stable").astype(np.int32)
     # Copies of one row all go to the same list.
     return order, _halved(rows, order, bounds, 2 * _LONGEST, n_jobs)
 
