@@ -32,8 +32,8 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
         # Nobody may read it meanwhile who may not read it in the end.
         new = 0o600 if is_private or mode is not None else 0o666
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, new))
         try:
+            temporary.touch(new, exist_ok=False)
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())

@@ -1,0 +1,137 @@
+"""Every write that can fail does: the file that was there, or the new one, is whole."""
+
+import errno
+import itertools
+import os
+from contextlib import contextmanager, suppress
+
+import anndata
+import imageio.v3 as imageio
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import new_anndata
+from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.notebook.export import write_code
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.web_page import write_web_page
+
+CALLS = ("open", "fsync", "replace", "chmod", "close")
+"""Of the operating system, that a writer makes."""
+READERS = {
+    ".zip": archive.load,
+    ".h5ad": anndata.read_h5ad,
+    ".csv": pd.read_csv,
+    ".parquet": pd.read_parquet,
+    ".png": imageio.imread,
+}
+BEFORE = b"what was there before"
+ENDINGS = (".zip", ".h5ad", ".csv", ".parquet", ".png", ".svg", ".ipynb", ".html")
+
+
+@pytest.fixture
+def writer(dataset, engine):
+    """Return a function that writes a played map in the form that an ending names."""
+    session = Session(engine=engine, pace=UNPACED)
+    tree = MapTree(session)
+    session.load(dataset)
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if progress.snapshot is not None and progress.snapshot.finished:
+            break
+    saved, result = tree.capture(), session.result()
+
+    def written(path):
+        if path.suffix == ".zip":
+            archive.save(saved, path)
+        elif path.suffix == ".ipynb":
+            write_code(saved, path)
+        elif path.suffix == ".html":
+            write_web_page(new_anndata(session.dataset, result), path)
+        else:
+            write(session.dataset, result, path)
+
+    return written
+
+
+class Failing:
+    """Lets one call of the operating system fail, counted from 0."""
+
+    def __init__(self, name, number):
+        self.name, self.left = name, number
+        self.real = getattr(os, name)
+
+    def __enter__(self):
+        setattr(os, self.name, self._call)
+        return self
+
+    def __exit__(self, *_):
+        setattr(os, self.name, self.real)
+
+    def _call(self, *args, **options):
+        self.left -= 1
+        if self.left == -1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.real(*args, **options)
+
+    @property
+    def has_happened(self):
+        return self.left < 0
+
+
+@contextmanager
+def full_after(n_bytes):
+    """Let no file grow beyond so many bytes, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def assert_is_whole(path):
+    """Read a file with the reader of its kind, to its end."""
+    if path.suffix in (".ipynb", ".html", ".svg"):
+        text = path.read_text(encoding="utf-8").rstrip()
+        assert text.endswith(("}", "</html>", "</svg>"))
+    else:
+        READERS[path.suffix](path)
+
+
+# h5py says on stderr, besides the error, that it could not close each of its objects.
+@pytest.mark.qt_no_exception_capture
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of a file's size")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_whatever_fails_the_old_file_or_the_new_one_is_whole(tmp_path, writer, ending):
+    path = tmp_path / f"map{ending}"
+    n_faults = 0
+    for name in CALLS:
+        for number in itertools.count():
+            path.write_bytes(BEFORE)
+            with Failing(name, number) as fault, suppress(DataError):
+                writer(path)
+            if not fault.has_happened:
+                break
+            n_faults += 1
+            assert not list(tmp_path.glob(".*"))
+            if path.read_bytes() != BEFORE:
+                assert_is_whole(path)
+    assert n_faults >= 4
+    writer(path)
+    size = path.stat().st_size
+    for share in (0, 0.1, 0.5, 0.9, 0.99):
+        path.write_bytes(BEFORE)
+        with pytest.raises(DataError, match="map"), full_after(int(share * size)):
+            writer(path)
+        assert path.read_bytes() == BEFORE
+        assert not list(tmp_path.glob(".*"))
+    writer(path)
+    assert_is_whole(path)
