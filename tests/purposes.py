@@ -347,26 +347,27 @@ class Purposes:
         self.note(f"    chooses clusters {self.session.selection.clusters}")
 
     def teach(self) -> None:
-        """Put two clusters into boxes, and learn from them, or stop learning."""
+        """Make two clusters examples, and learn from them, or stop learning."""
         dock = self._map()
         if dock is None:
             return
-        widget = self._dock(TeachWidget)
-        if widget is None:
+        teach = self._dock(TeachWidget)
+        if teach is None:
             return
-        pane = widget.pane
         self.note("teaches")
         for turn in range(self.rng.randint(1, 3)):
             self._choose_clusters(dock, 1)
             self.rest(0.1)
-            if pane.boxes and pane.isVisible():
-                self._press(pane.boxes[turn % len(pane.boxes)].put)
-            if turn and len(pane.boxes) < 4 and self.rng.random() < 0.2:
-                self._press(pane.add)
-        self._press(pane.learn)
+            n_classes = teach.classes.model().rowCount()
+            if n_classes and teach.isVisible():
+                teach.classes.selectRow(turn % n_classes)
+                self._press(teach.add)
+            if turn and n_classes < 4 and self.rng.random() < 0.2:
+                self._press(teach.new)
+        self._press(teach.learn)
         self.rest(self.rng.choice([0.05, 0.5]))
-        rest = (pane.learn, pane.doubtful, pane.random, pane.take_out)
-        self._press(self.rng.choice((*rest, pane.by_class, pane.by_sureness)))
+        rest = (teach.learn, teach.undo, teach.take_out, teach.accept)
+        self._press(self.rng.choice(rest))
 
     def cluster_again(self) -> None:
         """Find clusters among those of the table; what asks how is answered."""

@@ -34,6 +34,7 @@ from qtpy.QtWidgets import (
     QLineEdit,
     QMenu,
     QScrollArea,
+    QTableView,
     QTabWidget,
     QToolButton,
     QToolTip,
@@ -380,7 +381,7 @@ class Person:
 
     def open_tab(self, name: str) -> None:
         """Open a tab of the dock, or one inside its tabs, by its name."""
-        for tabs in (self.dock.tabs, self.inspector.details.tabs, self.dock.plots.tabs):
+        for tabs in (self.dock.tabs, self.inspector.tabs, self.dock.plots.tabs):
             for place in range(tabs.count()):
                 if tabs.tabText(place) == name:
                     if tabs is not self.dock.tabs:
@@ -411,65 +412,69 @@ class Person:
     def markers(self) -> list[str]:
         """Open the markers and read their names."""
         self.open_tab("Markers")
-        pane = self.inspector.details.markers
+        pane = self.inspector.markers
         self.wait(lambda: not pane.is_busy and pane.result, "the markers")
-        table = pane.table
-        return [table.item(row, 0).text() for row in range(table.rowCount())]
+        return _first_column(pane.table)
 
     def texts(self) -> list[str]:
         """Open the texts and read them."""
         self.open_tab("Texts")
-        view = self.inspector.details.texts
-        return [view.item(row).text() for row in range(view.count())]
+        return _first_column(self.inspector.texts)
 
     def click_marker(self, row: int) -> None:
         """Click on a gene of the table of markers."""
-        table = self.inspector.details.markers.table
-        gene = table.item(row, 0)
-        place = table.visualItemRect(gene).center()
+        table = self.inspector.markers.table
+        cell = table.model().index(row, 0)
+        gene, place = cell.data(), table.visualRect(cell).center()
         self._count()
         repeat(
             lambda: QTest.mouseClick(table.viewport(), LEFT, pos=place),
-            lambda: self.session.look.color_by == gene.text(),
-            gene.text(),
+            lambda: self.session.look.color_by == gene,
+            gene,
         )
 
     def sort(self, number: int, n: int) -> None:
-        """Sort the first pictures of the selection into a box, one after the other."""
-        gallery = self.open_widget(TEACH).pane.gallery
-        gallery.executeDelayedItemsLayout()
-        place = gallery.visualRect(gallery.shown.index(0)).center()
-        self.dock.window().activateWindow()
-        self.wait(self.dock.isActiveWindow, "the keys")
-        self._count(1 + n)
-        repeat(
-            lambda: QTest.mouseClick(gallery.viewport(), LEFT, pos=place),
-            lambda: self.session.selection.rows.tolist() == [gallery.shown.rows[0]],
-            "the first picture",
-        )
-        teaching = self.inspector.workspace.teaching
-        for _ in range(n):
-            before = teaching.points(number - 1).sum()
+        """Make the first pictures of the selection examples of a class."""
+        self.open_tab("Pictures")
+        grid, chosen = self.inspector.thumbnails, self.session.selection
+        rows = grid.pictures.rows[:n]
+        none, shift = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+        for place, key in ((0, none), (n - 1, shift)):
+            grid.executeDelayedItemsLayout()
+            at = grid.visualRect(grid.pictures.index(place)).center()
+            self._count()
             repeat(
-                lambda: QTest.keyClick(gallery, str(number)),
-                lambda before=before: teaching.points(number - 1).sum() > before,
-                f"box {number}",
+                lambda at=at, key=key: QTest.mouseClick(grid.viewport(), LEFT, key, at),
+                lambda place=place: set(chosen.rows) == set(rows[: place + 1]),
+                "the pictures",
             )
+        teach = self.open_widget(TEACH)
+        self._count(2)
+        place = self._place_of_class(number)
+        QTest.mouseClick(teach.classes.viewport(), LEFT, pos=place)
+        press(teach.add)
+
+    def _place_of_class(self, number: int) -> QPoint:
+        classes = self.open_widget(TEACH).classes
+        return classes.visualRect(classes.model().index(number - 1, 0)).center()
 
     def name_box(self, number: int, name: str) -> None:
-        """Type the name of a box."""
-        self._count()
-        teach = self.open_widget(TEACH).pane
-        repeat(
-            lambda: _type(teach.boxes[number - 1].name, name),
-            lambda: self.inspector.workspace.teaching.boxes[number - 1].name == name,
-            name,
-        )
+        """Type the name of a class."""
+        self._count(2)
+        classes = self.open_widget(TEACH).classes
+
+        def act() -> None:
+            place = self._place_of_class(number)
+            QTest.mouseDClick(classes.viewport(), LEFT, pos=place)
+            editor = classes.findChild(QLineEdit)
+            if editor is not None:
+                _type(editor, name)
+
+        repeat(act, lambda: name in _first_column(classes), name)
 
     def learn(self) -> None:
-        """Learn from the boxes."""
-        teach = self.open_widget(TEACH).pane
-        self.press(teach.learn)
+        """Learn from the examples."""
+        self.press(self.open_widget(TEACH).learn)
         self.wait(lambda: self.session.look.color_by == "taught", "the classes")
 
     def press_escape(self) -> None:
@@ -516,14 +521,14 @@ class Person:
     def compare(self, words: str) -> list[str]:
         """Compare the selection with what is called so; return the leading names."""
         self.open_tab("Markers")
-        pane = self.inspector.details.markers
+        pane = self.inspector.markers
         self.choose_in(pane.against, words)
         return self.markers()
 
     def keep_comparison(self) -> None:
         """Have the notebook tell the comparison that is shown."""
         self._count()
-        trigger(self.inspector.details.markers.menu, "Keep for the notebook")
+        trigger(self.inspector.markers.menu, "Keep for the notebook")
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
@@ -560,7 +565,7 @@ class Person:
 
     def rename(self, name: str) -> None:
         """Type a name over that of the chosen cluster."""
-        book, title = self.session.clusters, self.inspector.details.title
+        book, title = self.session.clusters, self.inspector.title
         self.show(title)
         self._count(2)
         repeat(lambda: _type(title, name), lambda: name in book.clustering.names, name)
@@ -580,8 +585,8 @@ class Person:
 
     def shuffle(self) -> None:
         """See other members of the chosen cluster."""
-        self.show(self.inspector.details.another.native)
-        press(self.inspector.details.another.native)
+        self.show(self.inspector.another.native)
+        press(self.inspector.another.native)
 
     def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:
         for _ in range(200):
@@ -597,6 +602,11 @@ class Person:
         middle = np.array([self.canvas.width(), self.canvas.height()]) / 2
         offset = np.asarray(world)[::-1] - np.array(camera.center)[:0:-1]
         return QPoint(*np.round(middle + offset * camera.zoom).astype(int).tolist())
+
+
+def _first_column(table: QTableView) -> list[str]:
+    model = table.model()
+    return [model.index(row, 0).data() for row in range(model.rowCount())]
 
 
 def _height(widget: QWidget) -> int:

@@ -402,7 +402,7 @@ def _looks(person: Person, shoot: Callable[[str], None]) -> None:
 
 
 def _genes(person: Person, shoot: Callable[[str], None]) -> None:
-    details = person.inspector.details
+    details = person.inspector
     shoot("inspector_hint")
     person.choose(_mixed(person))
     person.markers()
@@ -412,13 +412,10 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
     offered = [choices.itemText(i) for i in range(choices.count())]
     person.compare(next(words for words in offered if "treated" in words))
     person.look_away()
-    person.press(details.markers.plotted)
-    person.rest(1)
-    shoot("volcano")
     person.dock.window().resize(min(HEIGHTS), HEIGHTS[min(HEIGHTS)])
     person.rest(WAIT)
     plots = person.dock.plots
-    for name in ("Dot plot", "Scatter"):
+    for name in ("Volcano", "Dot plot", "Scatter"):
         person.open_tab(name)
         person.rest(1)
         if name == "Dot plot":

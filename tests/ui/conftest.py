@@ -166,7 +166,7 @@ class Inspector:
     def __init__(self, dock):
         self.dock, self.workspace = dock, dock.workspace
         self.clusters, self.plots = dock.clusters, dock.plots
-        self.details = dock.inspector.details
+        self.details = dock.inspector
 
     @property
     def report(self):

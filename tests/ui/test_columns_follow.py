@@ -34,17 +34,18 @@ def window_of_two(play, inspector):
 def teach(viewer, workspace):
     widget = TeachWidget(viewer)
     widget.show()
-    yield widget.pane
+    yield widget
     widget.close()
 
 
-def learn(qtbot, pane, session, *boxes):
-    """Sort these rows into the boxes, and press Learn."""
-    for box, rows in zip(pane.boxes, boxes, strict=True):
+def learn(qtbot, teach, session, *classes):
+    """Make these rows the examples of the classes, and press Learn."""
+    for place, rows in enumerate(classes):
         session.selection.select_points(np.array(rows))
-        QTest.mouseClick(box.put, LEFT)
-    QTest.mouseClick(pane.learn, LEFT)
-    qtbot.waitUntil(lambda: pane.learn.isEnabled())
+        teach.classes.selectRow(place)
+        QTest.mouseClick(teach.add, LEFT)
+    QTest.mouseClick(teach.learn, LEFT)
+    qtbot.waitUntil(lambda: teach.learn.text() == "Learn")
 
 
 def test_what_is_learned_a_second_time_is_seen_everywhere(

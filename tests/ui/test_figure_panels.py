@@ -88,9 +88,7 @@ def test_what_cannot_be_drawn_is_told(play, ask):
     assert not path.exists()
 
 
-def test_plots_of_the_inspector_are_panels(
-    play, session, workspace, inspector, qtbot, monkeypatch, tmp_path
-):
+def test_plots_of_the_inspector_are_panels(play, session, workspace, inspector, qtbot):
     play()
     inspector.show()
     session.selection.select(2)
@@ -107,12 +105,6 @@ def test_plots_of_the_inspector_are_panels(
     assert panels[-1].title == "Cluster 2 against all the rest"
     assert page.caption.startswith("a, Clusters (40 points). b, Change and adjusted")
     dialog.deleteLater()
-    path = tmp_path / "volcano.pdf"
-    monkeypatch.setattr(
-        QFileDialog, "getSaveFileName", lambda *question: (str(path), "")
-    )
-    pane.drawn.trigger()
-    assert path.read_bytes().startswith(b"%PDF")
     inspector.dock.close()
     assert workspace.plots.on_show(VolcanoPlot) is None
     assert workspace.plots.on_show(ExpressionPlot) is None

@@ -42,7 +42,7 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
     assert search.hasFocus()
     QTest.keyClicks(search, "2")
     QTest.keyClick(search, Qt.Key.Key_Return)
-    assert session.selection.clusters == (2,)
+    qtbot.waitUntil(lambda: session.selection.clusters == (2,))
     QTest.keyClick(search, Qt.Key.Key_Escape)
     assert search.text() == ""
     assert session.selection.clusters == (2,)

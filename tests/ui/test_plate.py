@@ -67,18 +67,16 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     assert (dataset.obs["image"] == dataset.obs["well"].astype(str) + "_s1").all()
     person.run()
     # The plate: each well has as many points as its field has objects.
-    details = person.inspector.details
-    pane = person.open_widget(person_at_the_window.PLATE).pane
-    assert pane.isVisible()
-    assert pane.format.currentText() == "12 wells"
+    details = person.inspector
+    pane = person.open_widget(person_at_the_window.PLATE)
+    person.wait(lambda: pane.canvas.axes is not None, "the plate")
+    assert pane.canvas.plot.shape == (3, 4)
     for place, well in enumerate(WELLS):
-        text = pane.view._texts[divmod(place, 4)]
+        text = pane.texts[divmod(place, 4)]
         assert well in text
         assert f"{counts[well]} points" in text
     person_at_the_window.repeat(
-        lambda: QTest.mouseClick(
-            pane.view, LEFT, pos=pane.view.place((1, 1)).toPoint()
-        ),
+        lambda: QTest.mouseClick(pane.canvas.canvas, LEFT, pos=pane.canvas.pixel(1, 1)),
         lambda: len(session.selection.rows) == 4 + 5 % 6,
         "well B02",
     )

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QDeadlineTimer, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.search import Search
-from napari_embedding_game.ui.inspector import search_box, search_results
+from napari_embedding_game.ui.inspector import search_box
 
 
 @pytest.fixture
@@ -20,10 +20,19 @@ def played(play, dock):
     return dock
 
 
+def typed(dock, text):
+    """Type a name, and wait until what there is was looked through."""
+    search = dock.clusters.search
+    search.clear()
+    QTest.keyClicks(search, text)
+    deadline = QDeadlineTimer(60_000)
+    while search.is_busy and not deadline.hasExpired():
+        QTest.qWait(5)
+    return search
+
+
 def find(dock, text):
-    dock.clusters.search.clear()
-    QTest.keyClicks(dock.clusters.search, text)
-    QTest.keyClick(dock.clusters.search, Qt.Key.Key_Return)
+    QTest.keyClick(typed(dock, text), Qt.Key.Key_Return)
 
 
 def test_a_cluster_is_selected(played, session):
@@ -47,9 +56,7 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
 
 
 def kinds(dock, text):
-    dock.clusters.search.clear()
-    QTest.keyClicks(dock.clusters.search, text)
-    return {hit.name: hit.kind for hit in dock.clusters.search.hits}
+    return {hit.name: hit.kind for hit in typed(dock, text).hits}
 
 
 def test_what_is_found_is_called_what_it_is(played, session):
@@ -75,7 +82,7 @@ def test_columns_of_a_table_colour_the_map(played, session):
     assert session.look.color_by == "Pressure (file)"
     find(played, "b")
     assert session.look.color_by == "b"
-    assert played.inspector.details.column.value == "b"
+    assert played.inspector.column.value == "b"
 
 
 def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):
@@ -108,8 +115,7 @@ def test_keys_lead_to_the_search(qtbot, played, key):
     assert not played.clusters.search.hasFocus()
 
 
-def test_many_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch):
-    monkeypatch.setattr(search_results, "MANY_NAMES", 1)
+def test_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch):
     gate, begun = threading.Event(), []
 
     class Slow(Search):
@@ -120,7 +126,8 @@ def test_many_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch
 
     monkeypatch.setattr(search_box, "Search", Slow)
     session.clusters.rename(2, "Monocytes")
-    find(played, "cell23")  # and Enter, which waits
+    QTest.keyClicks(played.clusters.search, "cell23")
+    QTest.keyClick(played.clusters.search, Qt.Key.Key_Return)  # which waits
     assert len(begun) <= 1
     assert session.selection.is_empty
     gate.set()
@@ -128,3 +135,12 @@ def test_many_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch
     session.clusters.rename(1, "Mono too")
     find(played, "mono too")
     qtbot.waitUntil(lambda: session.selection.clusters == (1,))
+
+
+def test_what_was_searched_goes_with_its_data(qtbot, played, session):
+    search = typed(played, "cell3")
+    assert search.hits
+    session.load(session.dataset.subset(np.arange(40) < 30))
+    assert search.text() == ""
+    QTest.keyClick(search, Qt.Key.Key_Return)  # takes nothing of the former data
+    assert session.selection.is_empty

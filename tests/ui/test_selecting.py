@@ -16,7 +16,7 @@ from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import inside, projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_highlight import FADING, lit_labels
-from napari_embedding_game.ui.inspector.bar_charts import ROW
+from napari_embedding_game.ui.inspector.table import ROW
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -299,12 +299,12 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     share = inspector.report.composition[1]
     bars = inspector.details.composition
     middle = QPoint(20, ROW + ROW // 2)
-    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=middle)
     rows = (as_levels(dataset.obs[column]) == share.level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
     assert "Click to select" in bars.toolTip()
     below = QPoint(20, 20 * ROW)
-    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=below)
+    qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=below)
     np.testing.assert_array_equal(session.selection.points, rows)
 
 

@@ -190,15 +190,14 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.rename("Macrophages")
     found = person.compare("stim: drug against control")
     assert set(found[:2]) == {"answer1", "answer2"}
-    pane = person.inspector.details.markers
+    pane = person.inspector.markers
     n_treated = int((is_kind & (obs["stim"] == "drug").to_numpy()).sum())
     assert pane.state.text().startswith(f"{n_treated} points against")
-    person.press(pane.plotted)
-    assert pane.volcano.isVisible()
     person.keep_comparison()
+    person.open_tab("Volcano")
     person.press_escape()
     person.split_by("stim")
-    person.open_tab("Plots")
+    person.open_tab("Dot plot")
     dots = person.dock.plots.dot_plot
     person.wait(lambda: dots.result, "the dot plot")
     person.save(tmp_path / "map.ipynb")
@@ -264,7 +263,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
     layer = person.dock.controller.workspace.linked.current.labels
     assert lit(layer) == np.unique(labels[labels % 2 == 0])[1:].tolist()
     person.open_tab("Pictures")
-    assert person.inspector.details.thumbnails.pictures.rowCount() > 0
+    assert person.inspector.thumbnails.pictures.rowCount() > 0
     person.show_contours()  # as the tutorial says, to see what is lit
     person.click_object(6)
     assert person.session.selection.rows.tolist() == [6]

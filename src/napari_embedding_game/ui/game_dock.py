@@ -146,7 +146,7 @@ class GameDock(MapWidget):
         self.select = SelectionControls(session, maps, linked)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
-        self.plots = PlotsTab(workspace)
+        self.plots = PlotsTab(workspace, self.inspector.markers)
         self.overlay = overlay = MapOverlay(viewer, scene, self)
         self.far = FarLines(session, scene, overlay, self)
         add_hand_marks(overlay, session)
@@ -195,7 +195,7 @@ class GameDock(MapWidget):
         ):
             self.tabs.addTab(widget, name)
         self.tabs.setCornerWidget(self.larger)
-        actions = self.inspector.details.actions
+        actions = self.inspector.actions
         actions.addWidget(self.clusters.edits)
         actions.addWidget(self.select)
         self.column.setContentsMargins(0, 0, 0, 0)
@@ -216,7 +216,6 @@ class GameDock(MapWidget):
             (session.restored, self._show_state),
             (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
-            (self.workspace.teach_shown, self._on_teach_shown),
             (session.settings.changed, self._name_folds),
         ):
             self._connections.connect(signal, slot)
@@ -232,7 +231,7 @@ class GameDock(MapWidget):
         self.look.answered.connect(lambda: self.scroll.ensureWidgetVisible(self.look))
         self.controller.reading.stage_changed.connect(self._on_reading)
         self.controller.mouse.picked.connect(self._on_picked)
-        thumbnails = self.inspector.details.thumbnails
+        thumbnails = self.inspector.thumbnails
         thumbnails.pictures.failed.connect(self.clusters.tell)
         edits = self.clusters.edits
         edits.edit_name = self._edit_name
@@ -320,14 +319,10 @@ class GameDock(MapWidget):
         if self._session.selection.is_empty and is_there:
             self.tabs.setCurrentIndex(MAP)
 
-    def _on_teach_shown(self, is_shown: bool) -> None:
-        """Let the keys of undoing mean the boxes while these are seen."""
-        self.clusters.edits.let_have_keys(not is_shown)
-
     def _edit_name(self, cluster: int) -> None:
         """Let a person type a name where the cluster is seen."""
         if self.tabs.currentIndex() == SELECTION:
-            self.inspector.details.edit_name()
+            self.inspector.edit_name()
         else:
             self.tabs.setCurrentIndex(MAP)
             self.clusters.table.edit_name(cluster)

@@ -32,8 +32,6 @@ class WindowShortcuts(QObject):
         Actions whose keys lists have as well.
     undoing : sequence of QAction
         Actions whose keys Labels layers have as well.
-    numbers : sequence of QAction
-        Actions whose keys lists, and layers that are being edited, have as well.
     """
 
     def __init__(
@@ -42,28 +40,21 @@ class WindowShortcuts(QObject):
         viewer: napari.Viewer,
         renaming: Sequence[QAction],
         undoing: Sequence[QAction],
-        numbers: Sequence[QAction] = (),
     ) -> None:
         super().__init__(dock)
         self._dock = dock
         self._viewer = viewer
         self._renaming = renaming
         self._undoing = undoing
-        self._numbers = numbers
         connections = Connections(self)
         connections.connect(QApplication.instance().focusChanged, self._on_focus)
         connections.connect(viewer.layers.selection.events.active, self._on_active)
-        self._mode = Connections(self)
-        self._on_active()
+        self._follow()
 
     def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
         self._follow()
 
     def _on_active(self, event: object = None) -> None:
-        self._watch_mode()
-        self._follow()
-
-    def _on_mode(self, event: object = None) -> None:
         self._follow()
 
     def _follow(self) -> None:
@@ -75,20 +66,6 @@ class WindowShortcuts(QObject):
             _let_reach(action, not is_list)
         for action in self._undoing:
             _let_reach(action, not is_painted)
-        for action in self._numbers:
-            _let_reach(action, not (is_list or self._is_edited()))
-
-    def _is_edited(self) -> bool:
-        """Whether numbers choose the tools of the active layer."""
-        active = self._viewer.layers.selection.active
-        return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
-
-    def _watch_mode(self) -> None:
-        """Follow the mode of the active layer, too."""
-        self._mode.close()
-        active = self._viewer.layers.selection.active
-        if active is not None and "mode" in active.events.emitters:
-            self._mode.connect(active.events.mode, self._on_mode)
 
 
 def _let_reach(action: QAction, everywhere: bool) -> None:

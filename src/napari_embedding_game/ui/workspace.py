@@ -37,8 +37,6 @@ class Workspace:
         A new one by default.
     """
 
-    teach_shown = Signal(bool)
-    """Whether the boxes of examples are seen, so that Ctrl+Z means them."""
     reveal = Signal(int)
     """Brings the row of the point that the camera is to go to."""
 

@@ -43,6 +43,9 @@ class Plot(Protocol):
     def paint(self, axes: Any) -> None:
         """Draw into empty axes; what explains the colours takes room beside them."""
 
+    def finish(self, axes: Any) -> None:
+        """Draw what depends on the size of the axes in pixels."""
+
 
 def draw(plot: Plot) -> Any:
     """Return a plot as a matplotlib figure."""
@@ -52,13 +55,12 @@ def draw(plot: Plot) -> Any:
 
 
 def paint(plots: Sequence[Plot], axes: Sequence[Any]) -> None:
-    """Draw each plot into empty axes of one figure, and names where they have room."""
+    """Draw each plot into empty axes of one figure, and finish it at its size."""
     for plot, one in zip(plots, axes, strict=True):
         plot.paint(one)
     axes[0].figure.canvas.figure.draw_without_rendering()  # they have their size
     for plot, one in zip(plots, axes, strict=True):
-        if isinstance(plot, MapPlot | VolcanoPlot):
-            plot.write_names(one)
+        plot.finish(one)
 
 
 def write_plot(plot: Plot, path: Path) -> None:
@@ -73,20 +75,9 @@ def write_plot(plot: Plot, path: Path) -> None:
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """Return an empty figure of so many inches, without a window.
+    """Return an empty figure of so many inches, without a window."""
+    from matplotlib.figure import Figure  # 0.3 s, which no start of a window waits for
 
-    Raises
-    ------
-    DataError
-        If matplotlib is missing.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DataError(
-            "Figures are drawn by matplotlib, which is not installed: run "
-            "`pip install matplotlib`."
-        ) from error
     return Figure(size, layout="constrained")
 
 
@@ -261,7 +252,7 @@ class MapPlot:
             title = "" if self.is_key_below else self.colors.title
             explain_levels(axes, key, title, is_below=self.is_key_below)
 
-    def write_names(self, axes: Any) -> None:
+    def finish(self, axes: Any) -> None:
         """Write the names, up or down where they would cover one another."""
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
         _write_names(
@@ -300,44 +291,68 @@ class ExpressionPlot:
     limits: tuple[float, float]
     title: str
     """What the colours tell, such as "Mean expression"."""
+    has_gene_rows: bool = False
+    """Whether genes are the rows and groups the columns."""
 
     def size(self, cell: float = 0.26, letter: float = 0.085) -> tuple[float, float]:
         """Return width and height, for inches of a cell and of a letter."""
-        n_groups, n_genes = self.values.shape
-        width = cell * n_genes + letter * max(map(len, self.groups))
-        height = cell * n_groups + letter * max(map(len, self.genes))
+        rows, columns = self.names()
+        width = cell * len(columns) + letter * max(map(len, rows))
+        height = cell * len(rows) + letter * max(map(len, columns))
         return width + 22 * letter, max(height + 4 * letter, 24 * letter)
 
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names of rows, the first on top, and of columns."""
+        names = self.groups, self.genes
+        return names[::-1] if self.has_gene_rows else names
+
     def paint(self, axes: Any) -> None:
-        """Draw groups as rows and genes as columns, the first group on top."""
-        n_groups, n_genes = self.values.shape
+        """Draw the rows from above."""
+        rows, columns = self.names()
+        values, shares = self.values, self.shares
+        if self.has_gene_rows:
+            values, shares = values.T, shares.T
         shades = _shades(self)
         if self.kind == "dots":
-            rows, columns = np.indices(self.values.shape, float).reshape(2, -1)
-            places = np.column_stack([columns, rows])
-            colors = shades.to_rgba(self.values.ravel())
-            _discs(axes, places, _diameters(np.nan_to_num(self.shares.ravel())), colors)
-            self._explain_sizes(axes, n_genes)
+            down, across = np.indices(values.shape, float).reshape(2, -1)
+            places = np.column_stack([across, down])
+            colors = shades.to_rgba(values.ravel())
+            _discs(axes, places, _diameters(np.nan_to_num(shares.ravel())), colors)
+            self._explain_sizes(axes, len(columns))
         elif self.kind == "matrix":
-            axes.imshow(shades.to_rgba(self.values))
-            axes.hlines(np.arange(n_groups - 1) + 0.5, -0.5, n_genes - 0.5, "white")
+            axes.imshow(shades.to_rgba(values))
+            axes.hlines(np.arange(len(rows) - 1) + 0.5, -0.5, len(columns) - 0.5, "w")
         else:
-            for row, part in enumerate(part for part in self.cells if len(part)):
-                extent = (-0.5, n_genes - 0.5, row + 0.46, row - 0.46)
-                axes.imshow(
-                    shades.to_rgba(part), extent=extent, interpolation="nearest"
-                )
-        axes.set(xlim=(-0.5, n_genes - 0.5), ylim=(n_groups - 0.5, -0.5))
-        axes.set_aspect("equal", anchor="W")
-        axes.set_xticks(range(n_genes), map(plain, self.genes), rotation=90)
-        axes.set_yticks(range(n_groups), map(plain, self.groups))
+            self._paint_cells(axes, shades)
+        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+        axes.set_aspect("equal", anchor="NW" if self.has_gene_rows else "W")
+        axes.set_xticks(range(len(columns)), map(plain, columns), rotation=90)
+        axes.set_yticks(range(len(rows)), map(plain, rows))
         axes.tick_params(length=2)
+        if self.has_gene_rows:
+            axes.xaxis.tick_top()
         explain_scale(axes, self)
 
-    def _explain_sizes(self, axes: Any, n_genes: int) -> None:
-        """Draw dots beside the genes that tell shares, one below the other."""
-        n_dots = min(len(self.groups), _MOST_SHARES)
-        x, shares = n_genes + 0.3, np.arange(1, n_dots + 1) / n_dots
+    def finish(self, axes: Any) -> None:
+        """Nothing depends on the size."""
+
+    def _paint_cells(self, axes: Any, shades: Any) -> None:
+        """Draw a stripe for each cell of a group."""
+        end = len(self.genes) - 0.5
+        for place, part in enumerate(part for part in self.cells if len(part)):
+            stripes, extent = (
+                shades.to_rgba(part),
+                (-0.5, end, place + 0.46, place - 0.46),
+            )
+            if self.has_gene_rows:
+                stripes = stripes.swapaxes(0, 1)
+                extent = (place - 0.46, place + 0.46, end, -0.5)
+            axes.imshow(stripes, extent=extent, interpolation="nearest")
+
+    def _explain_sizes(self, axes: Any, n_columns: int) -> None:
+        """Draw dots at the right that tell shares, one below the other."""
+        n_dots = min(len(self.names()[0]), _MOST_SHARES)
+        x, shares = n_columns + 0.3, np.arange(1, n_dots + 1) / n_dots
         places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
         discs = _discs(axes, places, _diameters(shares), _GREY)
         discs.set_clip_on(False)
@@ -423,7 +438,7 @@ class VolcanoPlot:
         axes.axhline(-np.log10(SURE), **dashed)
         axes.spines[["top", "right"]].set_visible(False)
 
-    def write_names(self, axes: Any) -> None:
+    def finish(self, axes: Any) -> None:
         """Write the names of the first and last genes that have room."""
         places = self.places()
         found = np.flatnonzero(self.stands_out(places))
@@ -516,6 +531,16 @@ class PlatePlot:
             explain_levels(axes, self.levels, self.title)
         else:
             explain_scale(axes, self, form="{x:.0%}" if self.is_share else "")
+
+    def rings(self, axes: Any, places: Points, color: str) -> Any:
+        """Draw rings around wells (m, 2), columns before rows, and return them."""
+        sides = np.full(len(places), 0.92)
+        rings = _discs(axes, places, sides, "none", edgecolors=color)
+        rings.set_linewidth(1.5)
+        return rings
+
+    def finish(self, axes: Any) -> None:
+        """Nothing depends on the size."""
 
 
 # What all have in common

@@ -97,15 +97,8 @@ class ClusterEdits(QWidget):
             (self.redo, history.redo_label),
         ):
             action.setEnabled(bool(label))
-            key = action.shortcut().toString()
             label = label or f"Nothing to {action.text().lower()}"
-            action.setToolTip(f"{label} ({key})" if key else label)
-
-    def let_have_keys(self, are_ours: bool) -> None:
-        """Take the keys of undo and redo, or leave them to another view."""
-        for action, key in ((self.undo, UNDO), (self.redo, REDO)):
-            action.setShortcut(QKeySequence(key if are_ours else ""))
-        self.follow()
+            action.setToolTip(f"{label} ({action.shortcut().toString()})")
 
     def name(self, cluster: int, name: str) -> None:
         """Give a cluster the name that was typed."""

@@ -16,11 +16,6 @@ from napari_embedding_game.ui.inspector.cluster_table import (
     misplaced_shares,
 )
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.inspector.search_results import (
-    are_many_names,
-    names_in,
-    show_search_result,
-)
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -44,11 +39,7 @@ class ClusterPane(QWidget):
         super().__init__()
         self._session = session = workspace.session
         self._palette = workspace.palette
-        self.search = SearchBox(
-            lambda: names_in(session),
-            lambda hit: show_search_result(workspace, hit),
-            lambda: are_many_names(session),
-        )
+        self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
         self.table = ClusterTable(
             session.selection, lambda cluster, name: self.edits.name(cluster, name)

@@ -1,55 +1,72 @@
-"""The tab of plots: of all clusters, and of gene against gene."""
+"""The tab of plots: two groups compared, genes by clusters, and gene against gene."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QTabWidget, QToolButton, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import ExpressionPlot
+from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
+from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.plot_canvas import save_plot
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
-from napari_embedding_game.ui.style.coloring import (
-    composition_columns,
-    worded,
-)
+from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
+from napari_embedding_game.ui.style.coloring import composition_columns
+from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
-DOTTED = "Genes by clusters: where each is high."
-PLOTTED = "Gene against gene, point by point."
-
 
 class PlotsTab(QWidget):
-    """Plots of the whole map, which follow its clusters and its selection.
+    """Plots that follow the clusters and the selection of the map.
 
     Parameters
     ----------
     workspace : Workspace
+    markers : MarkersPane
+        Whose comparison the volcano plot shows.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, markers: MarkersPane) -> None:
         super().__init__()
-        self._workspace = workspace
         self._session = session = workspace.session
+        self.volcano = VolcanoPane(markers, workspace.color_by_value)
         self.dot_plot = DotPlotPane(
             session, workspace.palette, workspace.color_by_value
         )
         self.scatter = ScatterPane(session, workspace.palette)
+        self.saved = QToolButton()
+        self.saved.setText("Save…")
+        self.saved.setProperty("role", "corner")
+        self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
+        self.saved.clicked.connect(self._save)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.dot_plot, "Dot plot")
-        self.tabs.addTab(self.scatter, "Scatter")
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.setCornerWidget(self.saved)
+        for pane, name in (
+            (self.volcano, "Volcano"),
+            (self.dot_plot, "Dot plot"),
+            (self.scatter, "Scatter"),
+        ):
+            self.tabs.addTab(pane, name)
+        self.tabs.setCurrentWidget(self.dot_plot)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 4)
         layout.addWidget(self.tabs)
-        workspace.plots.offer(ExpressionPlot, self.dot_plot.plot)
+        plots = workspace.plots
+        plots.offer(VolcanoPlot, markers.plot)
+        plots.offer(ExpressionPlot, self.dot_plot.plot)
         self._connections = Connections(self)
-        self._connections.call(self._withdraw)
+        self._connections.call(lambda: plots.withdraw(VolcanoPlot, markers.plot))
+        self._connections.call(
+            lambda: plots.withdraw(ExpressionPlot, self.dot_plot.plot)
+        )
         for signal, slot in (
             (session.clusters.changed, self.refresh),
             (session.state_changed, self.refresh),
@@ -61,18 +78,25 @@ class PlotsTab(QWidget):
             self._connections.connect(signal, slot)
         self._on_dataset(session.dataset)
 
-    def _withdraw(self) -> None:
-        self._workspace.plots.withdraw(ExpressionPlot, self.dot_plot.plot)
-
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self.dot_plot.set_theme(colors)
-        self.scatter.set_theme(colors)
+        for pane in (self.volcano, self.dot_plot, self.scatter):
+            pane.canvas.set_theme(colors)
 
     def refresh(self, event: object = None) -> None:
         """Show the present clusters, if somebody looks."""
         self.dot_plot.refresh()
         self.scatter.refresh()
+
+    def _save(self) -> None:
+        """Save the plot that is seen."""
+        pane = self.tabs.currentWidget()
+        plot = pane.plot(is_saved=True)
+        if plot is not None:
+            name = self.tabs.tabText(self.tabs.currentIndex()).lower()
+            said = save_plot(plot, self, self._session, name.replace(" ", "_"))
+            if said:
+                show_text(pane.state, said, "note")
 
     def _on_selection(self) -> None:
         self.dot_plot.mark()
@@ -84,6 +108,4 @@ class PlotsTab(QWidget):
     def _on_dataset(self, dataset: Dataset | None) -> None:
         columns = composition_columns(dataset) if dataset else []
         self.dot_plot.offer_columns(columns)
-        self.tabs.setTabToolTip(0, worded(DOTTED, dataset))
-        self.tabs.setTabToolTip(1, worded(PLOTTED, dataset))
         self.refresh()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from qtpy.QtCore import QStringListModel, Qt
 from qtpy.QtWidgets import (
     QCompleter,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QVBoxLayout,
-    QWidget,
 )
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.plots import DPI, plain
 from napari_embedding_game.session.axis_values import (
     Axis,
     Gate,
@@ -23,18 +27,82 @@ from napari_embedding_game.session.axis_values import (
     correlation,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.inspector.scatter_plot import ScatterPlot
+from napari_embedding_game.ui.inspector.plot_canvas import PlotPane
+from napari_embedding_game.ui.pixels import paint_discs
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.style.colors import Colors
+from napari_embedding_game.ui.style.form_widgets import show_text
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
+TIP = (
+    "Drag a rectangle to select the cells inside, on the map too; with Shift or Ctrl "
+    "they are added. A click selects nothing. Cells of 0 are spread in a band below 0."
+)
 MOST_OFFERED = 12
+MARGIN = 0.04
+"""Part of an axis that is free beyond the first and the last point, to drag from."""
+BAND = 0.08
+"""Part of an axis below 0 in which points of 0 are spread, where they are many."""
+MANY_ZEROS = 0.02
+"""Share of points from which they are."""
+MANY_POINTS = 20_000
+GREY = (0.55, 0.55, 0.55, 0.27)
+"""Of points that are not chosen."""
 
 
-class ScatterPane(QWidget):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScatterPlot:
+    """Points at two of their numbers."""
+
+    axes: tuple[Axis, Axis]
+    drawn: tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.intp]]
+    """Across and up (n,), zeros spread, and the order of drawing."""
+    rgba: Colors
+    """(n, 4)"""
+    chosen: NDArray[np.bool_] | None = None
+    """(n,) those in colour and above the others, which are grey; None for all."""
+    density: float = 1.0
+    """Pixels of the picture of the points for each pixel of the figure."""
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches."""
+        return 4.0, 4.0
+
+    def paint(self, axes: Any) -> None:
+        """Draw the axes; the points come when their size is known."""
+        across, up = self.axes
+        axes.set(xlim=_limits(across.values), ylim=_limits(up.values))
+        axes.set(xlabel=plain(across.name), ylabel=plain(up.name))
+        axes.spines[["top", "right"]].set_visible(False)
+
+    def finish(self, axes: Any) -> None:
+        """Draw the points as one picture: a million shapes would take seconds."""
+        box = axes.get_window_extent()
+        width, height = (max(1, round(self.density * side)) for side in box.size)
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        (x, y, rows), rgba = self.drawn, self.rgba
+        if self.chosen is not None:
+            is_last = self.chosen[rows]
+            rows = np.concatenate([rows[~is_last], rows[is_last]])
+            rgba = np.where(self.chosen[:, None], rgba, np.float32(GREY))
+        dot = (4.0 if len(x) < MANY_POINTS else 2.0) * self.density
+        places = np.column_stack(
+            [
+                (high - y) / (high - low) * height,
+                (x - left) / (right - left) * width,
+            ]
+        )
+        same = (1.0, 0.0), (1.0, 0.0)
+        sizes = np.full(len(x), dot)
+        pixels = paint_discs(places, sizes, rgba, same, (height, width), rows) / 255
+        opacity = pixels[..., 3:]
+        np.divide(pixels[..., :3], opacity, out=pixels[..., :3], where=opacity > 0)
+        axes.imshow(pixels, extent=(left, right, low, high), aspect="auto", zorder=2)
+
+
+class ScatterPane(PlotPane):
     """Two fields for the axes, the plot, and how many points are in the gate.
 
     Parameters
@@ -44,27 +112,27 @@ class ScatterPane(QWidget):
     """
 
     def __init__(self, session: Session, palette: ClusterColors) -> None:
-        super().__init__()
+        super().__init__(lambda x, y: TIP, is_dragged=True)
         self._session = session
         self._palette = palette
         self._dataset: Dataset | None = None
         self._obs: object = None
         """Its metadata, of which each change makes another frame."""
         self._axes: tuple[Axis, Axis] | None = None
-        self._gated: np.ndarray | None = None
-        self._names = QStringListModel(self)
+        self._drawn: Any = None
+        """Where and in which order its points are drawn."""
+        self._gated: NDArray[np.bool_] | None = None
+        """The points that a gate has selected, as long as they are."""
+        self._gate: Gate | None = None
+        self.names = QStringListModel(self)
+        """What can be an axis."""
         self.across, self.up = QLineEdit(), QLineEdit()
-        self.state = text_label()
-        self.plot = ScatterPlot()
+        self.canvas.mark(self._outline)
         self._build()
         for field in (self.across, self.up):
             field.editingFinished.connect(self._on_names)
-        self.plot.gated.connect(self._select)
-        self.plot.cleared.connect(session.selection.clear)
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.plot.set_theme(colors)
+        self.canvas.dragged.connect(self._select)
+        self.canvas.clicked.connect(lambda *_: session.selection.clear())
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
@@ -81,23 +149,34 @@ class ScatterPane(QWidget):
             self._dataset, self._obs = dataset, obs
             for field in (self.across, self.up):
                 field.setPlaceholderText(worded("Gene, score or column", dataset))
-            self._names.setStringList([] if dataset is None else axis_names(dataset))
+            self.names.setStringList([] if dataset is None else axis_names(dataset))
             self._axes = None
             self._on_names()
         self.recolor()
 
     def recolor(self) -> None:
         """Show which points are selected now, and the colours of clusters."""
-        session = self._session
-        is_known = session.snapshot is not None and self._axes is not None
-        if not self.isVisible() or not is_known:
+        if not self.isVisible():
             return
-        points = session.selection.points
+        points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
-            self._gated = self.plot.gate = None  # something else was selected
+            self._gated = self._gate = None  # something else was selected
             self._tell_axes()
-        chosen = None if session.selection.is_empty else points
-        self.plot.color(self._palette.of_points(), chosen)
+        self.canvas.show_plot(self.plot())
+
+    def plot(self, *, is_saved: bool = False) -> ScatterPlot | None:
+        """Return what is shown; None where nothing is. ``is_saved``: for a file."""
+        session = self._session
+        if session.snapshot is None or self._axes is None:
+            return None
+        selection = session.selection
+        return ScatterPlot(
+            axes=self._axes,
+            drawn=self._drawn,
+            rgba=self._palette.of_points(),
+            chosen=None if selection.is_empty else selection.points,
+            density=DPI / 100 if is_saved else 1.0,
+        )
 
     # Inside
 
@@ -112,7 +191,7 @@ class ScatterPane(QWidget):
             )
             field.setClearButtonEnabled(True)
             field.setMinimumWidth(80)
-            offer = QCompleter(self._names, field)
+            offer = QCompleter(self.names, field)
             offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
             offer.setFilterMode(Qt.MatchFlag.MatchContains)
             offer.setMaxVisibleItems(MOST_OFFERED)
@@ -120,12 +199,7 @@ class ScatterPane(QWidget):
             field.setCompleter(offer)
             head.addWidget(QLabel(words))
             head.addWidget(field, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(head)
-        layout.addWidget(self.state)
-        layout.addWidget(self.plot, 1)
+        self.head.addLayout(head)
         show_text(self.state, HINT, "note")
 
     def _on_names(self) -> None:
@@ -133,26 +207,31 @@ class ScatterPane(QWidget):
         dataset = self._dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
-            self._show(None)
-            show_text(self.state, worded(HINT, dataset), "note")
+            self._show(None, worded(HINT, dataset))
             return
         if self._axes is not None and names == tuple(a.name for a in self._axes):
             return
         try:
             axes = axis_of(dataset, names[0]), axis_of(dataset, names[1])
         except DataError as error:
-            self._show(None)
-            show_text(self.state, str(error), "warning")
+            self._show(None, str(error), "warning")
             return
         for field, axis in zip((self.across, self.up), axes, strict=True):
             field.setText(axis.name)
         self._show(axes)
         self._tell_axes()
-        self.recolor()
 
-    def _show(self, axes: tuple[Axis, Axis] | None) -> None:
-        self._axes, self._gated = axes, None
-        self.plot.show_axes(axes)
+    def _show(
+        self, axes: tuple[Axis, Axis] | None, said: str = "", role: str = "note"
+    ) -> None:
+        self._axes, self._gated, self._gate = axes, None, None
+        if axes is not None:
+            rng = np.random.default_rng(0)
+            x, y = (_spread(axis.values, rng) for axis in axes)
+            # In random order none of two mixed groups covers the other.
+            self._drawn = x, y, rng.permutation(len(x))
+        show_text(self.state, said, role)
+        self.canvas.show_plot(self.plot())
 
     def _tell_axes(self) -> None:
         if self._axes is None:
@@ -161,13 +240,24 @@ class ScatterPane(QWidget):
         told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
         show_text(self.state, f"{told}Drag to select cells.", "note")
 
-    def _select(self, gate: Gate, is_added: bool) -> None:
+    def _outline(self, axes: Any) -> Sequence[Any]:
+        """Draw the gate."""
+        if self._gate is None:
+            return ()
+        (left, right), (low, high) = self._gate.x, self._gate.y
+        across, up = (left, right, right, left, left), (low, low, high, high, low)
+        color = axes.xaxis.label.get_color()
+        lines: list[Any] = axes.plot(across, up, "--", color=color, linewidth=1)
+        return lines
+
+    def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""
         selection = self._session.selection
         if self._axes is None or self._session.snapshot is None:
             return
-        inside = gate.inside(self._axes[0].values, self._axes[1].values)
-        points = inside | selection.points if is_added else inside
+        self._gate = Gate.between((x, y), (to_x, to_y))
+        inside = self._gate.inside(self._axes[0].values, self._axes[1].values)
+        points = inside | selection.points if adds else inside
         self._gated = points
         if points.any():
             selection.select_points(points)
@@ -176,3 +266,31 @@ class ScatterPane(QWidget):
         n, n_all = int(np.count_nonzero(inside)), len(inside)
         told = GATED.format(inside=n, all=n_all, share=n / n_all)
         show_text(self.state, told, "note")
+
+
+def _limits(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the ends of an axis: beyond the lowest and the highest value."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    span = high - low or max(abs(low), 1.0)
+    below = MARGIN + BAND * _has_band(values)
+    return low - below * span, high + MARGIN * span
+
+
+def _has_band(values: NDArray[np.floating]) -> bool:
+    """Return whether nothing is below 0, and much of it 0."""
+    zeros = np.count_nonzero(values == 0)
+    return bool(zeros > MANY_ZEROS * len(values) and np.nanmin(values) == 0)
+
+
+def _spread(
+    values: NDArray[np.floating], rng: np.random.Generator
+) -> NDArray[np.floating]:
+    """Return where values are drawn: those of 0 in a band below it, if many."""
+    if not _has_band(values):
+        return values
+    is_zero = values == 0
+    width = BAND * (float(np.nanmax(values)) or 1.0)
+    drawn = values.astype(float)
+    drawn[is_zero] = -width * rng.random(int(np.count_nonzero(is_zero)))
+    return drawn

@@ -3,56 +3,60 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
 from qtpy.QtCore import QModelIndex, QStringListModel, Qt
-from qtpy.QtGui import QFocusEvent, QKeyEvent
+from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QCompleter, QLineEdit
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.search import Hit, Search
+from napari_embedding_game.ui.style.coloring import (
+    COLUMN,
+    choice_of_column,
+    choice_of_value,
+    metadata_columns,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
+
+if TYPE_CHECKING:
+    from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
 MOST = 12
 CLUSTER, CELL = "cluster", "row"
+Names = dict[str, Sequence[str]]
+"""Lists of names by what they are."""
 
 
 class SearchBox(QLineEdit):
     """Offers names that match while one types; Enter takes the first.
 
+    Names are prepared in a thread, as there may be millions; what was typed meanwhile
+    is found as soon as they are there.
+
     Parameters
     ----------
-    lists : callable
-        Returns the present names by their kind; asked when a search begins.
-    on_found : callable
-        Receives the :class:`Hit` that was chosen.
-    are_many : callable, optional
-        Returns whether there are so many names that another thread prepares them;
-        what was typed meanwhile is found as soon as they are there.
+    workspace : Workspace
     """
 
-    def __init__(
-        self,
-        lists: Callable[[], dict[str, Sequence[str]]],
-        on_found: Callable[[Hit], None],
-        are_many: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._lists = lists
-        self._on_found = on_found
-        self._are_many = are_many
+        self._workspace = workspace
         self._preparing = Latest(self, self._on_prepared, self._on_failed)
-        self._asked = ""
-        """What was typed last."""
         self._is_entered = False
         """Whether the first name is to be taken once it is found."""
         self._search: Search | None = None
         self._is_current = False
+        self._of_data: tuple[object, Names] = None, {}
+        """The metadata, of which each change makes another frame, and their names."""
         self.hits: list[Hit] = []
-        self._names = QStringListModel(self)
-        self._offer = QCompleter(self._names, self)
+        self._shown = QStringListModel(self)
+        self._offer = QCompleter(self._shown, self)
         self._offer.setCompletionMode(
             QCompleter.CompletionMode.UnfilteredPopupCompletion
         )
@@ -69,6 +73,11 @@ class SearchBox(QLineEdit):
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._on_text)
         self.returnPressed.connect(lambda: self._take(0))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether names are being prepared."""
+        return self._preparing.is_busy
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme: the list is a window of its own."""
@@ -87,15 +96,8 @@ class SearchBox(QLineEdit):
         """Search other data: what was typed is of the former ones."""
         self.forget()
         self.clear()
-        self._asked, self._is_entered, self.hits = "", False, []
+        self._is_entered, self.hits = False, []
         self._offer.popup().hide()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Prepare many names before the first letter comes."""
-        super().focusInEvent(event)
-        if not self._is_current and self._are_many():
-            self._asked = self.text()
-            self._prepare()
 
     def begin(self) -> None:
         """Put the cursor here."""
@@ -114,48 +116,80 @@ class SearchBox(QLineEdit):
             super().keyPressEvent(event)
 
     def _on_text(self, text: str) -> None:
-        self._asked, self._is_entered = text, False
-        if self._preparing.is_busy:
-            return
-        if self._search is None or not self._is_current:
-            if self._are_many():
-                self._prepare()
-                return
-            self._search = Search(self._lists(), self._search)
-            self._is_current = True
-        self.hits = self._search.find(text, MOST)
-        self._names.setStringList([f"{hit.name}   ({hit.kind})" for hit in self.hits])
-        if self.hits:
-            self._offer.complete()
-        else:
-            self._offer.popup().hide()
-
-    def _prepare(self) -> None:
-        """Have another thread prepare the names; then find what was typed."""
-        if self._preparing.is_busy:
-            return
-        self._is_current = True  # unless some change until then
-        former, lists = self._search, self._lists
-        self._preparing.ask(lambda: Search(lists(), former))
+        self._is_entered = False
+        if self._is_current and not self.is_busy:
+            self._find()
+        elif not self._is_current:
+            self._is_current = True  # unless some change until then
+            former = self._search
+            self._preparing.ask(lambda: Search(self._names(), former))
 
     def _on_prepared(self, search: Search) -> None:
         self._search = search
-        is_entered = self._is_entered
-        if self._asked:
-            self._on_text(self._asked)
-        if self._preparing.is_busy:  # some names have changed meanwhile
-            self._is_entered = is_entered
-        elif is_entered:
+        if self.text():
+            self._find()
+        if self._is_entered:
             self._take(0)
 
     def _on_failed(self, error: BaseException) -> None:
         self._is_current = False
         logger.error("Names could not be prepared for the search", exc_info=error)
 
+    def _find(self) -> None:
+        assert self._search is not None
+        self.hits = self._search.find(self.text(), MOST)
+        self._shown.setStringList([f"{hit.name}   ({hit.kind})" for hit in self.hits])
+        if self.hits:
+            self._offer.complete()
+        else:
+            self._offer.popup().hide()
+
     def _take(self, place: int) -> None:
-        self._is_entered = self._preparing.is_busy
-        if place < len(self.hits):
+        self._is_entered = self.is_busy
+        if not self.is_busy and place < len(self.hits):
             hit, self.hits = self.hits[place], []
             self._offer.popup().hide()
             self.setText(hit.name)
-            self._on_found(hit)
+            self._show(hit)
+
+    def _show(self, hit: Hit) -> None:
+        """Select a cluster, reveal a cell, or colour by anything else."""
+        session = self._workspace.session
+        if hit.kind == CLUSTER:
+            clusters = session.clusters.clusters
+            session.selection.replace([c.id for c in clusters if c.name == hit.name])
+        elif hit.kind == CELL:
+            session.selection.select_points(np.array([hit.index]))
+            self._workspace.reveal.emit(hit.index)
+        elif session.dataset is not None:
+            columns = metadata_columns(session.dataset)
+            is_column = hit.kind == COLUMN and hit.index < len(columns)
+            choice_of = choice_of_column if is_column else choice_of_value
+            session.look.color_by = choice_of(hit.name, session.dataset)
+
+    def _names(self) -> Names:
+        """Return all that can be searched; lists of the same data are the same."""
+        session = self._workspace.session
+        dataset = session.dataset
+        if dataset is None:
+            return {}
+        if self._of_data[0] is not dataset.obs:
+            self._of_data = dataset.obs, _names_of(dataset)
+        clusters = [cluster.name for cluster in session.clusters.clusters]
+        return {CLUSTER: clusters} | self._of_data[1]
+
+
+def _names_of(dataset: Dataset) -> Names:
+    columns, word = metadata_columns(dataset), dataset.word
+    values = dataset.profile_names if dataset.images is None else ()  # else pixels
+    names: Names
+    if word == COLUMN:
+        names = {COLUMN: [*columns, *values]}
+    else:
+        names = {word: values, COLUMN: columns}
+    index = dataset.obs.index
+    rows = index.tolist()
+    # A million of them take a while to be asked one by one.
+    is_text = index.inferred_type == "string"
+    names[CELL] = rows if is_text else list(map(str, rows))
+    return names

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from magicgui.widgets import ComboBox, PushButton
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLineEdit, QTabWidget, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
+    Contrast,
     as_levels,
     cluster_report,
+    contrasts,
+    has_contrasts,
 )
 from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.inspector.details_pane import DetailsPane
-from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
-from napari_embedding_game.ui.style.coloring import (
-    composition_columns,
-    name_of,
+from napari_embedding_game.ui.images.picture_grid import PictureGrid
+from napari_embedding_game.ui.images.row_pictures import (
+    AppearanceWatch,
+    pictures_of,
+    size_of,
 )
-from napari_embedding_game.ui.style.level_click import select_rows
+from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.table import ROW, Column, Table
+from napari_embedding_game.ui.style.coloring import composition_columns, name_of
+from napari_embedding_game.ui.style.form_widgets import (
+    let_be_narrow,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
+from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -36,14 +50,23 @@ HINT_NO_CLUSTER = (
     "Ctrl-click adds another one, Escape clears."
 )
 HINT_LOOKING = "Looking inside …"
+NO_DIFFERENCE = "No column differs: select some of the points, not all."
+RENAME_TIP = "Type a name and press Enter (F2)."
 REFRESH_MS = 500
 """Between two updates while the game runs."""
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
+MOST_PICTURES, MOST_TEXTS = 2_000, 200
+"""Points whose pictures or texts are shown, drawn at random."""
+TEXT_LENGTH = 300
+"""Characters of a text that are shown."""
+MOST_BARS_HIGH = 150
+"""Pixels of the composition at most; it scrolls."""
+_Rows = NDArray[np.intp]
 
 
 class SelectionTab(QWidget):
-    """Shows what is inside the selected clusters of a session.
+    """Shows what is inside the selected clusters, or points, of a session.
 
     Parameters
     ----------
@@ -57,51 +80,117 @@ class SelectionTab(QWidget):
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
-        self._linked = workspace.linked
         self._draw_number = 0
-        self._picked = False
+        self._dataset: Dataset | None = None
+        """Whose tabs there are."""
+        self._is_picking = False
         self._is_column_chosen = False
         """Whether a person has said which column clusters are described by."""
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
-        self.details = DetailsPane(
-            MarkersPane(session, workspace.color_by_value), self._on_pick
+        self._comparing = Latest(self, self._on_differences, self._on_failed)
+        self.hint, self.numbers = text_label(), text_label()
+        self.title = QLineEdit()
+        self.note = text_label(role="plain")
+        self.actions = QVBoxLayout()
+        """Where the buttons that act on the selection go."""
+        self.column = ComboBox(
+            choices=[],
+            tooltip="Column that the composition is of; the card beside the mouse has "
+            "it first.",
         )
+        self.another = PushButton(text="Shuffle", tooltip="Show other ones, at random.")
+        self.composition = Table(
+            Column("Level"), Column("", is_bar=True), Column("Share"), has_head=False
+        )
+        self.differences = Table(
+            Column("Column"), Column("", is_bar=True), Column("sd"), has_head=False
+        )
+        self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
+        self.markers = MarkersPane(session, workspace.color_by_value)
+        self.thumbnails = PictureGrid(self._on_pick)
+        self.tabs = QTabWidget()
+        self._report = QWidget()
+        self._looks = AppearanceWatch(self, self._on_looks)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
-        workspace.plots.offer(VolcanoPlot, self.details.markers.plot)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.details)
+        self._build()
         self._connections = Connections(self)
-        self._connections.call(self._withdraw)
         self._connect()
         self._on_dataset(session.dataset)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self.details.set_theme(colors)
+        for view in (self.composition, self.differences, self.texts, self.markers):
+            view.set_theme(colors)
+
+    def edit_name(self) -> None:
+        """Put the cursor into the name."""
+        self.title.setFocus()
+        self.title.selectAll()
 
     def refresh(self) -> None:
         """Bring the report up to date, in the background."""
-        session, column = self._session, self.details.column.value or ""
+        session, column = self._session, self.column.value or ""
         if session.state != "running":
             self._timer.stop()
         self.workspace.composition_column = column
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
-            self.details.say(HINT_NO_CLUSTER)
+            self._say(HINT_NO_CLUSTER)
             return
         clusters = self._described()
         if self.report is None:
-            self.details.say(HINT_LOOKING)
+            self._say(HINT_LOOKING)
         else:
             self._show_names(clusters)
         self._ask_for_report(clusters, column)
 
+    def showEvent(self, event: object) -> None:
+        """Compare what was selected while nobody looked."""
+        super().showEvent(event)
+        self._compare()
+
+    # Making
+
+    def _build(self) -> None:
+        self.title.setProperty("role", "title")
+        self.title.setFrame(False)
+        self.composition.setToolTip(
+            "Share of the selected points; the mark is the share of all. " + CLICK_TIP
+        )
+        self.differences.setToolTip(
+            "Columns that differ most from the rest, in standard deviations: to the "
+            "right (blue) higher in the selection, to the left (orange) lower."
+        )
+        self.texts.setToolTip("Members of the selection, drawn at random: click one.")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        self.another.native.setProperty("role", "corner")
+        self.tabs.setCornerWidget(self.another.native)
+        for page in (self.thumbnails, self.texts, self.markers, self.differences):
+            page.setParent(self.tabs)  # one without a parent outlives the window
+            page.hide()
+        let_be_narrow(self.column.native, 8)
+        report = QVBoxLayout(self._report)
+        report.setContentsMargins(0, 0, 0, 0)
+        report.setSpacing(4)
+        for part in (self.title, self.numbers, self.note):
+            report.addWidget(part)
+        report.addLayout(self.actions)
+        report.addWidget(self.column.native)
+        report.addWidget(self.composition)
+        report.addWidget(self.tabs, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 4)
+        layout.addWidget(self.hint)
+        layout.addWidget(self._report, 1)
+        layout.addStretch(0)
+        self._say(HINT_NO_CLUSTER)
+
     def _connect(self) -> None:
-        session, details = self._session, self.details
+        session, linked = self._session, self.workspace.linked
         for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._refresh_soon),
@@ -109,77 +198,116 @@ class SelectionTab(QWidget):
             (session.columns_changed, self._on_columns),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
-            (self._linked.changed, self._on_linked),
+            (linked.changed, self._on_linked),
         ):
             self._connections.connect(signal, slot)
-        details.column.changed.connect(self._on_column)
-        details.composition.picked.connect(self._on_levels)
-        details.another.changed.connect(self._draw_again)
-        details.named.connect(self._rename)
+        self.title.editingFinished.connect(self._on_name)
+        self.column.changed.connect(self._on_column)
+        self.composition.picked.connect(self._on_levels)
+        self.texts.picked.connect(lambda rows, _: self._on_pick(np.array(rows, int)))
+        self.another.changed.connect(self._draw_again)
+        self.tabs.currentChanged.connect(self._on_tab)
 
     # What happens
 
-    def _rename(self, name: str) -> None:
+    def _on_name(self) -> None:
         clusters = self._session.selection.clusters
-        if len(clusters) == 1:
-            self.renamed.emit(clusters[0], name)
-            self._show_names(clusters)  # as it is, where that was refused
+        if self.title.isReadOnly() or not self.title.isModified() or not clusters:
+            return
+        self.title.setModified(False)
+        self.title.clearFocus()
+        self.renamed.emit(clusters[0], self.title.text())
+        self._show_names(clusters)  # as it is, where that was refused
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._reporting.stop()
-        self.details.offer_columns(composition_columns(dataset) if dataset else [])
+        self._comparing.stop()
         self._is_column_chosen = False
-        self._begin_with_column()
+        self._on_columns()
         self._on_linked()
 
     def _on_columns(self) -> None:
-        """Offer a column that came later, and keep the one that is described by."""
-        dataset, present = self._session.dataset, self.details.column.value
-        if dataset is not None:
-            self.details.offer_columns(composition_columns(dataset))
-            if present in self.details.column.choices:  # else there was none
-                self._show_column(present)
-            self._begin_with_column()
-            self.refresh()
+        self._offer_columns()
+        self.markers.offer_columns(self.column.choices)
+        self.refresh()
+
+    def _offer_columns(self) -> None:
+        """Offer columns; if none was chosen, begin with that of the colours or groups.
+
+        Of the groups it is the column that the clusters explain best.
+        """
+        session, present = self._session, self.column.value
+        dataset = session.dataset
+        columns = composition_columns(dataset) if dataset else []
+        is_free = not self._is_column_chosen and session.snapshot is not None
+        if is_free and columns and dataset is not None:
+            present = name_of(session.look.color_by, dataset)
+            if present not in columns:
+                present = self.workspace.column_order.of(columns)[0]
+        with self.column.changed.blocked():
+            self.column.choices = columns
+            if present in columns:
+                self.column.value = present
 
     def _on_column(self) -> None:
         self._is_column_chosen = True
         self.refresh()
 
-    def _show_column(self, column: str) -> None:
-        with self.details.column.changed.blocked():
-            self.details.column.value = column
-
-    def _begin_with_column(self) -> None:
-        """Begin with the column that clusters explain best, if none was chosen."""
-        dataset = self._session.dataset
-        if dataset is None or self._is_column_chosen or self._session.snapshot is None:
-            return
-        columns = list(self.details.column.choices)
-        colored_by = name_of(self._session.look.color_by, dataset)
-        if columns and colored_by not in columns:
-            self._show_column(self.workspace.column_order.of(columns)[0])
-        elif columns and colored_by is not None:
-            self._show_column(colored_by)
-
     def _on_linked(self) -> None:
-        self.details.set_source(self._session.dataset, self._linked.current)
+        """Offer a tab for each kind of thing that is known of the rows."""
+        dataset, linked = self._session.dataset, self.workspace.linked.current
+        self._looks.watch(linked)
+        pictures = pictures_of(dataset, linked)
+        self.thumbnails.pictures.set_pictures(pictures)
+        self.thumbnails.tell_size(size_of(dataset, linked))
+        self.texts.show_frame(pd.DataFrame())
+        self.differences.show_frame(pd.DataFrame())
+        if dataset is not None:
+            names = dataset.obs.index
+            self.thumbnails.pictures.row_name = lambda row: str(names[row])
+        is_of_pixels = dataset is not None and dataset.images is not None
+        has_differences = dataset is not None and has_contrasts(dataset)
+        before, is_same = self.tabs.currentWidget(), dataset is self._dataset
+        self._dataset = dataset
+        self.tabs.clear()
+        for page, name, is_there in (
+            (self.thumbnails, "Pictures", pictures is not None),
+            (self.texts, "Texts", dataset is not None and dataset.texts is not None),
+            (self.markers, "Markers", not is_of_pixels),  # single pixels tell nothing
+            (self.differences, "Differences", has_differences),
+        ):
+            if is_there:
+                self.tabs.addTab(page, name)
+        if is_same and self.tabs.indexOf(before) >= 0:
+            self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
+        elif has_differences and dataset.word == "measure":
+            self.tabs.setCurrentWidget(self.differences)
+        self._on_tab()
         self.refresh()
+
+    def _on_looks(self) -> None:
+        """Cut the pictures anew: an image layer has other colours now."""
+        model = self.thumbnails.pictures
+        rows = model.rows
+        model.set_pictures(
+            pictures_of(self._session.dataset, self.workspace.linked.current)
+        )
+        self.thumbnails.set_rows(rows)
 
     def _on_color_by(self, choice: str) -> None:
         dataset = self._session.dataset
         name = None if dataset is None else name_of(choice, dataset)
-        if name in self.details.column.choices:
-            self.details.column.value = name
+        if name in self.column.choices:
+            self.column.value = name
 
     def _on_state(self, state: State) -> None:
         if state == "running":
             self._timer.start(REFRESH_MS)
             return
-        self._begin_with_column()
+        self._offer_columns()
         # The snapshot that brought the new state is taken up right after it.
         self._timer.start(0)
-        self.details.markers.refresh()
+        self.markers.refresh()
 
     def _refresh_soon(self) -> None:
         if not self._timer.isActive():
@@ -187,39 +315,50 @@ class SelectionTab(QWidget):
 
     def _on_selection(self) -> None:
         selection = self._session.selection
-        if self._picked or self._is_in_view():
-            self.details.follow(selection.rows)
+        if self._is_picking or self._is_in_view():
+            self._follow(selection.rows)
             return  # one of the pictures or texts, which stay
         self._context = selection.clusters
         self._draw_number = 0
         self.refresh()
-        self.details.markers.refresh()
+        self.markers.refresh()
 
     def _is_in_view(self) -> bool:
         """Whether one point is selected whose picture or text is among those shown."""
-        selection = self._session.selection
-        if not selection.is_of_points or self.report is None:
+        selection, rows = self._session.selection, self._session.selection.rows
+        if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        rows = selection.rows
-        return len(rows) == 1 and self.details.holds(int(rows[0]))
+        shown = self.thumbnails.pictures.places(rows) or self.texts.rows.rows_of(rows)
+        return bool(shown)
 
-    def _on_pick(self, rows: NDArray[np.intp]) -> None:
-        self._picked = True
+    def _follow(self, rows: _Rows) -> None:
+        """Mark the pictures and texts of these rows."""
+        self.thumbnails.follow(rows)
+        self.texts.choose(rows)
+
+    def _on_pick(self, rows: _Rows) -> None:
+        self._is_picking = True
         try:
             self._session.selection.select_points(rows)
         finally:
-            self._picked = False
+            self._is_picking = False
 
-    def _on_levels(self, levels: tuple[str, ...], is_added: bool) -> None:
+    def _on_levels(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
         """Select the points of some values of the column that is described by."""
-        dataset, column = self._session.dataset, self.details.column.value
-        if dataset is not None and column:
-            rows = as_levels(dataset.obs[column]).isin(levels).to_numpy()
+        dataset, column = self._session.dataset, self.column.value
+        if dataset is not None and column and levels:
+            rows = as_levels(dataset.obs[column]).isin(levels[0]).to_numpy()
             select_rows(self._session.selection, rows, is_added=is_added)
 
     def _draw_again(self) -> None:
         self._draw_number += 1
         self.refresh()
+
+    def _on_tab(self, place: int = 0) -> None:
+        """Offer another draw beside what is drawn at random; compare what is seen."""
+        is_drawn = self.tabs.currentWidget() in (self.thumbnails, self.texts)
+        self.another.native.setVisible(is_drawn)
+        self._compare()
 
     # What is shown
 
@@ -234,14 +373,17 @@ class SelectionTab(QWidget):
         present = self._session.clusters.clustering.by_id
         return tuple(c for c in self._context if c in present)
 
+    def _described_points(self, clusters: tuple[int, ...]) -> NDArray[np.bool_]:
+        if not clusters:
+            return self._session.selection.points
+        return np.isin(self._session.clusters.labels, clusters)
+
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
-        """Ask for a report on these clusters; on the selected points if none."""
         session, seed = self._session, self._draw_number
-        dataset = session.dataset
-        snapshot, labels = session.snapshot, session.clusters.labels
+        dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
         assert dataset is not None
-        wanted = clusters
+        wanted, labels = clusters, session.clusters.labels
         if not clusters:
             wanted, labels = (1,), session.selection.points.astype(np.int8)
 
@@ -254,7 +396,7 @@ class SelectionTab(QWidget):
                 stretch=snapshot.stretch,
                 isolation=snapshot.isolation,
                 column=column,
-                n_draw=len(labels),
+                n_draw=MOST_PICTURES,
                 seed=seed,
             )
             return report, clusters
@@ -262,42 +404,115 @@ class SelectionTab(QWidget):
         self._reporting.ask(describe)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.details.say(sentence(error))
-
-    def _withdraw(self) -> None:
-        self.workspace.plots.withdraw(VolcanoPlot, self.details.markers.plot)
+        self._say(sentence(error))
 
     def _on_report(self, found: tuple[ClusterReport, tuple[int, ...]]) -> None:
         report, clusters = found
-        selection = self._session.selection
-        if clusters != self._described() or selection.is_empty:
+        selection, dataset = self._session.selection, self._session.dataset
+        if clusters != self._described() or selection.is_empty or dataset is None:
             return
+        is_other = self.report is None
         self.report = report
         self._show_names(clusters)
-        self.details.show_report(report, clusters)
+        show_text(self.hint, "")
+        show_text(self.numbers, _numbers(report))
+        bars = _composition(report)
+        self.composition.show_frame(bars)
+        self.composition.clearSelection()
+        self.composition.setFixedHeight(min(ROW * len(bars), MOST_BARS_HIGH))
+        rows, objects = report.draw, dataset.objects
+        if self.thumbnails.pictures.has_pictures:
+            present = rows if objects is None else rows[objects.present[rows]]
+            self.thumbnails.set_rows(present)
+        if dataset.texts is not None:
+            rows = rows[:MOST_TEXTS]
+            texts = [_shortened(str(dataset.texts[row])) for row in rows]
+            self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
+        self._report.show()
+        self._compare(is_other=is_other)
         if selection.is_of_points and clusters:
-            self.details.follow(selection.rows)
+            self._follow(selection.rows)
+
+    def _compare(self, *, is_other: bool = False) -> None:
+        """Find the columns that differ most, while their tab is seen."""
+        dataset, is_seen = self._session.dataset, self.differences.isVisible()
+        if dataset is None or self.report is None or not is_seen:
+            return
+        points = self._described_points(self._described())
+        if is_other:
+            self.differences.show_frame(pd.DataFrame())
+        self._comparing.ask(lambda: contrasts(dataset, points))
+
+    def _on_differences(self, found: tuple[Contrast, ...]) -> None:
+        self.differences.show_frame(_differences(found))
+
+    def _say(self, hint: str) -> None:
+        """Show a sentence in place of what is known of a selection."""
+        show_text(self.hint, hint)
+        self._report.hide()
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
         known = self._session.clusters.clustering.by_id
         notes = [known[c].note for c in clusters if c in known]
-        note = "\n".join(note for note in notes if note)
+        show_text(self.note, "\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
-        self.details.name(self._title(clusters), note, can_rename=is_one)
+        if not self.title.hasFocus():
+            self.title.setText(self._title(clusters))
+            self.title.setReadOnly(not is_one)
+            self.title.setToolTip(RENAME_TIP if is_one else "")
 
     def _title(self, clusters: tuple[int, ...]) -> str:
-        if not clusters:
-            return self._points_title()
         known = self._session.clusters.clustering.by_id
         names = [known[c].name for c in clusters if c in known]
         if len(clusters) == 1 and names:
             cluster = known[clusters[0]]
             return cluster.name if cluster.is_named else f"Cluster {cluster.name}"
-        shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-        return f"{len(clusters)} clusters: {shown}"
-
-    def _points_title(self) -> str:
+        if clusters:
+            shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+            return f"{len(clusters)} clusters: {shown}"
         rows, dataset = self._session.selection.rows, self._session.dataset
         if len(rows) == 1 and dataset is not None:
             return str(dataset.obs.index[rows[0]])
         return "Selected points"
+
+
+def _composition(report: ClusterReport) -> pd.DataFrame:
+    """Return a row for each value, by the values that it sums up."""
+    shares = report.composition
+    keys = pd.Index([share.levels for share in shares], tupleize_cols=False)
+    columns = {
+        "level": [share.level for share in shares],
+        "bar": [(0.0, share.share, share.share_overall) for share in shares],
+        "share": [f"{share.share:.0%}" for share in shares],
+    }
+    return pd.DataFrame(columns, index=keys)
+
+
+def _differences(found: tuple[Contrast, ...]) -> pd.DataFrame:
+    """Return a row for each column; the longest bar reaches an edge."""
+    largest = max((abs(c.difference) for c in found), default=1.0)
+    ends = [0.5 + c.difference / largest / 2 for c in found]
+    columns = {
+        "column": [c.name for c in found] or [NO_DIFFERENCE],
+        "bar": [(0.5, end, np.nan) for end in ends] or [(0.5, 0.5, np.nan)],
+        "difference": [f"{c.difference:+.2f} sd" for c in found] or [""],
+    }
+    return pd.DataFrame(columns)
+
+
+def _numbers(report: ClusterReport) -> str:
+    size = report.size
+    count = "1 point" if size == 1 else f"{size:,} points"
+    words = f"{count}  ·  {report.share:.1%} of all"
+    if report.stretched_share > 0:
+        words += f"  ·  {share_text(report.stretched_share)} misplaced"
+    if report.unlike_count:
+        words += f"  ·  {report.unlike_count:,} outliers"
+    if report.has_pressure:
+        words += f"  ·  {report.pressured_share:.0%} crowded"
+    return words
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning of a text on one line, cut between words."""
+    return textwrap.shorten(text, TEXT_LENGTH, placeholder=" …") or "(empty)"

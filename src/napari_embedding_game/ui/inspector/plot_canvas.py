@@ -1,0 +1,271 @@
+"""One plot on show, painted by matplotlib as in a file, to click and to drag on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
+from qtpy.QtWidgets import QRubberBand, QScrollArea, QVBoxLayout, QWidget
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.plots import Plot, paint, write_plot
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.level_click import adds
+from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
+
+SHORTEST_DRAG = 4
+"""Pixels; what is shorter is a click."""
+REST = 3.0
+"""After painting it rests so many times as long: a running game changes all."""
+FONT_SIZE = 8
+DENSITY = 58
+"""Pixels of an inch of a plot that is larger than the room, and so is scrolled."""
+
+
+class PlotCanvas(QScrollArea):
+    """Paints a plot in the colours of the theme; matplotlib comes with the first one.
+
+    Parameters
+    ----------
+    tip : callable, optional
+        Returns what is told of a place (x, y) of the axes under the mouse.
+    is_dragged : bool
+        Whether a rectangle can be dragged.
+    """
+
+    clicked = Signal(float, float, bool)
+    """A place (x, y) of the axes, beside them too; whether it adds to the selection."""
+    dragged = Signal(float, float, float, float, bool)
+    """Two corners (x, y) of a rectangle, and whether it adds to the selection."""
+
+    def __init__(
+        self,
+        tip: Callable[[float, float], str] = lambda x, y: "",
+        *,
+        is_dragged: bool = False,
+    ) -> None:
+        super().__init__()
+        self._tip = tip
+        self._colors: ThemeColors | None = None
+        self._is_scrolled = False
+        self.is_due = False
+        """Whether it is to be painted anew, once it is seen."""
+        self._mark: Callable[[Any], Sequence[Any]] = lambda axes: ()
+        self._marks: Sequence[Any] = ()
+        self._begun: QPoint | None = None
+        self._rests_until = 0.0
+        self._band = (
+            QRubberBand(QRubberBand.Shape.Rectangle, self) if is_dragged else None
+        )
+        self.plot: Plot | None = None
+        self.canvas: Any = None
+        """The figure as a widget, once there is one."""
+        self.axes: Any = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._paint)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setMinimumSize(180, 120)
+        inside = QWidget()
+        QVBoxLayout(inside).setContentsMargins(0, 0, 0, 0)
+        self.setWidget(inside)
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self._colors = colors
+        self._repaint()
+
+    def sizeHint(self) -> QSize:
+        """Return a size in which names can be read."""
+        return QSize(320, 320)
+
+    def show_plot(self, plot: Plot | None, *, is_scrolled: bool = False) -> None:
+        """Show a plot, or nothing.
+
+        ``is_scrolled``: where it has more parts than room, it is as large as in a file.
+        """
+        self.plot, self._is_scrolled = plot, is_scrolled
+        self._repaint()
+
+    def mark(self, mark: Callable[[Any], Sequence[Any]]) -> None:
+        """Have a function draw marks into the axes; it returns their artists."""
+        self._mark = mark
+        if not self.is_due and self.axes is not None:
+            self._draw_marks()
+            self.canvas.draw_idle()
+
+    def pixel(self, x: float, y: float) -> QPoint:
+        """Return where on :attr:`canvas` a place of the axes is drawn."""
+        across, up = self.axes.transData.transform((x, y)) / self._ratio
+        return QPoint(round(across), round(self.canvas.height() - 1 - up))
+
+    def nearest(
+        self, places: NDArray[np.floating], x: float, y: float, reach: float = 8.0
+    ) -> int | None:
+        """Return which place (n, 2) is at most so many pixels away; None if none is."""
+        to_pixels = self.axes.transData.transform
+        away = np.hypot(*(to_pixels(places) - to_pixels((x, y))).T) / self._ratio
+        if not np.isfinite(away).any() or np.nanmin(away) > reach:
+            return None
+        return int(np.nanargmin(away))
+
+    def showEvent(self, event: object) -> None:
+        """Catch up."""
+        super().showEvent(event)
+        if self.is_due:
+            self._repaint()
+
+    # Inside
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.canvas.device_pixel_ratio)
+
+    def _repaint(self) -> None:
+        self.is_due = True
+        if self.isVisible() and not self._soon.isActive():
+            wait = self._rests_until - time.monotonic()
+            self._soon.start(max(0, round(1000 * wait)))
+
+    def _paint(self) -> None:
+        """Paint anew what is to be seen."""
+        if self._colors is None or (self.plot is None and self.canvas is None):
+            return
+        from matplotlib import rc_context
+
+        if self.canvas is None:
+            self._make()
+        begun, self.is_due = time.monotonic(), False
+        figure, colors = self.canvas.figure, self._colors
+        figure.clear()
+        figure.set_facecolor(colors.background.name())
+        self.axes, self._marks = None, ()
+        self.canvas.setMinimumSize(self._least())
+        if self.plot is not None:
+            figure.set_layout_engine("constrained")
+            with rc_context(_style(colors)):
+                self.axes = figure.add_subplot()
+                paint([self.plot], [self.axes])
+                self._draw_marks()
+            figure.set_layout_engine("none")  # the room does not change until then
+        self.canvas.draw()
+        end = time.monotonic()
+        self._rests_until = end + REST * (end - begun)
+
+    def _least(self) -> QSize:
+        """Return the pixels that a plot needs, where it is scrolled."""
+        if self.plot is None or not self._is_scrolled:
+            return QSize(0, 0)
+        return QSize(*(round(DENSITY * side) for side in self.plot.size()))
+
+    def _make(self) -> None:
+        from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
+        from matplotlib.figure import Figure
+
+        self.canvas = FigureCanvasQTAgg(Figure())
+        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.widget().layout().addWidget(self.canvas)
+        self.widget().layout().activate()  # it has its size
+        for event, slot in (
+            ("button_press_event", self._on_press),
+            ("motion_notify_event", self._on_move),
+            ("button_release_event", self._on_release),
+            ("resize_event", self._on_resize),
+            ("scroll_event", lambda event: event.guiEvent.ignore()),  # by the area
+        ):
+            self.canvas.mpl_connect(event, slot)
+
+    def _draw_marks(self) -> None:
+        for artist in self._marks:
+            artist.remove()
+        self._marks = tuple(self._mark(self.axes))
+
+    def _place(self, event: Any) -> tuple[float, float]:
+        x, y = self.axes.transData.inverted().transform((event.x, event.y))
+        return float(x), float(y)
+
+    def _on_resize(self, event: object) -> None:
+        self.is_due = True
+        self._soon.start(0)
+
+    def _on_press(self, event: Any) -> None:
+        if event.button == 1 and self.axes is not None:
+            self._begun = event.guiEvent.position().toPoint()
+            self._begun_at = self._place(event)
+
+    def _on_move(self, event: Any) -> None:
+        if self.axes is None:
+            return
+        now = event.guiEvent.position().toPoint()
+        if self._begun is None:
+            self.canvas.setToolTip(self._tip(*self._place(event)))
+        elif self._band is not None and self._is_drag(now):
+            corners = (self.canvas.mapTo(self, pixel) for pixel in (self._begun, now))
+            self._band.setGeometry(QRect(*corners).normalized())
+            self._band.show()
+
+    def _on_release(self, event: Any) -> None:
+        begun, self._begun = self._begun, None
+        if begun is None or event.button != 1 or self.axes is None:
+            return
+        now, is_added = event.guiEvent.position().toPoint(), adds(event.guiEvent)
+        if self._band is None or (now - begun).manhattanLength() < SHORTEST_DRAG:
+            self.clicked.emit(*self._place(event), is_added)
+        else:
+            self._band.hide()
+            self.dragged.emit(*self._begun_at, *self._place(event), is_added)
+
+    def _is_drag(self, now: QPoint) -> bool:
+        assert self._begun is not None
+        return (now - self._begun).manhattanLength() >= SHORTEST_DRAG
+
+
+class PlotPane(QWidget):
+    """Choices, a sentence below them, and a canvas.
+
+    Parameters are those of :class:`PlotCanvas`.
+    """
+
+    def __init__(
+        self, tip: Callable[[float, float], str], *, is_dragged: bool = False
+    ) -> None:
+        super().__init__()
+        self.state = text_label()
+        self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
+        self.head = QVBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(self.head)
+        column.addWidget(self.state)
+        column.addWidget(self.canvas, 1)
+        show_text(self.state, "")
+
+
+def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
+    """Ask for a file and write a plot; return what came of it in a sentence."""
+    path = ask_figure(parent, proposed(session.dataset, name))
+    if path is None:
+        return ""
+    try:
+        write_plot(plot, path)
+    except (DataError, OSError) as error:
+        session.say(sentence(error))
+        return ""
+    return f"Saved as {path.name}."
+
+
+def _style(colors: ThemeColors) -> dict[str, Any]:
+    """Return matplotlib's settings for a theme of napari."""
+    text, ground = colors.text.name(), colors.background.name()
+    names = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color")
+    style: dict[str, Any] = dict.fromkeys((*names, "ytick.color"), text)
+    style |= {"axes.edgecolor": colors.dim.name(), "axes.facecolor": ground}
+    return style | {"font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 1}

@@ -1,1 +1,0 @@
-"""Teach by example: points in named boxes, and what is learned from them."""

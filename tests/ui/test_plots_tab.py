@@ -1,0 +1,351 @@
+"""The tab of plots: shown, clicked, dragged on and saved."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.game_dock import PLOTS
+from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
+from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
+
+LEFT = Qt.MouseButton.LeftButton
+NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+CONTROL = Qt.KeyboardModifier.ControlModifier
+ASKED = "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName"
+
+
+@pytest.fixture
+def cells(dataset):
+    """Four groups of ten cells, each with a gene of its own; e is 0 in half of them."""
+    values = 0.2 + np.random.default_rng(0).random((40, 5)).astype(np.float32) / 2
+    values[np.arange(40), np.arange(40) // 10] += 3
+    values[20:, 4] = 0
+    return replace(dataset, profile=values, has_expression=True)
+
+
+@pytest.fixture
+def open_plot(qtbot, session, inspector, play, cells):
+    """Play the cells, and open a plot by its name."""
+
+    def open_(name, data=cells):
+        session.load(data)
+        play()
+        inspector.resize(600, 700)
+        inspector.show(PLOTS)
+        tabs = inspector.plots.tabs
+        names = [tabs.tabText(place) for place in range(tabs.count())]
+        tabs.setCurrentIndex(names.index(name))
+        return tabs.currentWidget()
+
+    return open_
+
+
+@pytest.fixture
+def saved_as(monkeypatch, tmp_path):
+    """Answer the question for a file."""
+
+    def answer(name):
+        path = tmp_path / name
+        monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+        return path
+
+    return answer
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Hold what a module works out while the event is cleared."""
+
+    def hold(module, name):
+        gate, work = threading.Event(), getattr(module, name)
+        gate.set()
+
+        def wait(*values, **options):
+            gate.wait(20)
+            return (yield from work(*values, **options))
+
+        monkeypatch.setattr(module, name, wait)
+        return gate
+
+    return hold
+
+
+def drawn(qtbot, pane):
+    """Wait until a plot is drawn as it is now."""
+    canvas = pane.canvas
+    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    return canvas
+
+
+def click(qtbot, pane, x, y, key=NONE):
+    canvas = drawn(qtbot, pane)
+    QTest.mouseClick(canvas.canvas, LEFT, key, canvas.pixel(x, y))
+
+
+def drag(qtbot, pane, one, other, key=NONE):
+    canvas = drawn(qtbot, pane)
+    begin, end = canvas.pixel(*one), canvas.pixel(*other)
+    QTest.mousePress(canvas.canvas, LEFT, key, begin)
+    QTest.mouseMove(canvas.canvas, (begin + end) / 2)
+    QTest.mouseMove(canvas.canvas, end)
+    QTest.mouseRelease(canvas.canvas, LEFT, key, end)
+
+
+def choose(box, text):
+    box.setCurrentIndex(box.findText(text))
+    box.activated.emit(box.currentIndex())
+
+
+# Volcano
+
+
+def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspector):
+    pane, markers = open_plot("Volcano"), inspector.details.markers
+    assert pane.state.text().startswith("Select two or more")
+    session.selection.select(1)
+    qtbot.waitUntil(lambda: markers.result is not None)
+    assert markers.result.names[0] == session.dataset.profile_names[1]
+    places = pane.plot().places()
+    assert places[0, 0] > 1  # higher in the selection
+    click(qtbot, pane, *places[0])
+    assert session.look.color_by == markers.result.names[0]
+    click(qtbot, pane, -places[0, 0], places[0, 1])  # where no gene is
+    assert session.look.color_by == markers.result.names[0]
+    assert pane.state.text() == "10 points against 30. p-values only rank."
+
+
+def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
+    qtbot, open_plot, session, dock, saved_as, held, tmp_path
+):
+    gate = held(markers_pane, "iter_markers")
+    pane = open_plot("Volcano")
+    session.selection.select(0)
+    qtbot.waitUntil(lambda: pane.plot() is not None)
+    gate.clear()
+    session.selection.select(2)
+    assert pane.state.text() == "Comparing …"
+    alone, page = saved_as("volcano.svg"), tmp_path / "page.svg"
+    dock.plots.saved.click()
+    choice = FigureChoice(has_clusters=False, has_volcano=True)
+    with qtbot.waitSignal(dock.controller.writing.saved, timeout=60_000):
+        dock.controller.writing.save_panels(choice, page)
+    gate.set()
+    for path in (alone, page):
+        text = path.read_text()
+        assert "0 against all the rest" in text
+        assert "2 against all the rest" not in text
+    assert len(list(session.comparisons)) == 1  # what was saved
+
+
+# Genes by clusters
+
+
+@pytest.fixture
+def dots(qtbot, open_plot):
+    pane = open_plot("Dot plot")
+    qtbot.waitUntil(lambda: pane.result is not None)
+    return pane
+
+
+def test_the_leading_marker_of_each_cluster_is_its_own(qtbot, dots, session):
+    dots.n_leading.setValue(1)
+    qtbot.waitUntil(lambda: len(dots.result.genes) == 4)
+    clusters, labels = dots.result.clusters, session.clusters.labels
+    for gene, cluster in zip(dots.result.genes, clusters, strict=True):
+        place = session.dataset.profile_names.index(gene)
+        means = [session.dataset.profile[labels == c, place].mean() for c in clusters]
+        assert clusters[int(np.argmax(means))] == cluster
+
+
+def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
+    qtbot, dots, session, dock
+):
+    first, second, third = dots.result.clusters[:3]
+    click(qtbot, dots, 1, -0.7)  # its name, above the dots
+    assert session.selection.clusters == (second,)
+    click(qtbot, dots, 2, 0, CONTROL)
+    assert set(session.selection.clusters) == {second, third}
+    click(qtbot, dots, 0, 1)
+    assert session.selection.clusters == (first,)
+    click(qtbot, dots, -0.8, 0)
+    assert session.look.color_by == dots.result.genes[0] == dock.look.color_by.value
+
+
+def test_the_wheel_scrolls_what_has_no_room(qtbot, dots, person_at_the_window):
+    canvas = drawn(qtbot, dots)
+    canvas.setFixedHeight(80)
+    bar = canvas.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    person_at_the_window.turn_wheel(canvas.canvas, -person_at_the_window.WHEEL_STEP)
+    assert bar.value() > 0
+
+
+def test_typed_names_are_shown_in_their_order_and_remembered(qtbot, dots, session):
+    assert [one.are_leading for one in session.figures] == [True]
+    QTest.keyClicks(dots.genes, "e, A, nope")
+    QTest.keyClick(dots.genes, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: dots.result.genes == ("e", "a"))
+    assert dots.state.text() == "Not in the data: nope."
+    assert dots.n_leading.isHidden()
+    choose(dots.kind, "Heat map")
+    dots.scaled.click()
+    _, shown, cells = session.figures
+    assert (shown.kind, shown.genes, shown.are_leading) == ("dots", ("e", "a"), False)
+    assert (cells.kind, cells.genes, cells.is_scaled) == ("cells", ("e", "a"), False)
+    dots.genes.setText("nope")
+    dots.refresh()
+    qtbot.waitUntil(lambda: dots.result is None)
+    assert "separated by commas" in dots.state.text()
+
+
+def test_names_and_clusters_are_followed(qtbot, dots, session):
+    before = dots.result
+    session.clusters.rename(before.clusters[0], "T cells")
+    qtbot.waitUntil(lambda: dots.plot().groups[0] == "T cells")
+    assert dots.result is before  # nothing was found anew
+    session.clusters.merge(before.clusters[:2])
+    qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
+
+
+def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
+    kinds = session.dataset.obs["kind"]
+    dots.genes.setText("a, b")
+    choose(dots.rows, "kind")
+    qtbot.waitUntil(lambda: dots.plot().groups == ("B", "T"))
+    place = session.dataset.profile_names.index(dots.result.genes[0])
+    mean = session.dataset.profile[kinds == "B", place].mean()
+    assert dots.result.summary.means[0, 0] == pytest.approx(mean, rel=1e-5)
+    click(qtbot, dots, 1, 0)
+    np.testing.assert_array_equal(session.selection.points, kinds == "T")
+    choose(dots.rows, "Clusters by kind")
+    qtbot.waitUntil(lambda: len(dots.plot().groups) == 8)
+    first = session.clusters.clusters[0]
+    assert dots.plot().groups[0] == f"{first.name} · B"
+
+
+def test_the_plot_keeps_its_names_while_others_are_compared(
+    qtbot, open_plot, cells, held
+):
+    gate = held(dot_plot_pane, "iter_cluster_expression")
+    sides = pd.Categorical(["left"] * 25 + ["right"] * 15)
+    dots = open_plot("Dot plot", replace(cells, obs=cells.obs.assign(side=sides)))
+    dots.genes.setText("a, b")
+    choose(dots.rows, "kind")
+    qtbot.waitUntil(lambda: dots.plot() is not None and dots.plot().groups[0] == "B")
+    gate.clear()
+    choose(dots.rows, "side")
+    dots.scaled.toggle()  # which draws what there is
+    assert dots.plot().groups == ("B", "T")
+    gate.set()
+    qtbot.waitUntil(lambda: dots.plot().groups == ("left", "right"))
+
+
+def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
+    qtbot, dots, session, dataset, engine, dock
+):
+    genes = dots.result.genes
+    engine.gate.clear()
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: dots.state.text().startswith("The clusters still move"))
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "finished" and dots.state.text() == "")
+    assert dots.result.genes == genes
+    session.load(dataset)
+    assert dots.plot() is None
+
+
+def test_data_without_numbers_are_told(qtbot, open_plot, dataset):
+    empty = np.zeros((40, 0), np.float32)
+    pane = open_plot("Dot plot", replace(dataset, profile=empty, profile_names=()))
+    qtbot.waitUntil(lambda: pane.state.text().startswith("No column leads in any row"))
+
+
+@pytest.mark.parametrize("kind", ["Dot plot", "Matrix plot", "Heat map"])
+def test_every_kind_is_drawn_and_saved(qtbot, dots, dock, kind, saved_as):
+    choose(dots.kind, kind)
+    pixels = drawn(qtbot, dots).canvas.grab().toImage()
+    own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
+    assert pixels.pixelColor(own) != pixels.pixelColor(other)
+    path = saved_as("plot.svg")
+    dock.plots.saved.click()
+    assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
+    assert dots.state.text() == "Saved as plot.svg."
+    said = []
+    dots._session.message_changed.connect(said.append)
+    saved_as("none/plot.pdf")
+    dock.plots.saved.click()
+    assert "could not be written" in said[0]
+
+
+# Gene against gene
+
+
+@pytest.fixture
+def scatter(open_plot):
+    return open_plot("Scatter")
+
+
+def name(pane, across, up):
+    for field, text in ((pane.across, across), (pane.up, up)):
+        field.clear()
+        QTest.keyClicks(field, text)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+
+
+def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session):
+    name(scatter, "A", "b")
+    assert scatter.across.text() == "a"
+    assert scatter.state.text().startswith("Correlation (Pearson) -0.")
+    drag(qtbot, scatter, (2, 0), (3.9, 1))
+    assert session.selection.rows.tolist() == list(range(10))
+    assert scatter.state.text() == "10 of 40 points in the gate, 25.0%."
+    drag(qtbot, scatter, (0.1, 2), (1, 3.9), SHIFT)
+    assert session.selection.rows.tolist() == list(range(20))
+    session.selection.select(0)  # elsewhere: what is drawn is no gate any more
+    assert scatter.state.text().startswith("Correlation")
+    drag(qtbot, scatter, (2, 2), (3, 3))
+    assert session.selection.is_empty
+    session.selection.select(0)
+    click(qtbot, scatter, 1, 1)
+    assert session.selection.is_empty
+
+
+def test_zeros_are_seen_below_0_and_are_in_a_gate_that_reaches_there(
+    qtbot, scatter, session
+):
+    name(scatter, "e", "a")
+    drag(qtbot, scatter, (-0.06, 0.01), (0.01, 3.8))
+    assert session.selection.rows.tolist() == list(range(20, 40))
+
+
+def test_selected_points_have_their_colour_and_others_are_grey(
+    qtbot, scatter, session, workspace
+):
+    name(scatter, "a", "b")
+    session.selection.select_points(np.arange(10))
+    canvas = drawn(qtbot, scatter)
+    image, values = canvas.canvas.grab().toImage(), session.dataset.profile
+    color = image.pixelColor(canvas.pixel(*values[3, :2])).getRgbF()[:3]
+    wanted = workspace.palette.of_points()[3, :3]
+    np.testing.assert_allclose(color, wanted, atol=0.1)
+    red, green, blue, _ = image.pixelColor(canvas.pixel(*values[13, :2])).getRgb()
+    assert max(red, green, blue) - min(red, green, blue) < 30
+
+
+def test_what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session):
+    name(scatter, "a", "kind")
+    assert 'no gene, score or column of numbers "kind"' in scatter.state.text()
+    scatter.up.clear()
+    scatter.up.editingFinished.emit()
+    assert scatter.state.text().startswith("Type two names")
+    session.dataset.add_score("mine", np.arange(40.0), ("a",))
+    session.columns_changed.emit()
+    assert "mine" in scatter.names.stringList()
+    name(scatter, "mine", "a")
+    drag(qtbot, scatter, (-0.5, 0), (9.5, 3.8))
+    assert session.selection.rows.tolist() == list(range(10))
