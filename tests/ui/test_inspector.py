@@ -143,8 +143,8 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     qtbot.waitUntil(lambda: "no memory map" in played.details.hint.text())
 
 
-def test_a_name_shows_in_title_and_legend_and_one_that_is_taken_is_explained(
-    qtbot, played, session, dock
+def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
+    qtbot, played, session
 ):
     session.clusters.annotate(2, "CD3 high")
     played.show()
@@ -161,7 +161,7 @@ def test_a_name_shows_in_title_and_legend_and_one_that_is_taken_is_explained(
     name("T cells")
     assert title.text() == "T cells"
     assert played.details.note.text() == "CD3 high"
-    assert "T cells" in {x.text() for x in dock.look.legend.findChildren(QLabel)}
+    qtbot.waitUntil(lambda: "T cells" in texts_of(played.clusters.table))
     session.selection.select(1)
     qtbot.waitUntil(lambda: title.text() == "Cluster 1")
     name("T cells")
