@@ -61,9 +61,9 @@ def filled(session, teaching, n=6):
 
 
 def test_what_is_missing_is_said(session, teaching):
-    assert "put them into a box" in teaching.refusal()
+    assert "add them to a class" in teaching.refusal()
     teaching.put(0, of_kind(session, 0, 3))
-    assert "put others into another box" in teaching.refusal()
+    assert "add others to another class" in teaching.refusal()
     teaching.put(1, of_kind(session, 1, 1))
     assert teaching.refusal() == ""
 

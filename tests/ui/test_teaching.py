@@ -67,7 +67,7 @@ def test_selections_become_examples_and_come_back(teach, session):
     QTest.mouseClick(teach.add, LEFT)
     assert teach.state.text().startswith("Select points on the map first")
     put(teach, 0, [0, 2, 4])
-    assert "another box" in teach.state.text()
+    assert "another class" in teach.state.text()
     put(teach, 1, [4, 1])
     assert column(teach.classes, 1) == ["2", "2"]
     assert teach.state.text().startswith("Moved 1 out of Box 1 to Box 2: ")

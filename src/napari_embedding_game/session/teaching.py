@@ -113,7 +113,7 @@ class Teaching:
             ]
         )
         told = f"Moved {' and '.join(moved)} to {boxes[place].name}"
-        return f"{told}: a point is in one box." if moved else ""
+        return f"{told}: a point is of one class." if moved else ""
 
     def take_out(self, points: NDArray[np.bool_]) -> None:
         """Take points (n,) out of whatever box they are in."""
@@ -178,14 +178,14 @@ class Teaching:
         if elsewhere:
             return (
                 f"{elsewhere:,} of the examples are not in this map of a part: put "
-                "some of its points into two boxes, or go back to the whole map."
+                "some of its points into two classes, or go back to the whole map."
             )
         if n_filled == 0:
             return (
-                "Select points on the map, or click on some below, and put them into a "
-                "box: a few of each kind that is to be told apart."
+                "Select points on the map and add them to a class: a few of each kind "
+                "that is to be told apart."
             )
-        return "Examples of one kind alone teach nothing: put others into another box."
+        return "Examples of one class alone teach nothing: add others to another class."
 
     # Learning
 
