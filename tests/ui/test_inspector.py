@@ -343,7 +343,7 @@ def test_two_conditions_are_compared_and_saved(
     session.selection.select_points(np.arange(30, 40))
     choose(pane.against, "against the 30 points set aside")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
-    code = tmp_path / "code.py"  # tells what was kept or saved, not what was clicked
+    code = tmp_path / "code.ipynb"  # tells what was kept or saved, not what was clicked
     with qtbot.waitSignal(dock.controller.writing.saved, timeout=60_000):
         dock.controller.writing.save(code)
     assert code.read_text().count("found = tl.compare(") == 2
