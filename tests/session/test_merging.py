@@ -10,8 +10,9 @@ from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.run import run as run_module
 from napari_embedding_game.session.run.engine import CoreEngine
-from napari_embedding_game.session.run.run import UNPACED, _Regroup
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
 
@@ -49,7 +50,7 @@ class Paced(CoreEngine):
     def __init__(self, frame):
         self.frame = frame
 
-    def play(self, edges, layout, settings):
+    def play(self, edges, layout, settings, warm=None):
         return play(edges, layout, settings, frame_iterations=self.frame)
 
 
@@ -76,7 +77,7 @@ def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters)
     found = []
     for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
         monkeypatch.setattr(play_module, "FRAME_SECONDS", seconds)
-        monkeypatch.setattr(_Regroup, "SHARE", share)
+        monkeypatch.setattr(run_module, "REGROUPING", share)
         session = Session(Paced(frame), UNPACED)
         session.load(rows)
         session.settings.n_landmarks = 60
