@@ -592,6 +592,7 @@ def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points
     layer = Points(
         world,
         name=name,
+        size=1.0,  # floats: sizes are written in place
         border_width=0.0,
         face_color="gray",
         opacity=0.9,

@@ -52,16 +52,16 @@ def row_at(
         return None
     zoom = drawn.zoom
     sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
-    radii = np.asarray(sizes, np.float32) * (zoom / layers.scale / 2)
-    if len(radii) != len(places):  # maps side by side: the same points
-        radii = np.resize(radii, len(places))
+    if len(sizes) != len(places):  # maps side by side: the same points
+        sizes = np.resize(sizes, len(places))
     row, away, is_on = _nearest(
         _given(places, np.float32),
         drawn.matrix,
         np.zeros(3) if drawn.ahead is None else drawn.ahead,
         drawn.ahead is None,
         np.asarray(pixel, np.float64),
-        _given(radii, np.float32),
+        _given(sizes, np.float64),
+        zoom / layers.scale / 2,
         _given(_NONE_HIDDEN if hidden is None else hidden, np.bool_),
         reach,
     )
@@ -72,8 +72,8 @@ def row_at(
 def compile_loop() -> None:
     """Compile the loop, or read it from numba's cache."""
     one, none = np.zeros(3), _given(_NONE_HIDDEN, np.bool_)
-    place, radius = _given(np.zeros((1, 2)), np.float32), _given([0.0], np.float32)
-    _nearest(place, np.eye(3), one, True, one[:2], radius, none, 1.0)
+    place, size = _given(np.zeros((1, 2)), np.float32), _given([0.0], np.float64)
+    _nearest(place, np.eye(3), one, True, one[:2], size, 1.0, none, 1.0)
 
 
 def _given(array: object, dtype: type) -> NDArray[np.generic]:
@@ -84,7 +84,7 @@ def _given(array: object, dtype: type) -> NDArray[np.generic]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _nearest(places, matrix, ahead, is_flat, pixel, radii, hidden, reach):
+def _nearest(places, matrix, ahead, is_flat, pixel, sizes, half, hidden, reach):
     """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
     best, least, first, is_on = -1, math.inf, math.inf, False
     n_axes = min(places.shape[1], matrix.shape[1] - 1)
@@ -102,7 +102,7 @@ def _nearest(places, matrix, ahead, is_flat, pixel, radii, hidden, reach):
         if not w > 0:  # behind the camera
             continue
         squared = (x / w - pixel[0]) ** 2 + (y / w - pixel[1]) ** 2
-        if squared <= max(reach, radii[row] / w) ** 2:
+        if squared <= max(reach, half * sizes[row] / w) ** 2:
             rank = squared if is_flat else depth
             if rank < first:
                 best, first, least, is_on = row, rank, squared, True
