@@ -178,7 +178,7 @@ class PlotCanvas(QScrollArea):
             ("motion_notify_event", self._on_move),
             ("button_release_event", self._on_release),
             ("resize_event", self._on_resize),
-            ("scroll_event", lambda event: event.guiEvent.ignore()),  # by the area
+            ("scroll_event", self._on_scroll),
         ):
             self.canvas.mpl_connect(event, slot)
 
@@ -194,6 +194,9 @@ class PlotCanvas(QScrollArea):
     def _on_resize(self, event: object) -> None:
         self.is_due = True
         self._soon.start(0)
+
+    def _on_scroll(self, event: Any) -> None:
+        self.wheelEvent(event.guiEvent)
 
     def _on_press(self, event: Any) -> None:
         if event.button == 1 and self.axes is not None:
