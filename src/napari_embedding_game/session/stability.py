@@ -13,7 +13,6 @@ from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.quality import GIVEN
 from napari_embedding_game.session.run.engine import CoreEngine
@@ -41,7 +40,7 @@ class StabilityFound:
 
 
 def stability_job(
-    session: Session, n_seeds: int = 5
+    session: Session, n_seeds: int = 5, engine: CoreEngine | None = None
 ) -> Callable[[], Stages[StabilityFound]]:
     """Return what plays the map of the session again with other seeds, in stages.
 
@@ -52,6 +51,8 @@ def stability_job(
     ----------
     n_seeds : int
         How many other seeds, at least 1: those that follow the map's own.
+    engine : CoreEngine, optional
+        What computes; the real engine by default.
 
     Raises
     ------
@@ -68,17 +69,17 @@ def stability_job(
     if len(snapshot.embedding) < 8:
         raise DataError("Stability takes at least 8 rows: load more of them.")
     X, settings = dataset.X, played.last
-    return lambda: _stages(X, settings, snapshot, n_seeds)
+    chosen = engine or CoreEngine()
+    return lambda: _stages(chosen, X, settings, snapshot, n_seeds)
 
 
 def _stages(
-    X: Any, settings: Settings, snapshot: Snapshot, n_seeds: int
+    engine: CoreEngine, X: Any, settings: Settings, snapshot: Snapshot, n_seeds: int
 ) -> Stages[StabilityFound]:
     from napari_embedding_game.core.inspect import compare
     from napari_embedding_game.core.inspect.quality import map_quality
 
     yield Stage(f"Map 1 of {n_seeds}", 0.0)
-    engine = CoreEngine()
     with COMPUTING:
         graph = engine.neighbors(X, settings)
     kept, others = [], []
@@ -110,7 +111,7 @@ def _stages(
         with COMPUTING:
             if settings.metric != GIVEN:
                 quality = map_quality(X, embedding, metric=settings.metric)
-            merging = Merging.of(edges, last.labels, len(landmarks))
+            merging = engine.merging(edges, last.labels, len(landmarks), None)
         warm = WarmStart(embedding=embedding, landmarks=landmarks)
         ends = RunRecord(settings=seeded, n_iter=0, is_branch=True, warm_start=warm)
         moment = Moment(settings=seeded, snapshot=last, record=ends, merging=merging)
