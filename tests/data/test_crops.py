@@ -1,35 +1,29 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.images.crops import (
-    Channel,
-    Thumbnails,
-    planes,
-    thumbnail,
-)
+from napari_embedding_game.data.images.channels import planes
+from napari_embedding_game.data.images.crops import Channel, Thumbnails
 from napari_embedding_game.data.label_objects import find_objects
 
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 
-def picture(labels, row, channels=(), **options):
-    return thumbnail(channels, labels, find_objects(labels), row, **options)
+def picture(labels, row, channels=(), outline=None, **options):
+    objects = find_objects(labels)
+    return Thumbnails(channels, labels, objects, outline=outline, **options)[row]
 
 
-def test_limits_and_color(labels):
+def test_limits_and_colors(labels):
     image = np.where(labels == 3, 150, 50)
-    shown = picture(labels, 1, [Channel(image, (100, 200), GREEN)], outline=None)
+    shown = picture(labels, 1, [Channel(image, (100, 200), GREEN)])
     assert shown.shape == (64, 64, 3)
     assert shown.dtype == np.uint8
     assert shown[32, 32].tolist() == [0, 128, 0]
     assert shown[2, 2].tolist() == [0, 0, 0]
-
-
-def test_table_of_colors(labels):
     table = np.array([[0, 0, 0, 1], [1, 0, 0, 1], [1, 1, 1, 1]])
     for value, color in ((0.25, [128, 0, 0]), (0.5, [255, 0, 0]), (1.0, [255] * 3)):
         image = np.full(labels.shape, value)
-        shown = picture(labels, 1, [Channel(image, (0, 1), table)], outline=None)
+        shown = picture(labels, 1, [Channel(image, (0, 1), table)])
         assert shown[32, 32].tolist() == color
 
 
@@ -37,32 +31,28 @@ def test_table_of_colors(labels):
 def test_color_picture(labels, dtype):
     image = np.zeros((*labels.shape, 4), dtype)
     image[..., 1] = 255 if dtype == np.uint8 else 1
-    shown = picture(labels, 1, [Channel(image, rgb=True)], outline=None)
-    assert shown[32, 32].tolist() == [0, 255, 0]
+    assert picture(labels, 1, [Channel(image, rgb=True)])[32, 32].tolist() == [
+        0,
+        255,
+        0,
+    ]
 
 
 def test_outline_goes_round_this_object_alone(labels):
     labels[14:16, 30:34] = 9  # a neighbour that touches it
     shown = picture(labels, 1, outline=(1, 1, 0))
     line = (shown == [255, 255, 0]).all(axis=2)
-    rows, columns = np.nonzero(line)
     # The object is 20 wide in a field of 30, and 10 high.
-    assert (columns.min(), columns.max()) == (
-        pytest.approx(10, abs=2),
-        pytest.approx(53, abs=2),
-    )
-    assert (rows.min(), rows.max()) == (
-        pytest.approx(21, abs=2),
-        pytest.approx(42, abs=2),
-    )
+    ends = [(along.min(), along.max()) for along in np.nonzero(line)]
+    assert ends == [pytest.approx((21, 42), abs=2), pytest.approx((10, 53), abs=2)]
     assert not line[32, 20:40].any()
-    assert line[rows.min(), 15:50].all()
-    assert not picture(labels, 1, outline=None).any()
+    assert line[ends[0][0], 15:50].all()
+    assert not picture(labels, 1).any()
 
 
 def test_beyond_the_edge_is_black(labels):
     image = np.ones(labels.shape)
-    shown = picture(labels, 2, [Channel(image, (0, 1))], margin=0.5, outline=None)
+    shown = picture(labels, 2, [Channel(image, (0, 1))], margin=0.5)
     assert shown[40, 40].tolist() == [255] * 3
     assert not shown[:, 0].any()
     assert not shown[0].any()
@@ -70,9 +60,7 @@ def test_beyond_the_edge_is_black(labels):
 
 def test_field_of_view_lets_sizes_compare(labels):
     def area(row, **options):
-        shown = picture(
-            labels, row, [Channel(labels > 0, (0, 1))], outline=None, **options
-        )
+        shown = picture(labels, row, [Channel(labels > 0, (0, 1))], **options)
         return np.count_nonzero(shown[..., 0] > 127)
 
     assert area(3, field=30) < 0.7 * area(1, field=30)
@@ -83,9 +71,9 @@ def test_field_of_view_lets_sizes_compare(labels):
 def test_large_objects_are_averaged_down():
     labels = np.ones((600, 600), int)
     image = np.indices((600, 600)).sum(axis=0) % 2
-    shown = picture(labels, 0, [Channel(image, (0, 1))], margin=0, outline=None)
+    shown = picture(labels, 0, [Channel(image, (0, 1))], margin=0)
     assert np.ptp(shown[5:-5, 5:-5].astype(int)) < 30
-    assert shown[32, 32, 0] == pytest.approx(127, abs=15)
+    assert int(shown[32, 32, 0]) == pytest.approx(127, abs=15)
 
 
 def test_slice_of_a_stack_that_cuts_most(labels):
@@ -93,8 +81,20 @@ def test_slice_of_a_stack_that_cuts_most(labels):
     stack = np.stack([thin, labels, thin])
     image = np.zeros(stack.shape)
     image[1] = 1
-    shown = picture(stack, 1, [Channel(image, (0, 1))], outline=None)
+    shown = picture(stack, 1, [Channel(image, (0, 1))])
     assert shown[32, 32].tolist() == [255] * 3
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_an_image_that_lies_elsewhere_is_cut_where_it_lies(labels, scale):
+    whole = np.kron(labels == 3, np.ones((scale, scale)))
+    image = whole[4 * scale :, 6 * scale :]
+    offset = [(scale - 1) / 2 - away * scale for away in (4, 6)]
+    placed = Channel(image, (0, 1), RED, scale=[scale] * 2, offset=offset)
+    shown = picture(labels, 1, [placed]).astype(int)
+    same = picture(labels, 1, [Channel(labels == 3, (0, 1), RED)]).astype(int)
+    assert np.abs(shown - same).mean() < 4
+    assert shown[32, 32, 0] == 255
 
 
 def test_nothing_but_the_surroundings_is_read(labels):
@@ -107,30 +107,24 @@ def test_nothing_but_the_surroundings_is_read(labels):
             Lazy.read += (rows.stop - rows.start) * (columns.stop - columns.start)
             return np.zeros((rows.stop - rows.start, columns.stop - columns.start))
 
-    objects = find_objects(labels)
-    thumbnail([Channel(Lazy())], labels, objects, 1)
+    assert picture(labels, 1, [Channel(Lazy())]).shape == (64, 64, 3)
     assert 0 < Lazy.read <= 30 * 30
 
 
-def test_sequence_makes_each_once(labels):
-    image = np.zeros(labels.shape)
-    thumbnails = Thumbnails(
-        [Channel(image, (0, 1))], labels, find_objects(labels), size=32
-    )
-    assert len(thumbnails) == 4
-    first = thumbnails[0]
-    assert first.shape == (32, 32, 3)
-    assert thumbnails[0] is first
-    assert len(list(thumbnails)) == 4
+def test_rows_that_are_no_object_are_black(labels):
+    objects = find_objects(labels).spread(np.array([1, -1]))
+    thumbnails = Thumbnails([Channel(np.ones(labels.shape), (0, 1))], labels, objects)
+    assert len(thumbnails) == 2
+    assert thumbnails[0].any()
+    assert not thumbnails[1].any()
     with pytest.raises(IndexError):
-        thumbnails[4]
+        thumbnails[2]
 
 
 @pytest.mark.parametrize("axis", [0, -1], ids=["first", "last"])
 def test_channels_of_one_image_are_cut_one_by_one(labels, axis):
     image = np.stack([labels == 3, labels == 7], axis=axis).astype(float)
     red, green = planes(image, labels.shape)
-    assert red.shape == labels.shape
     channels = [Channel(red, (0, 1), RED), Channel(green, (0, 1), GREEN)]
-    assert picture(labels, 1, channels, outline=None)[32, 32].tolist() == [255, 0, 0]
-    assert picture(labels, 2, channels, outline=None)[32, 32].tolist() == [0, 255, 0]
+    assert picture(labels, 1, channels)[32, 32].tolist() == [255, 0, 0]
+    assert picture(labels, 2, channels)[32, 32].tolist() == [0, 255, 0]

@@ -17,15 +17,23 @@ from napari_embedding_game.data.export.writers import (
     write,
 )
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.label_column import linked, match_rows
+from napari_embedding_game.data.images.join import (
+    JoinRequest,
+    join,
+    linked,
+)
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.read_options import ReadOptions
 
 NAMES = {0: "T cells", 2: "B, naïve"}
 
 
+def matched(table, labels):
+    return join(table, JoinRequest("labels", labels))
+
+
 def with_objects(dataset, labels):
-    return linked(dataset, match_rows(dataset.source_obs, labels))
+    return linked(dataset, matched(dataset.source_obs, labels))
 
 
 COLORS = {0: "#ff0000", 2: "#00ff00"}

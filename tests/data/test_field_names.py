@@ -2,7 +2,7 @@
 
 import pytest
 
-from napari_embedding_game.data.images.field_names import read_name
+from napari_embedding_game.data.images.folder import read_name
 from napari_embedding_game.data.wells import (
     parse_row,
     parse_well,
@@ -32,7 +32,7 @@ from napari_embedding_game.data.wells import (
 def test_names_of_common_microscopes(stem, plate, well, field, channel, shared):
     told = read_name(stem)
     assert told.plate == plate
-    assert (None if told.well is None else well_name(told.well)) == well
+    assert told.well == (well or "")
     assert (told.field, told.channel) == (field, channel)
     if shared is not None:
         assert told.stem == shared

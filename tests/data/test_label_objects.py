@@ -4,9 +4,17 @@ from skimage.measure import regionprops
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.label_column import linked, match_rows
+from napari_embedding_game.data.images.join import (
+    JoinRequest,
+    join,
+    linked,
+)
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.data.read_options import ReadOptions
+
+
+def matched(table, labels):
+    return join(table, JoinRequest("labels", labels))
 
 
 def test_same_boxes_as_scikit_image(labels):
@@ -55,6 +63,6 @@ def test_left_out_rows_have_no_object_in_the_map(labels):
         "tone": [1.0, 2, 2, 3],
     }
     dataset = from_features(frame, "t", options=ReadOptions(missing="drop"))
-    dataset = linked(dataset, match_rows(dataset.source_obs, labels))
+    dataset = linked(dataset, matched(dataset.source_obs, labels))
     assert dataset.objects.label_ids.tolist() == [2, 7, 11]
     assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]

@@ -3,10 +3,10 @@ import pytest
 from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.channels import split_channels
 from napari_embedding_game.data.images.measure import (
     measure,
     measure_stages,
-    split_channels,
 )
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.read_options import ReadOptions
@@ -77,19 +77,18 @@ def test_texture(labels):
 
 
 @pytest.mark.parametrize(
-    ("image_shape", "names", "expected"),
+    ("image_shape", "expected"),
     [
-        ((40, 50), None, ["intensity"]),
-        ((40, 50, 3), None, ["red", "green", "blue"]),
-        ((40, 50, 4), None, ["red", "green", "blue"]),
-        ((40, 50, 2), None, ["channel 1", "channel 2"]),
-        ((5, 40, 50), None, [f"channel {i}" for i in range(1, 6)]),
-        ((2, 40, 50), ["DNA", "actin"], ["DNA", "actin"]),
+        ((40, 50), ["intensity"]),
+        ((40, 50, 3), ["red", "green", "blue"]),
+        ((40, 50, 4), ["red", "green", "blue"]),
+        ((40, 50, 2), ["channel 1", "channel 2"]),
+        ((5, 40, 50), [f"channel {i}" for i in range(1, 6)]),
     ],
 )
-def test_channels(image_shape, names, expected):
+def test_channels(image_shape, expected):
     image = np.random.default_rng(0).random(image_shape)
-    channels = split_channels(image, (40, 50), names)
+    channels = split_channels(image, (40, 50))
     assert list(channels) == expected
     assert all(channel.shape == (40, 50) for channel in channels.values())
 
@@ -102,6 +101,28 @@ def test_channels_by_name(labels, image):
     channels = {"DNA": image, "actin": image.astype(float) ** 2}
     found = measured(measure(channels, labels))
     assert {"DNA_mean", "actin_mean", "actin_entropy"} <= set(found)
+
+
+def test_neighbours_and_objects_at_the_border(labels):
+    dataset = measure(None, labels, groups=("neighbours",))
+    centres = dataset.obs[["centroid_y", "centroid_x"]].to_numpy()
+    away = np.linalg.norm(centres[:, None] - centres, axis=2)
+    away[np.diag_indices(4)] = np.inf
+    found = measured(dataset)
+    np.testing.assert_allclose(found["nearest"], away.min(axis=1), rtol=1e-6)
+    whole = measure(None, labels, with_border=False)
+    assert whole.obs["label"].tolist() == [2, 3, 11]
+    assert "Left out at the border of the image: 1 object." in whole.notes
+    with pytest.raises(DataError, match="Nothing of 'labels' is measured"):
+        measure(None, labels, groups=("texture",))
+    with pytest.raises(DataError, match="objects at the border too"):
+        measure(None, np.where(labels == 7, 7, 0), with_border=False)
+
+
+def test_labels_below_0_do_not_disappear_without_a_word(labels):
+    signed = np.where(labels == 7, -7, labels.astype(int))
+    notes = " ".join(measure(None, signed).notes)
+    assert "1 label is below 0, which is background here" in notes
 
 
 def test_form_alone(labels):
@@ -127,10 +148,6 @@ def test_images_that_do_not_fit(labels, image, sentence):
 
 
 def test_names_and_sizes_that_do_not_fit(labels, image):
-    with pytest.raises(DataError, match="2 channels and 1 different names"):
-        measure(np.stack([image] * 2), labels, channel_names=["a", "a"])
-    with pytest.raises(DataError, match="pixel size"):
-        measure(image, labels, scale=(0, 1))
     with pytest.raises(DataError, match="float64 values"):
         measure(image, labels.astype(float))
     with pytest.raises(DataError, match="only one row"):
@@ -195,7 +212,7 @@ def test_progress_and_stop():
     stages = measure_stages(None, np.kron(labels, np.ones((3, 3), int)))
     shares = []
     for stage in stages:
-        if stage.text.startswith("Measuring 400 objects"):
+        if stage.text.startswith("Measuring the objects"):
             shares.append(stage.share)
         if len(shares) == 3:
             stages.close()

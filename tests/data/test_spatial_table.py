@@ -85,7 +85,7 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
     assert dataset.notes[:3] == (
         "Left out: 5 rows of other regions (region: nuclei).",
         "12 of 12 rows match a label of 'cells' by column 'cell'.",
-        "Of 'cells', 1 label without a row (99), on no map.",
+        "Without a row, on no map: 1 label (99).",
     )
     assert loaded.spaces == ["obsm['X_pca']", "X"]
 

@@ -24,7 +24,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
-from napari_embedding_game.data.images.table_join import JoinRequest, LabelImage
+from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -111,7 +111,7 @@ def joined(folder):
     frame = pd.DataFrame(numbers(), columns=list("abcd"))
     frame["label"] = np.arange(N)[::-1]  # the last is about the background
     frame.to_csv(folder / "cells.csv", index=False)
-    request = JoinRequest((LabelImage("cells", labels),), is_guess=True)
+    request = JoinRequest("cells", labels, is_guess=True)
     return finish(FileSource(folder / "cells.csv", request).read(ReadOptions())).dataset
 
 

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import (
@@ -57,17 +58,21 @@ def squares():
     return labels
 
 
+def of_squares():
+    return JoinRequest("nuclei", squares())
+
+
 def test_rows_of_a_labels_layer_know_their_objects():
     features = pd.DataFrame({"index": range(1, 10), "area": np.arange(9.0) ** 2})
-    loaded = read(FeaturesSource(features, "nuclei", squares()))
+    loaded = read(FeaturesSource(features, "nuclei", of_squares()))
     assert list(loaded.dataset.objects.label_ids) == list(range(1, 10))
 
 
 def test_a_table_that_fits_no_objects_is_read_with_a_note():
     features = pd.DataFrame({"area": np.arange(5.0) ** 2})
-    dataset = read(FeaturesSource(features, "nuclei", squares())).dataset
+    dataset = read(FeaturesSource(features, "nuclei", of_squares())).dataset
     assert dataset.objects is None
-    assert "the image has 9 objects" in dataset.notes[0]
+    assert "has no column of labels" in dataset.notes[0]
 
 
 def test_objects_are_measured():

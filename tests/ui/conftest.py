@@ -19,7 +19,7 @@ from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
-from napari_embedding_game.ui.images.object_highlight import COLOR
+from napari_embedding_game.ui.images.object_colors import COLOR
 from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks import confirm_replace
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard

@@ -13,7 +13,6 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, LoadResult, SampleSource
 from napari_embedding_game.ui.controls.recipe_panel import NO_BATCHES
-from napari_embedding_game.ui.images.linked_layers import row_at
 
 
 @pytest.fixture
@@ -278,24 +277,6 @@ def squares():
     return labels
 
 
-def test_objects_are_measured_by_one_click(qtbot, viewer, dock, session, squares):
-    panel = dock.data.measure
-    assert panel.isHidden()
-    image = viewer.add_image(np.random.default_rng(0).random((60, 60)), name="DNA")
-    labels = viewer.add_labels(squares, name="nuclei")
-    assert not panel.isHidden()
-    assert panel.take.native.isHidden()
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        panel.measure.native.click()
-    assert len(session.dataset.objects) == 16
-    linked = dock.workspace.linked.current
-    assert linked.labels is labels
-    assert linked.images == (image,)
-    assert "measures of nuclei" in dock.data.summary.text()
-    viewer.layers.remove(labels)
-    assert panel.isHidden()
-
-
 def test_several_images_are_the_channels(qtbot, viewer, dock, session, squares):
     rng = np.random.default_rng(0)
     viewer.add_image(rng.random((60, 60)), name="DNA")
@@ -310,17 +291,6 @@ def test_several_images_are_the_channels(qtbot, viewer, dock, session, squares):
     assert not any(name.startswith("other") for name in measured)
 
 
-def test_the_table_of_labels_is_taken_with_its_objects(
-    qtbot, viewer, dock, session, squares
-):
-    features = {"index": range(1, 17), "area": np.arange(16.0) ** 2, "hue": range(16)}
-    viewer.add_labels(squares, name="nuclei", features=features)
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.measure.take.native.click()
-    assert list(session.dataset.objects.label_ids) == list(range(1, 17))
-    assert dock.workspace.linked.current is not None
-
-
 def test_the_nuclei_come_with_picture_and_labels(viewer, dock, session, load):
     load(SampleSource("nuclei"))
     names = [layer.name for layer in viewer.layers]
@@ -330,14 +300,3 @@ def test_the_nuclei_come_with_picture_and_labels(viewer, dock, session, load):
     assert len(viewer.layers) == 2
     load(SampleSource("digits"))
     assert dock.workspace.linked.current is None
-
-
-def test_the_object_at_a_place_of_a_time_series():
-    from napari_embedding_game.data.label_objects import Objects
-
-    boxes = np.array([[0, 0, 0, 1, 5, 5], [1, 0, 0, 2, 5, 5], [1, 6, 6, 2, 9, 9]])
-    objects = Objects(np.array([7, 7, 8]), boxes)
-    assert row_at(objects, 7, np.array([1.0, 2.0, 2.0])) == 1
-    assert row_at(objects, 7, np.array([2.0, 2.0, 2.0])) is None
-    assert row_at(objects, 8, np.array([0.0, 0.0, 0.0])) == 2
-    assert row_at(objects, 9, np.array([0.0, 0.0, 0.0])) is None

@@ -24,7 +24,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource, MeasuredSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.images.linked_layers import Linked, with_features
+from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.tasks import late_errors
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -173,12 +173,14 @@ def test_columns_go_to_the_table_of_the_labels(
     assert list(layer.features.columns) == list(table.columns)
 
 
-def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, dock, session, squares):
+def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, viewer, dock, squares):
+    layer = viewer.add_labels(squares)
+    source = MeasuredSource(None, squares, "nuclei")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.controller.reading.load(MeasuredSource(None, squares, "nuclei"))
+        dock.controller.reading.load(source, linked=Linked(layer))
     play()
-    table = with_features(pd.DataFrame(), session.dataset, session.result())
-    assert list(table["index"]) == list(range(1, 26))
+    dock.controller.writing.write_features()
+    assert list(layer.features["index"]) == list(range(1, 26))
 
 
 @pytest.mark.parametrize("column", ["Label", "ObjectNumber", "index"])
@@ -614,7 +616,7 @@ def test_closing_goes_on_whatever_one_part_raises(
     told = []
     dock.controller.trouble.connect(told.append)
     monkeypatch.setattr(dock.controller.session_store._autosave, "job", broken)
-    monkeypatch.setattr(dock.controller.object_highlight, "close", broken)
+    monkeypatch.setattr(dock.controller.object_colors, "close", broken)
     dock.close()
     assert len(told) == 1
     assert "the stick is gone" in told[0]

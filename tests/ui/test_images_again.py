@@ -177,8 +177,8 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     stale = dock.data.stale
     qtbot.waitUntil(lambda: shown(stale.text))
     assert stale.text.text() == (
-        "The labels 'cells' are others than those that were measured: 2 of 25 objects "
-        "have another shape or place, or are gone. The map shows the former."
+        "The labels 'cells' are others than those that were measured: 8.0% of the "
+        "objects have another shape or place, or are gone. The map shows the former."
     )
     assert len(session.dataset.obs) == 25
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
@@ -248,7 +248,7 @@ def test_the_images_of_a_plate_are_found_again(
     desk.open()
     stale = dock.data.stale
     qtbot.waitUntil(lambda: shown(stale.text))
-    assert ": 1 of 50 objects have another" in stale.text.text()
+    assert ": 2.0% of the objects have another" in stale.text.text()
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         click(stale.again)
     assert len(session.dataset.obs) == 49

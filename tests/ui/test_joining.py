@@ -114,5 +114,5 @@ def test_labels_that_come_later_are_offered(viewer, dock, loading, table, qtbot)
     loading(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
     hint = dock.data.join.hint
     assert hint.property("role") == "warning"
-    assert "rows whose label the image does not have" in hint.text()
+    assert "none of 24 rows" in hint.text()
     assert dock.controller.workspace.linked.current is None

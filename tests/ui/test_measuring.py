@@ -9,7 +9,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.images.measure_panel import NOT_LINKED
+from napari_embedding_game.ui.images.join_panel import NO_LAYER
 
 SHAPE = (60, 72)
 
@@ -85,15 +85,6 @@ def ticked(panel):
     return [image.name for image in panel.images.images()]
 
 
-def test_labels_below_0_do_not_disappear_without_a_word(viewer, dock, loading):
-    image, labels = field(0)
-    labels[labels == 6], labels[labels == 9] = -6, -9
-    viewer.add_image(image)
-    viewer.add_labels(labels)
-    assert len(loading(dock.data.measure.measure).obs) == 18
-    assert "2 labels are below 0, which is background" in dock.data.notes.text()
-
-
 def test_a_mask_that_is_dropped_becomes_labels_by_a_click(
     qtbot, viewer, dock, loading, person_at_the_window, tmp_path
 ):
@@ -129,7 +120,6 @@ def test_a_mask_that_is_dropped_becomes_labels_by_a_click(
     drop("seg.png")
     qtbot.waitUntil(offer.use.native.isVisible)
     QTest.mouseClick(offer.use.native, Qt.MouseButton.LeftButton)
-    assert offer.text.text().startswith("All objects of 'seg' had one value: parts")
     numbers = viewer.layers["seg"].data
     assert len(np.unique(numbers[labels > 0])) == 20
     assert not numbers[labels == 0].any()
@@ -165,6 +155,27 @@ def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, load
     assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
 
 
+def test_measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
+    viewer, dock, loading
+):
+    image, labels = field(0)
+    labels[0:4, 0:6] = 99
+    viewer.add_image(image, name="DNA")
+    viewer.add_labels(labels, name="cells")
+    panel = dock.data.measure
+    assert "20,000 objects" in panel.groups["shape"].tooltip
+    for group in ("shape", "texture", "neighbours"):
+        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
+    dataset = loading(panel.measure)
+    names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
+    assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
+    on_border = {*labels[[0, -1]].flat, *labels[:, [0, -1]].flat} - {0}
+    assert set(dataset.obs["label"]) == set(np.unique(labels)) - {0} - on_border
+    told = f"Left out at the border of the image: {len(on_border)} objects."
+    assert told in dock.data.notes.text()
+
+
 def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
     image, labels = field(0)
     viewer.add_image(image, name="plate A")
@@ -188,17 +199,6 @@ def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, lo
     # What was ticked stays, whatever is selected afterwards.
     viewer.layers.selection.active = viewer.layers["plate B"]
     assert ticked(panel) == ["plate A"]
-
-
-def test_channels_of_one_picture_are_measured_together(viewer, dock, loading):
-    image, labels = field(0)
-    stack = np.stack([image, image**2])
-    viewer.add_image(stack, channel_axis=0, name=["DNA", "actin"])
-    viewer.add_labels(labels, name="cells")
-    assert ticked(dock.data.measure) == ["DNA", "actin"]
-    dataset = loading(dock.data.measure.measure)
-    found = measured(dataset, "actin_mean")
-    np.testing.assert_allclose(found, means(image**2, labels), rtol=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5])
@@ -248,9 +248,9 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     dataset = loading(dock.data.measure.take)
     expected = np.where(table["Label"] == 999, 0, table["Label"])
     np.testing.assert_array_equal(dataset.objects.label_ids, expected)
-    notes = dock.data.notes.text()
+    notes = dock.data.join.hint.text()
     assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
-    assert "Of labels that 'cells' has not: 1 row (999)" in notes
+    assert "1 row of labels that 'cells' has not: 999." in notes
     session = dock.controller.session
     session.settings.max_iter = 30
     QTest.mouseClick(dock.run.run.native, Qt.MouseButton.LeftButton)
@@ -271,22 +271,24 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
         assert dock.data.trouble.isHidden()
 
 
-def test_without_an_id_a_column_can_be_chosen(viewer, dock, loading, table):
+def test_without_an_id_a_column_can_be_chosen(qtbot, viewer, dock, loading, table):
     _, labels = field(0)
     frame = table.rename(columns={"Label": "nuc"})
     viewer.add_labels(labels, name="cells", features=frame)
     dataset = loading(dock.data.measure.take)
     assert dataset.objects is None
     assert dock.controller.workspace.linked.current is None
-    assert dock.data.notes.text().startswith("Not linked with 'cells'")
-    ids = dock.data.measure.ids
-    assert not ids.native.isHidden()
-    ids.value = "nuc"
-    dataset = loading(dock.data.layer_button)
-    np.testing.assert_array_equal(dataset.objects.label_ids, table["Label"])
-    assert dataset.var_names == ("area", "brightness")
-    ids.value = NOT_LINKED
-    assert loading(dock.data.measure.take).objects is None
+    panel = dock.data.join
+    assert panel.hint.text().startswith("Not linked with 'cells'")
+    assert not panel.column.native.isHidden()
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        panel.column.value = "nuc"
+    session = dock.controller.session
+    np.testing.assert_array_equal(session.dataset.objects.label_ids, table["Label"])
+    assert session.dataset.var_names == ("area", "brightness")
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        panel.layer.value = NO_LAYER
+    assert session.dataset.objects is None
 
 
 def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
@@ -320,37 +322,3 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     layer.data = np.where(labels == 6, 0, labels)
     assert stale.is_stale
     assert len(loading(stale.again).obs) == 19
-
-
-def test_a_time_series_keeps_its_axis_when_it_is_measured_again(viewer, dock, loading):
-    image, labels = field(0)
-    movie = np.stack([labels, np.where(labels > 30, labels, 0)])
-    viewer.add_image(np.stack([image, image]), name="movie")
-    layer = viewer.add_labels(movie, name="cells")
-    panel = dock.data.measure
-    assert ticked(panel) == ["movie"]
-    panel.axis.value = "time"
-    assert len(loading(panel.measure).obs) == 30
-    panel.axis.value = "z"
-    layer.data_setitem(tuple(np.nonzero(movie == 60)), 0)
-    assert len(loading(dock.data.stale.again).obs) == 28
-
-
-def test_a_table_of_a_time_series_is_joined_by_label_and_frame(viewer, dock, loading):
-    _, labels = field(0)
-    movie = np.stack([labels, np.roll(labels, 1, axis=1)])
-    rng = np.random.default_rng(0)
-    ids = np.unique(labels)[1:]
-    frame = pd.DataFrame(
-        {
-            "track label": np.tile(ids, 2),
-            "frame": np.repeat([0, 1], 20),
-            "speed": rng.random(40),
-            "size": rng.random(40),
-        }
-    ).sample(frac=1, random_state=0)
-    viewer.add_labels(movie, name="cells", features=frame.reset_index(drop=True))
-    dock.data.measure.axis.value = "time"
-    objects = loading(dock.data.measure.take).objects
-    np.testing.assert_array_equal(objects.label_ids, frame["track label"])
-    np.testing.assert_array_equal(objects.boxes[:, 0], frame["frame"])

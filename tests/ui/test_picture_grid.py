@@ -57,23 +57,6 @@ def test_selected_rows_are_framed_and_scrolled_to(view):
     assert view.verticalScrollBar().value() > 0
 
 
-def test_pictures_that_cannot_be_made_leave_empty_cells(qtbot, view):
-    class Gone:
-        def __getitem__(self, row):
-            raise IndexError(row)
-
-    told = []
-    view.pictures.failed.connect(told.append)
-    view.pictures.set_pictures(Gone())
-    view.set_rows(np.arange(3))
-    view.show()
-    qtbot.waitUntil(lambda: view.pictures._pictures is None)
-    assert view.pictures.index(0).data(PICTURE_ROLE) is None
-    qtbot.wait(20)
-    assert len(told) == 1
-    assert "IndexError" in told[0]
-
-
 @pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)], ids=["grey", "colour"])
 def test_pictures_keep_their_pixels(shape):
     values = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
@@ -83,8 +66,3 @@ def test_pictures_keep_their_pixels(shape):
     assert [pixel.red(), pixel.green(), pixel.blue()] == np.broadcast_to(
         values[2, 6], 3
     ).tolist()
-
-
-def test_pictures_of_real_numbers_span_0_to_1():
-    image = to_qimage(np.array([[0.0, 1.0, np.nan, 2.0]]))
-    assert [image.pixelColor(x, 0).red() for x in range(4)] == [0, 255, 0, 255]

@@ -7,7 +7,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.ui.images.experiment_layers import FIELDS
+from napari_embedding_game.ui.images.linked_layers import FIELDS
 
 LEFT = Qt.MouseButton.LeftButton
 SHAPE = (60, 60)
@@ -104,4 +104,4 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     linked.labels.mode = "paint"
     linked.labels.selected_label, linked.labels.brush_size = 90, 5
     person.click_object(row, lambda: stale.is_stale)
-    assert stale.text.text().startswith("The labels of B02_s1 were edited")
+    assert stale.text.text().startswith("The labels 'plate (labels)' were edited")

@@ -9,13 +9,12 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import inside, projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
-from napari_embedding_game.ui.images.object_highlight import FADING, lit_labels
+from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.inspector.table import ROW
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -83,14 +82,47 @@ def test_a_cluster_is_lit_in_the_image_and_the_colours_come_back(
     assert nuclei.colormap is before
 
 
-def test_of_a_time_series_the_slice_on_show_is_lit():
-    boxes = np.array([[0, 0, 0, 1, 4, 4], [1, 0, 0, 2, 4, 4]])
-    objects = Objects(np.array([1, 1]), boxes)
-    for place, is_lit in ((0.0, 0), (1.0, 1)):
-        table = lit_labels(objects, np.array([False, True]), {0: place})
-        assert table.tolist() == [0, is_lit, 0]
-    many = Objects(np.array([1 << 17]), boxes[:1])
-    assert lit_labels(many, np.array([True]), {}) is None
+def test_of_a_time_series_the_slice_on_show_is_lit(
+    qtbot, viewer, dock, session, play, lit
+):
+    movie = np.stack([grid(5, 8)] * 2)
+    layer = viewer.add_labels(movie, name="movie")
+    source = MeasuredSource(movie / 7.0, movie, "movie", first_axis="time")
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(source, linked=Linked(layer))
+    play()
+    session.selection.select_points(np.array([28]))
+    viewer.dims.set_point(0, 0)
+    assert lit(layer) == []
+    viewer.dims.set_point(0, 1)
+    assert lit(layer) == [4]
+
+
+def test_objects_have_the_colours_of_the_map_by_one_switch(
+    qtbot, viewer, dock, session, nuclei
+):
+    before = nuclei.colormap
+    box = dock.look.objects.native
+    assert box.isVisibleTo(dock.look)
+    box.click()
+
+    def colors(rows=slice(None)):
+        ids = session.dataset.objects.label_ids[rows]
+        return nuclei.colormap.map(ids)
+
+    def on_map():
+        return dock.controller.layers.points.face_color
+
+    np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
+    dock.look.color_by.value = "intensity_mean"
+    np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
+    assert len(np.unique(colors(), axis=0)) > 9
+    session.selection.select_points(np.array([3]))
+    assert colors(3)[3] == 1
+    assert (np.delete(colors()[:, 3], 3) < 0.5).all()
+    session.selection.clear()
+    box.click()
+    assert nuclei.colormap is before
 
 
 def test_deleted_labels_are_unlinked_until_they_are_open_again(

@@ -13,8 +13,7 @@ from napari_embedding_game.data.formats.tables import (
     KnownRows,
     read_frame,
 )
-from napari_embedding_game.data.images.label_column import linked
-from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
+from napari_embedding_game.data.images.join import Join, JoinRequest, join, linked
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -49,31 +48,28 @@ def load_joined(
         frame = yield from read_apart(path, read_frame)
         yield FINDING
         found = join(frame, request, path.name)
-        match = found.match
-        rows = KnownRows(frame)
-        if match is not None:
-            rows = KnownRows(frame, match.column, match.left_out)
-            options = replace(options, id_column=match.column)
+        rows = KnownRows(frame, found.column, found.left_out)
+        if found.objects is not None:
+            options = replace(options, id_column=found.column)
         result = yield from load_with_choices(path, options, rows=rows)
     else:
         result = yield from load_with_choices(path, options)
         yield FINDING
         found = join(table_of(result.dataset), request, path.name)
-    dataset = joined(result.dataset, found, request)
+    dataset = joined(result.dataset, found)
     return replace(result, dataset=dataset), found
 
 
-def joined(dataset: Dataset, found: Join, request: JoinRequest) -> Dataset:
+def joined(dataset: Dataset, found: Join) -> Dataset:
     """Return a dataset with the objects of its rows, or with the reason why not."""
-    match = found.match
-    if match is None:
-        is_told = found.refusal and not request.is_guess
+    if found.left_out is None:
+        is_told = found.refusal and not found.request.is_guess
         notes = (found.refusal, *dataset.notes) if is_told else dataset.notes
         return replace(dataset, notes=notes)
-    background = match.left_out[dataset.kept]
+    background = found.left_out[dataset.kept]
     if background.any():
         dataset = dataset.subset(~background, why=NO_OBJECT)
-    return linked(dataset, match)
+    return linked(dataset, found)
 
 
 def table_of(dataset: Dataset) -> pd.DataFrame:

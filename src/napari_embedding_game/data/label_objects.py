@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,6 @@ class Objects:
     """
     areas: NDArray[np.int64] | None = None
     """(N,) number of pixels; None where they were not counted."""
-    n_below_0: int = 0
-    """Labels below 0 in the image, which are background as 0 is."""
 
     def __post_init__(self) -> None:
         n = len(self.label_ids)
@@ -58,31 +56,24 @@ class Objects:
         first, last = np.split(self.boxes.astype(np.float64), 2, axis=1)
         return (first + last - 1) / 2
 
-    @property
-    def notes(self) -> list[str]:
-        """What a person has to know of the labels, in sentences."""
-        n = self.n_below_0
-        told = "1 label is" if n == 1 else f"{n:,} labels are"
-        return [
-            f"{told} below 0, which is background here and on no map: number the "
-            "objects from 1."
-        ] * bool(n)
+    def contain(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """(N, ndim) whether a pixel (ndim,) lies within each box along each axis."""
+        first, last = np.split(self.boxes, 2, axis=1)
+        near = np.round(pixels)
+        return np.asarray((first <= near) & (near < last))
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
         areas = None if self.areas is None else self.areas[rows]
         return Objects(self.label_ids[rows], self.boxes[rows], areas)
 
-    def spread(self, rows: NDArray[np.bool_]) -> Objects:
-        """Return these as the objects of marked rows; the others are no objects."""
-
-        def over_all(values: NDArray[np.int64]) -> NDArray[np.int64]:
-            spread = np.zeros((len(rows), *values.shape[1:]), np.int64)
-            spread[rows] = values
-            return spread
-
-        areas = None if self.areas is None else over_all(self.areas)
-        return Objects(over_all(self.label_ids), over_all(self.boxes), areas)
+    def spread(self, places: NDArray[np.integer]) -> Objects:
+        """(M,) the object at each of these places (M,); no object where -1."""
+        found = self.take(places)
+        for values in (found.label_ids, found.boxes, found.areas):
+            if values is not None:
+                values[places < 0] = 0
+        return found
 
     def within(self, place: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, in which it has this place."""
@@ -97,88 +88,87 @@ class Objects:
         return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
 
 
-def find_objects_in_time(labels: NDArray[Any], n_leading: int | None = None) -> Objects:
-    """Objects of each picture of a series (..., y, x), one picture thick.
-
-    Parameters
-    ----------
-    labels : array
-    n_leading : int, optional
-        Axes that tell pictures apart; all but the last two by default.
-
-    Raises
-    ------
-    DataError
-        As :func:`find_objects`.
-    """
-    found: list[Objects] = []
-    n_below_0 = 0
-    n_leading = labels.ndim - 2 if n_leading is None else n_leading
-    for place in np.ndindex(labels.shape[:n_leading]):
-        picture = np.asarray(labels[place])
-        n_below_0 += _n_below_0(picture)
-        if picture.max(initial=0) > 0:
-            found.append(find_objects(picture).within(place))
-    if not found:
-        raise DataError(NO_OBJECT)
-    return replace(joined(found), n_below_0=n_below_0)
-
-
-def joined(parts: Sequence[Objects]) -> Objects:
-    """All objects of several parts, one part after the other."""
-    ids = np.concatenate([part.label_ids for part in parts])
-    areas = [part.areas for part in parts if part.areas is not None]
-    return Objects(
-        ids,
-        np.concatenate([part.boxes for part in parts]),
-        np.concatenate(areas) if len(areas) == len(parts) else None,
-        sum(part.n_below_0 for part in parts),
-    )
-
-
-def find_objects(labels: NDArray[Any]) -> Objects:
+def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
     """All objects of a label image, by growing label.
 
     Parameters
     ----------
     labels : array of integers or booleans
         0 is background, and so are negative values.
+    n_leading : int
+        Of so many first axes each place is a picture with objects of its own.
 
     Raises
     ------
     DataError
         If the labels are no whole numbers, or all are background.
     """
-    from scipy import ndimage
-
     labels = check_labels(labels)
-    largest = int(labels.max(initial=0))
-    if largest <= 0:
+    places = np.ndindex(labels.shape[:n_leading])
+    found = joined([numbered(labels[at])[0].within(at) for at in places])
+    if not len(found):
         raise DataError(NO_OBJECT)
-    # One entry for each value up to the largest; huge values are numbered anew.
-    if largest > 2 * labels.size:
-        values = np.append(0, np.maximum(labels, 0))
-        ids, compact = np.unique(values, return_inverse=True)
-        compact = compact[1:].reshape(labels.shape).astype(np.int32)
-    else:
-        ids, compact = np.arange(largest + 1), labels
-    found = enumerate(ndimage.find_objects(compact), start=1)
-    present = [(i, box) for i, box in found if box is not None]
-    boxes = [[*(s.start for s in box), *(s.stop for s in box)] for _, box in present]
-    areas = [np.count_nonzero(compact[box] == i) for i, box in present]
+    return found
+
+
+def joined(parts: Sequence[Objects]) -> Objects:
+    """All objects of several parts, one part after the other."""
+    areas = [part.areas for part in parts if part.areas is not None]
     return Objects(
-        ids[[i for i, _ in present]].astype(np.int64),
-        np.array(boxes, dtype=np.int64),
-        np.array(areas, dtype=np.int64),
-        _n_below_0(labels),
+        np.concatenate([part.label_ids for part in parts]),
+        np.concatenate([part.boxes for part in parts]),
+        np.concatenate(areas) if len(areas) == len(parts) else None,
     )
 
 
-def _n_below_0(labels: NDArray[Any]) -> int:
-    """Return how many labels are below 0."""
-    if labels.min(initial=0) >= 0:
-        return 0
-    return len(np.unique(labels[labels < 0]))
+def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
+    """Return the objects, and an image of their numbers 1 ... N; 0 elsewhere."""
+    from scipy import ndimage
+
+    values = np.maximum(labels, 0)
+    if labels.max(initial=0) > 2 * labels.size:  # no table of so many
+        ids, values = np.unique(np.append(0, values), return_inverse=True)
+        values = values[1:].reshape(labels.shape)
+    else:
+        ids = np.arange(int(labels.max(initial=0)) + 1)
+    values = values.astype(np.int64)
+    counts = np.bincount(values.ravel(), minlength=1)
+    counts[0] = 0
+    numbers = (np.cumsum(counts > 0) * (counts > 0))[values]
+    found = ndimage.find_objects(numbers) if counts.any() else []
+    boxes = [[*(s.start for s in box), *(s.stop for s in box)] for box in found]
+    objects = Objects(
+        ids[counts > 0].astype(np.int64),
+        np.array(boxes, np.int64).reshape(len(boxes), 2 * labels.ndim),
+        counts[counts > 0].astype(np.int64),
+    )
+    return objects, numbers
+
+
+def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:
+    """Return the share of objects that a label image has, by ids, boxes and areas.
+
+    Only so many of the objects are looked at, evenly spread.
+    """
+    objects = objects.take(objects.present)
+    shape = np.array(labels.shape)
+    if labels.ndim != objects.ndim or not len(objects):
+        return 0.0
+    if (objects.boxes[:, objects.ndim :] > shape).any():
+        return 0.0
+
+    def is_there(row: int) -> bool:
+        mask = np.asarray(labels[objects.slices(row)]) == objects.label_ids[row]
+        reaches = all(
+            mask.take(end, axis=axis).any()
+            for axis in range(mask.ndim)
+            for end in (0, -1)
+        )
+        areas = objects.areas
+        return bool(reaches and (areas is None or mask.sum() == areas[row]))
+
+    rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
+    return float(np.mean([is_there(int(row)) for row in rows]))
 
 
 def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
@@ -191,12 +181,3 @@ def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
             "choose a Labels layer."
         )
     return labels
-
-
-def channel_axis(
-    image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
-) -> Literal[0, -1] | None:
-    """Return where an image of several channels has them; None if it has not."""
-    if image_shape[:-1] == labels_shape:
-        return -1
-    return 0 if image_shape[1:] == labels_shape else None

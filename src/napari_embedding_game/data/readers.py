@@ -20,7 +20,7 @@ from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, KnownRows, table_stages
 from napari_embedding_game.data.formats.tenx import matrix_file, tenx_stages
 from napari_embedding_game.data.images.experiment import experiment_stages
-from napari_embedding_game.data.images.image_pairs import HOW, has_pairs
+from napari_embedding_game.data.images.folder import HOW, has_pairs
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages, finish

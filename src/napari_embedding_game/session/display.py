@@ -37,5 +37,7 @@ class DisplaySettings:
     """Whether they are shown at rest, too."""
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""
+    color_objects: bool = False
+    """Whether objects in the image have the colours of their points on the map."""
     show_far: bool = False
     """Whether lines go from selected points to neighbours in the data that lie far."""

@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from napari_embedding_game.data import readers, samples
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
-from napari_embedding_game.data.images.label_column import linked, match_rows
-from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
-from napari_embedding_game.data.images.nuclei import nuclei_stages
-from napari_embedding_game.data.images.table_join import (
-    Join,
-    JoinRequest,
-    LabelImage,
-    join,
+from napari_embedding_game.data.images.join import Join, JoinRequest, join
+from napari_embedding_game.data.images.measure import (
+    USUAL,
+    FirstAxis,
+    Group,
+    measure_stages,
 )
+from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import can_mix, load_with_choices, prepared
 from napari_embedding_game.data.quality_control import CellQuality
@@ -155,10 +153,10 @@ class AnnDataSource:
         if self.labels is not None:
             yield FINDING
             assert dataset.source_obs is not None
-            image = LabelImage(self.layer_name, self.labels)
-            request = JoinRequest((image,), column=self.table.instance_key)
+            column = self.table.instance_key
+            request = JoinRequest(self.layer_name, self.labels, column=column)
             where = f"the table of '{self.layer_name}'"
-            dataset = joined(dataset, join(dataset.source_obs, request, where), request)
+            dataset = joined(dataset, join(dataset.source_obs, request, where))
         if self.table.told:
             dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
         return LoadResult.of(result, dataset, table=self.table)
@@ -170,12 +168,8 @@ class FeaturesSource:
 
     features: pd.DataFrame
     layer_name: str
-    labels: Any = None
+    request: JoinRequest | None = None
     """The label image that the rows are the objects of."""
-    column: str | None = None
-    """Says which object a row is; None for the first of the known names."""
-    first_axis: FirstAxis = "z"
-    """What the first of three axes of the labels is."""
 
     @property
     def name(self) -> str:
@@ -184,34 +178,24 @@ class FeaturesSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and find the object of each row."""
-        match, refusal = None, ""
-        if self.labels is not None and self.features.shape[1]:
-            yield Stage("Finding the objects")
-            try:
-                match = match_rows(
-                    self.features,
-                    self.labels,
-                    self.column,
-                    where=f"the table of '{self.layer_name}'",
-                    labels_name=self.layer_name,
-                    first_axis="z" if self.first_axis == "z" else "time",
-                )
-            except DataError as error:
-                refusal = str(error)
+        found = None
+        if self.request is not None:
+            yield FINDING
+            where = f"the table of '{self.layer_name}'"
+            found = join(self.features, self.request, where)
         yield Stage("Checking the numbers")
         dataset = tables.from_features(
             self.features,
             self.layer_name,
             replace(options, space=None),
-            ids=self.column if match is None else match.column,
-            left_out=None if match is None else match.left_out,
+            ids=None if found is None else found.column,
+            left_out=None if found is None else found.left_out,
         )
-        if match is not None:
-            dataset = linked(dataset, match)
-        elif refusal:
-            dataset = replace(dataset, notes=(refusal, *dataset.notes))
-        columns = tables.number_columns(self.features, self.name)
-        return LoadResult(dataset=dataset, columns=columns)
+        return LoadResult(
+            dataset=dataset if found is None else joined(dataset, found),
+            columns=tables.number_columns(self.features, self.name),
+            join=found,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +208,8 @@ class MeasuredSource:
     layer_name: str
     scale: tuple[float, ...] | None = None
     first_axis: FirstAxis = "z"
+    groups: Sequence[Group] = USUAL
+    with_border: bool = True
     notes: tuple[str, ...] = ()
     """Sentences on what is measured in, told with what came of it."""
 
@@ -240,6 +226,8 @@ class MeasuredSource:
             name=self.layer_name,
             scale=self.scale,
             first_axis=self.first_axis,
+            groups=self.groups,
+            with_border=self.with_border,
             options=options,
         )
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))

@@ -32,10 +32,9 @@ from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.experiment_layers import ShownField
+from napari_embedding_game.ui.images.fields import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
-from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
-from napari_embedding_game.ui.images.relink import Relinker
+from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
@@ -63,9 +62,8 @@ class Controller(QObject):
     """The one driver of a workspace in a viewer.
 
     ``reading`` and ``writing`` are its background tasks, ``scene`` draws the map,
-    ``session_store`` saves by itself, ``relink`` finds layers again,
-    ``brush`` paints a selection, ``object_highlight`` marks selected objects in the
-    image, ``shown_field`` goes to the image of a selected one.
+    ``session_store`` saves by itself, ``brush`` paints a selection, ``object_colors``
+    colours objects in the image, ``shown_field`` goes to the image of a selected one.
 
     Parameters
     ----------
@@ -87,18 +85,16 @@ class Controller(QObject):
         self.session = session = workspace.session
         linked = workspace.linked
         self.session_store = SessionStore(viewer, workspace)
-        self.relink = Relinker(viewer, workspace)
         self.writing = WritingTask(workspace, self.session_store)
         self.replacing = Replacing(workspace, self.writing)
         self.reading = ReadingTask(
             viewer,
             workspace,
             self.session_store,
-            self.relink,
             self.replacing.is_allowed,
         )
         self.scene = Scene(viewer, workspace, self._on_lost)
-        self.object_highlight = ObjectHighlight(viewer, session, linked)
+        self.object_colors = ObjectColors(viewer, workspace)
         self.shown_field = ShownField(viewer, session, linked)
         self.brush = MapBrush(viewer, session, self.scene)
         self.mouse = MapMouse(viewer, session, self.layers, linked, self.brush)
@@ -194,8 +190,7 @@ class Controller(QObject):
             self.session.stop,
             self._connections.close,
             self._gc_guard.unfreeze,
-            self.relink.close,
-            self.object_highlight.close,
+            self.object_colors.close,
             self.shown_field.close,
             self.session_store.close,
             self.mouse.close,

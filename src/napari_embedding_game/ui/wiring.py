@@ -64,7 +64,6 @@ def connect_views(
 
 def _of_data(controller: Controller, data: DataControls) -> Pairs:
     reading, store = controller.reading, controller.session_store
-    relink = controller.relink
 
     def load(source: Source, linked: Linked | None, table: Table | None) -> None:
         reading.load(source, linked=linked, table=table)
@@ -77,10 +76,7 @@ def _of_data(controller: Controller, data: DataControls) -> Pairs:
     yield data.recovery_requested, reading.bring_back
     yield data.recent_requested, lambda: data.set_recent(store.recent())
     yield data.map_requested, store.open
-    yield data.image_found, relink.take_image
-    yield data.folder_located, relink.open_folder
-    yield relink.changed, data.set_missing
-    yield relink.differs, data.tell_changed
+    yield reading.session_opened, data.relink.open_again
     yield reading.asked, data.note_asked
     yield reading.loaded, data.note_loaded
     yield reading.cancelled, data.go_back

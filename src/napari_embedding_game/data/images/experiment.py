@@ -1,7 +1,7 @@
 """Measure the objects of many images: a folder of images with their labels.
 
 Every image is read twice, first to learn which fit together and how bright they are,
-then to be measured; only the last few are held in memory.
+then to be measured; labels are kept packed in memory, where they can be edited.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +19,37 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import counted, listed
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.images.field_stack import (
-    FieldStack,
-    LabelStack,
-    Stamp,
-    read_pixels,
-    stamp_of,
+from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.images.channels import (
+    COLORS,
+    GREY,
+    Channels,
+    Span,
+    split_channels,
+    value_span,
 )
-from napari_embedding_game.data.images.image_pairs import ImagePair, find_pairs
+from napari_embedding_game.data.images.folder import ImagePair, find_pairs
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
 from napari_embedding_game.data.images.measure import (
     measured_dataset,
     measured_table,
-    split_channels,
-    value_span,
+    within,
 )
 from napari_embedding_game.data.label_objects import (
     Objects,
     check_labels,
-    find_objects,
     joined,
 )
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
-GREY, COLORS = ("intensity",), ("red", "green", "blue")
 _SHOWN = (0.5, 99.8)
 """Percentiles of the pixels that are shown black and in full colour."""
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
-_MOST_HELD = 6
-"""Files whose pixels are held at a time."""
 _STOPPED = "Stopped before any image was measured: what was loaded stays."
-
-_Span = tuple[float, float]
 
 
 def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -77,25 +70,24 @@ def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     return ReadResult(dataset, spaces, dataset.profile_names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Look:
     """What was learnt of one image at the first look."""
 
-    size: tuple[int, ...]
+    pair: ImagePair
+    shape: tuple[int, ...]
     """(y, x) or (z, y, x)"""
-    spans: dict[str, _Span]
-    """Lowest and highest value of each channel."""
-    shown: dict[str, _Span]
-    """Values of each channel that are shown black and in full colour."""
     dtypes: tuple[Any, Any]
     """Of the image and of its labels."""
+    channels: dict[str, tuple[Span, Span]]
+    """Lowest and highest value of each, and what is shown black and in full colour."""
     is_grey: bool
     """Whether red, green and blue are the same."""
 
     @property
     def kind(self) -> tuple[tuple[str, ...], int]:
         """What all images of an experiment have in common."""
-        return tuple(self.spans), len(self.size)
+        return tuple(self.channels), len(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +97,13 @@ class ExperimentImages:
     folder: Path
     names: tuple[str, ...]
     """(n,)"""
-    labels: LabelStack
-    channels: dict[str, FieldStack]
-    """By name; a coloured picture is one stack with red, green and blue."""
-    limits: dict[str, _Span]
+    labels: Any
+    """zarr array in memory, (n, z, y, x); the files stay as they are."""
+    channels: dict[str, Any]
+    """dask array of each, by name; of coloured pictures one with red, green, blue."""
+    limits: dict[str, Span]
     """Values of each that are shown black and in full colour."""
-    is_rgb: bool = False
+    is_rgb: bool
     n_measured: int = 0
     """Images whose objects are measured: the first ones, where it was stopped."""
 
@@ -119,8 +112,6 @@ class ExperimentImages:
 class Experiment:
     """A folder of images with labels that is measured, and can be measured again.
 
-    What was measured before is taken again where neither files nor labels changed.
-
     Parameters
     ----------
     folder : Path
@@ -128,12 +119,11 @@ class Experiment:
 
     folder: Path
     images: ExperimentImages | None = None
-    """What was measured last."""
-    _pixels: Any = field(default_factory=lambda: lru_cache(_MOST_HELD)(_read_pixels))
-    _known: dict[Path, tuple[Any, pd.DataFrame, Objects | None]] = field(
-        default_factory=dict
-    )
-    """Of each labels file: of what it was measured, and what came of it."""
+    """Once they were looked at."""
+    _seen: list[_Look] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
+    _known: dict[int, tuple[int, pd.DataFrame, Objects]] = field(default_factory=dict)
+    """Of each image that was measured: of which labels, and what came of it."""
     _stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -153,14 +143,44 @@ class Experiment:
         DataError
             As :meth:`measure`.
         """
-        self._stopping.clear()
         yield Stage(f"Looking for images in {self.name}")
-        pairs, looks, _ = yield from self._look(find_pairs(self.folder).pairs)
-        self.images = replace(self._images(pairs, looks), n_measured=len(pairs))
-        return self.images
+        pairs = find_pairs(self.folder).pairs
+        looks: list[_Look] = []
+        reasons: list[str] = []
+        for i, pair in enumerate(pairs):
+            if self._stopping.is_set():
+                raise DataError(_STOPPED)
+            yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
+            try:
+                looks.append(_look_at(pair))
+            except DataError as error:
+                reasons.append(f"{pair.name} was left out: {error}")
+        if not looks:
+            raise DataError(reasons[0])
+        usual = Counter(look.kind for look in looks).most_common(1)[0][0]
+        others = [look.pair.name for look in looks if look.kind != usual]
+        self._seen = [look for look in looks if look.kind == usual]
+        if others:
+            was = "was" if len(others) == 1 else "were"
+            reasons.append(
+                f"{counted(len(others), 'image')} with other channels or axes than the "
+                f"other {len(self._seen):,} ({', '.join(usual[0])}) {was} left out, to "
+                f"be measured apart: {listed(others)}."
+            )
+        more = len(reasons) - _MOST_REASONS
+        self._notes = reasons[:_MOST_REASONS]
+        self._notes += [f"So were {more:,} others."] if more > 0 else []
+        images = _stacked(self.folder.absolute(), self._seen)
+        for i, look in enumerate(self._seen):
+            yield Stage("Reading the labels", i / len(self._seen))
+            images.labels[i] = _padded(_labels(look.pair), images.labels.shape[1:])
+        self.images = images
+        return images
 
     def measure(self, options: ReadOptions = AS_USUAL) -> Stages[Dataset]:
         """Measure the objects of all images, in stages.
+
+        What was measured before is taken again where its labels did not change.
 
         Returns
         -------
@@ -177,222 +197,198 @@ class Experiment:
             was measured.
         """
         self._stopping.clear()
-        yield Stage(f"Looking for images in {self.name}")
-        found = find_pairs(self.folder)
-        pairs, looks, notes = yield from self._look(found.pairs)
-        known = join_tables(pairs, found.tables)
-        images = self._images(pairs, looks)
-        spans = _common([look.spans for look in looks], _channels_of(looks))
+        yield Stage(f"Measuring {self.name}")
+        if self.images is None:
+            yield from self.look()
+        images, looks = self.images, self._seen
+        assert images is not None
+        found, pairs = find_pairs(self.folder), [look.pair for look in looks]
+        known, table_notes = join_tables(pairs, found.tables)
+        spans = _common(looks, 0)
         tables: list[pd.DataFrame] = []
         parts: list[Objects] = []
-        n_objects: list[int] = []
-        for i, pair in enumerate(pairs):
+        for i, look in enumerate(looks):
             if self._stopping.is_set():
                 break
-            table, objects = yield from self._field(i, len(pairs), pair, images, spans)
-            n_objects.append(len(table))
-            if objects is not None:
-                tables.append(table)
-                missing_axes = images.labels.ndim - 1 - objects.ndim
-                parts.append(objects.within((i, *[0] * missing_axes)))
-        if not n_objects:
-            raise DataError(_STOPPED)
+            text = f"Measuring image {i + 1:,} of {len(looks):,}: {look.pair.name}"
+            yield Stage(text, i / len(looks))
+            depth, height, width = (1, *look.shape)[-3:]
+            now = np.asarray(images.labels[i])[:depth, :height, :width]
+            now = now.reshape(look.shape)
+            of = hash(now.tobytes())
+            if i not in self._known or self._known[i][0] != of:
+                stages = self._measured(look, now, spans)
+                found_ = yield from within(stages, text, i, len(looks))
+                self._known[i] = of, *found_
+            _, table, objects = self._known[i]
+            tables.append(table)
+            parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
         if not tables:
+            raise DataError(_STOPPED)
+        if not any(map(len, parts)):
             raise DataError(
-                f"The labels of {self.name} hold no object in {len(n_objects):,} "
-                "images, only background: segment first."
+                f"The labels of {self.name} hold no object in {len(tables):,} images, "
+                "only background: segment first."
             )
-        self.images = images = replace(images, n_measured=len(n_objects))
+        n_objects = [len(table) for table in tables]
+        self.images = replace(images, n_measured=len(tables))
         yield Stage("Checking the numbers")
+        listing = [
+            {
+                "name": pairs[i].name,
+                "labels": str(pairs[i].labels),
+                "objects": n,
+                **{str(k): str(value) for k, value in known.iloc[i].dropna().items()},
+            }
+            for i, n in enumerate(n_objects)
+        ]
         how = {
             "channels": list(spans),
             "scale": [1.0] * (images.labels.ndim - 1),
             "first_axis": "image",
-            "folder": str(self.folder.absolute()),
-            "images": _listed_images(pairs, n_objects, known.columns),
+            "folder": str(images.folder),
+            "images": listing,
         }
         dataset = measured_dataset(
-            pd.concat(tables),
+            pd.concat([table for table in tables if len(table)]),
             joined(parts),
             self.name,
             how,
-            _metadata(images.names, n_objects, known.columns),
+            _metadata(images.names, n_objects, known),
             options=options,
         )
         told = _told(pairs, n_objects, len(spans))
-        before = (*told, *notes, *found.notes, *known.notes)
+        before = (*told, *self._notes, *found.notes, *table_notes)
         return replace(dataset, notes=(*before, *dataset.notes))
 
-    # Inside
-
-    def _look(
-        self, pairs: Sequence[ImagePair]
-    ) -> Stages[tuple[list[ImagePair], list[_Look], list[str]]]:
-        """Read every image once; leave out those that do not fit, with the reason."""
-        looks: list[tuple[ImagePair, _Look]] = []
-        reasons: list[str] = []
-        for i, pair in enumerate(pairs):
-            if self._stopping.is_set():
-                raise DataError(_STOPPED)
-            yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
-            try:
-                looks.append((pair, self._look_at(pair)))
-            except DataError as error:
-                reasons.append(f"{pair.name} was left out: {error}")
-        if not looks:
-            raise DataError(reasons[0])
-        usual = Counter(look.kind for _, look in looks).most_common(1)[0][0]
-        fitting = [(pair, look) for pair, look in looks if look.kind == usual]
-        others = [pair.name for pair, look in looks if look.kind != usual]
-        if others:
-            was = "was" if len(others) == 1 else "were"
-            reasons.append(
-                f"{counted(len(others), 'image')} with other channels or axes than the "
-                f"other {len(fitting):,} ({', '.join(usual[0])}) {was} left out, to be "
-                f"measured apart: {listed(others)}."
-            )
-        if len(reasons) > _MOST_REASONS:
-            more = len(reasons) - _MOST_REASONS
-            reasons = [*reasons[:_MOST_REASONS], f"So were {more:,} others."]
-        return [p for p, _ in fitting], [look for _, look in fitting], reasons
-
-    def _look_at(self, pair: ImagePair) -> _Look:
-        labels = self._labels(pair)
-        channels = self._channels(pair, labels.shape)
-        first, *others = channels.values()
-        return _Look(
-            labels.shape,
-            {name: value_span(channel) for name, channel in channels.items()},
-            {name: _shown(channel) for name, channel in channels.items()},
-            (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
-            tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
-        )
-
-    def _read(self, path: Path) -> NDArray[Any]:
-        """Pixels of a file as it is now; they must not be written to."""
-        pixels: NDArray[Any] = self._pixels(path, stamp_of(path))
-        return pixels
-
-    def _labels(self, pair: ImagePair) -> NDArray[Any]:
-        """Labels of an image as its file has them, in two or three axes."""
-        labels = self._read(pair.labels)
-        if labels.ndim == 3 and labels.shape[-1] in (3, 4) and labels.dtype == np.uint8:
-            raise DataError(
-                f"{pair.labels.name} is a coloured picture, and labels are whole "
-                "numbers: save them as 16-bit TIFF or PNG."
-            )
-        if labels.ndim not in (2, 3):
-            raise DataError(
-                f"{pair.labels.name} has {labels.ndim} axes, and labels have 2 (y, x) "
-                "or 3 (z, y, x)."
-            )
-        if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
-            labels = labels.astype(np.int32)  # as some programs save them
-        try:
-            return check_labels(labels)
-        except DataError as error:
-            raise DataError(f"{pair.labels.name}: {error}") from error
-
-    def _channels(
-        self, pair: ImagePair, shape: tuple[int, ...], *, is_grey: bool = False
-    ) -> dict[str, NDArray[Any]]:
-        """Channels of an image by name; red, green and blue also where all are grey."""
-        files = [self._read(path) for path in pair.images]
-        if len(files) > 1:
-            return split_channels(dict(zip(pair.channels, files, strict=True)), shape)
-        (image,) = files
-        is_colored = image.shape[:-1] == shape and image.shape[-1] in (3, 4)
-        if is_colored and not is_grey:
-            return dict(zip(COLORS, np.moveaxis(image[..., :3], -1, 0), strict=True))
-        return {GREY[0]: image[..., 0]} if is_colored else split_channels(image, shape)
-
-    def _images(
-        self, pairs: Sequence[ImagePair], looks: Sequence[_Look]
-    ) -> ExperimentImages:
-        """Stacks of the images; labels that were edited stay edited."""
-        size = np.max([(1, *look.size)[-3:] for look in looks], axis=0).tolist()
-        kinds = _channels_of(looks)
-        pixels = np.result_type(*(look.dtypes[0] for look in looks))
-        numbers = np.result_type(*(look.dtypes[1] for look in looks))
-        names = tuple(pair.name for pair in pairs)
-        folder, n = self.folder.absolute(), len(pairs)
-        paths = [pair.labels for pair in pairs]
-        labels = None if self.images is None else self.images.labels
-        if labels is None or not labels.is_of(paths, size):
-            labels = LabelStack(paths, lambda i: self._labels(pairs[i]), size, numbers)
-        if kinds == COLORS:
-            stack = FieldStack(
-                lambda i: self._read(pairs[i].images[0])[..., :3],
-                n,
-                size,
-                pixels,
-                is_rgb=True,
-            )
-            limits = {"": (0.0, 255.0 if pixels == np.uint8 else 1.0)}
-            return ExperimentImages(folder, names, labels, {"": stack}, limits, True)
-
-        def channel(kind: str) -> FieldStack:
-            def read(i: int) -> NDArray[Any]:
-                is_grey = kinds == GREY
-                return self._channels(pairs[i], looks[i].size, is_grey=is_grey)[kind]
-
-            return FieldStack(read, n, size, pixels)
-
-        limits = _common([look.shown for look in looks], kinds)
-        stacks = {kind: channel(kind) for kind in kinds}
-        return ExperimentImages(folder, names, labels, stacks, limits)
-
-    def _field(
-        self,
-        i: int,
-        n: int,
-        pair: ImagePair,
-        images: ExperimentImages,
-        spans: dict[str, _Span],
-    ) -> Stages[tuple[pd.DataFrame, Objects | None]]:
-        """Measure one image, unless that was done before; None without an object."""
-        text = f"Measuring image {i + 1:,} of {n:,}: {pair.name}"
-        yield Stage(text, i / n)
-        state: tuple[Stamp, int] = images.labels.state(i)
-        of, table, objects = self._known.get(pair.labels, (None, pd.DataFrame(), None))
-        if of != (state, spans):
-            labels = images.labels.field(i)
-            table, objects = pd.DataFrame(), None
-            if labels.max(initial=0) > 0:
-                channels = self._channels(
-                    pair, labels.shape, is_grey=tuple(spans) == GREY
-                )
-                objects = find_objects(labels)
-                stages = measured_table(
-                    objects, labels, channels, (1.0,) * labels.ndim, spans
-                )
-                table = yield from _within(stages, text, i, n)
-                table.index = [f"{pair.name} label {label}" for label in table["label"]]
-            self._known[pair.labels] = (state, spans), table, objects
-        images.labels.note_measured(i, state)
+    def _measured(
+        self, look: _Look, labels: NDArray[Any], spans: dict[str, Span]
+    ) -> Stages[tuple[pd.DataFrame, Objects]]:
+        """Measure one image; no rows without an object."""
+        channels: Channels = {}
+        if labels.max(initial=0) > 0:
+            channels = _channels(look.pair, labels.shape, is_grey=tuple(spans) == GREY)
+        size = [1.0] * labels.ndim
+        table, objects = yield from measured_table(labels, channels, size, spans)
+        table.index = [f"{look.pair.name} label {label}" for label in objects.label_ids]
         return table, objects
 
 
-def _read_pixels(path: Path, stamp: Stamp) -> NDArray[Any]:
-    return read_pixels(path)
+def _look_at(pair: ImagePair) -> _Look:
+    labels = _labels(pair)
+    channels = _channels(pair, labels.shape)
+    first, *others = channels.values()
+    return _Look(
+        pair,
+        labels.shape,
+        (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
+        {name: (value_span(one), _shown(one)) for name, one in channels.items()},
+        tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
+    )
 
 
-def _channels_of(looks: Sequence[_Look]) -> tuple[str, ...]:
-    return GREY if all(look.is_grey for look in looks) else tuple(looks[0].spans)
+def _read(path: Path) -> NDArray[Any]:
+    """Return all pixels of an image file, or raise DataError that names it."""
+    with explain_damage(path, "an image"):
+        if path.suffix.lower() in (".tif", ".tiff"):
+            import tifffile
+
+            pixels = np.asarray(tifffile.imread(path))
+        else:
+            import imageio.v3 as imageio
+
+            pixels = np.asarray(imageio.imread(path))
+    if pixels.dtype.kind not in "buif" or pixels.ndim < 2:
+        raise DataError(f"{path.name} holds no picture: choose images.")
+    return pixels.squeeze() if 1 in pixels.shape[:-2] else pixels
 
 
-def _common(
-    spans: Sequence[dict[str, _Span]], kinds: Sequence[str]
-) -> dict[str, _Span]:
-    """Lowest and highest value of each channel in all images."""
-    of_each = [list(one.values()) for one in spans]
+def _labels(pair: ImagePair) -> NDArray[Any]:
+    """Labels of an image as its file has them, in two or three axes."""
+    labels, name = _read(pair.labels), pair.labels.name
+    is_colored = labels.shape[-1] in (3, 4) and labels.dtype == np.uint8
+    if labels.ndim not in (2, 3) or (labels.ndim == 3 and is_colored):
+        raise DataError(
+            f"{name} is a coloured picture or has {labels.ndim} axes, and labels are "
+            "whole numbers in (y, x) or (z, y, x): save them as 16-bit TIFF or PNG."
+        )
+    if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
+        labels = labels.astype(np.int32)  # as some programs save them
+    try:
+        return check_labels(labels)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from error
+
+
+def _channels(
+    pair: ImagePair, shape: tuple[int, ...], *, is_grey: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Channels of an image by name; red, green and blue also where all are grey."""
+    files = [_read(path) for path in pair.images]
+    if len(files) > 1:
+        return split_channels(dict(zip(pair.channels, files, strict=True)), shape)
+    (image,) = files
+    is_colored = image.shape[:-1] == shape and image.shape[-1] in (3, 4)
+    if is_colored and not is_grey:
+        return dict(zip(COLORS, np.moveaxis(image[..., :3], -1, 0), strict=True))
+    return {GREY[0]: image[..., 0]} if is_colored else split_channels(image, shape)
+
+
+def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
+    """Images as stacks, and labels that are still to be filled in."""
+    import dask.array as da
+    import zarr
+    from dask.delayed import delayed
+
+    size = tuple(np.max([(1, *look.shape)[-3:] for look in looks], axis=0).tolist())
+    labels = zarr.create_array(
+        store=zarr.storage.MemoryStore(),
+        shape=(len(looks), *size),
+        chunks=(1, *size),
+        dtype=np.result_type(*(look.dtypes[1] for look in looks)),
+    )
+    dtype = np.result_type(*(look.dtypes[0] for look in looks))
+    limits = _common(looks, 1)
+    is_rgb, is_grey = tuple(limits) == COLORS, tuple(limits) == GREY
+    if is_rgb:
+        limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
+    shape = (*size, 3) if is_rgb else size
+
+    def plane(look: _Look, key: str) -> NDArray[Any]:
+        if is_rgb:
+            pixels = _read(look.pair.images[0])[..., :3]
+        else:
+            pixels = _channels(look.pair, look.shape, is_grey=is_grey)[key]
+        return _padded(pixels, shape).astype(dtype)
+
+    later = delayed(plane)
+    channels = {
+        key: da.stack([da.from_delayed(later(k, key), shape, dtype) for k in looks])
+        for key in limits
+    }
+    names = tuple(look.pair.name for look in looks)
+    return ExperimentImages(folder, names, labels, channels, limits, is_rgb)
+
+
+def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+    """Pixels of (y, x) or (z, y, x), and colours, in a picture of this size."""
+    if pixels.ndim < len(shape):
+        pixels = pixels[None]
+    ends = [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
+    return np.pad(pixels, ends)
+
+
+def _common(looks: Sequence[_Look], which: int) -> dict[str, Span]:
+    """Of each channel in all images: lowest and highest value (0), or shown (1)."""
+    kinds = GREY if all(look.is_grey for look in looks) else tuple(looks[0].channels)
+    of_each = [[one[which] for one in look.channels.values()] for look in looks]
     return {
         kind: (min(s[place][0] for s in of_each), max(s[place][1] for s in of_each))
         for place, kind in enumerate(kinds)
     }
 
 
-def _shown(channel: NDArray[Any]) -> _Span:
+def _shown(channel: NDArray[Any]) -> Span:
     values = channel.ravel()[:: max(1, channel.size // _SAMPLED)]
     values = values[np.isfinite(values)]
     if not values.size:
@@ -401,42 +397,18 @@ def _shown(channel: NDArray[Any]) -> _Span:
     return low, max(high, low + 1e-9)
 
 
-def _within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
-    """Stages of measuring one image as stages of all."""
-    while True:
-        try:
-            stage = next(stages)
-        except StopIteration as end:
-            return end.value
-        yield Stage(text, (i + (stage.share or 0.0)) / n)
-
-
 def _metadata(
     names: Sequence[str], n_objects: Sequence[int], known: pd.DataFrame
 ) -> pd.DataFrame:
     """What is known of the image of each object: first what was done to it."""
     rows = np.repeat(np.arange(len(n_objects)), n_objects)
-    image = pd.DataFrame({"image": pd.Categorical(names, names)})
-    told = pd.concat([known, image], axis="columns").iloc[rows]
+    told = known.assign(image=pd.Categorical(names, names)).iloc[rows]
     done = [column for column in known if column not in PLATE_COLUMNS]
-    where = [column for column in PLATE_COLUMNS if column in known]
-    first = [column for column in where if column == "well"]
-    return told[[*done, *first, "image", *(c for c in where if c != "well")]]
-
-
-def _listed_images(
-    pairs: Sequence[ImagePair], n_objects: Sequence[int], known: pd.DataFrame
-) -> list[dict[str, Any]]:
-    """All images that were measured, those without objects too."""
-    return [
-        {
-            "name": pairs[i].name,
-            "labels": str(pairs[i].labels),
-            "objects": n,
-            **{str(key): str(value) for key, value in known.iloc[i].dropna().items()},
-        }
-        for i, n in enumerate(n_objects)
+    where = [
+        column for column in ("plate", "row", "column", "field") if column in known
     ]
+    well = ["well"] if "well" in known else []
+    return told[[*done, *well, "image", *where]]
 
 
 def _told(

@@ -1,15 +1,13 @@
 """Measure the objects of a label image: one table row for each object.
 
 Supported: labels in 2-D or 3-D (z, y, x), or a time series or a stack of images with
-2-D labels, which is measured picture by picture; each with any number of channels.  A
-time series of 3-D labels is not supported and told so.
+2-D labels, which is measured picture by picture; each with any number of channels.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,25 +15,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_frame
+from napari_embedding_game.data.images import channels as of_image
+from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.label_objects import (
+    NO_OBJECT,
     Objects,
-    channel_axis,
     check_labels,
-    find_objects,
-    find_objects_in_time,
+    joined,
+    numbered,
 )
-from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
-Channels = Mapping[str, NDArray[Any]]
 FirstAxis = Literal["z", "time", "image"]
+Group = Literal["shape", "intensity", "texture", "neighbours"]
+GROUPS: tuple[Group, ...] = ("shape", "intensity", "texture", "neighbours")
+USUAL: tuple[Group, ...] = ("shape", "intensity", "texture")
 
-_BATCH = 50  # objects measured between two stages
+_BATCH = 50  # objects outlined between two stages
 _LEVELS = 32
+_NEAREST = 5
 _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
 _PLACES = ("label", "time", "image", *_CENTRES)
 
@@ -50,9 +53,10 @@ def measure_stages(
     labels: Any,
     *,
     name: str = "labels",
-    channel_names: Sequence[str] | None = None,
     scale: Sequence[float] | None = None,
     first_axis: FirstAxis = "z",
+    groups: Sequence[Group] = USUAL,
+    with_border: bool = True,
     options: ReadOptions = AS_USUAL,
 ) -> Stages[Dataset]:
     """Measure every object of a label image, in stages.
@@ -67,12 +71,14 @@ def measure_stages(
         axes before (y, x); 0 is background.
     name : str
         What the person calls the labels.
-    channel_names : sequence of str, optional
-        Names of the channels of an array.
     scale : sequence of float, optional
         Size of a pixel along each axis of `labels`; 1 by default.
     first_axis : {"z", "time", "image"}
         What the first of three axes is; "image": each picture is an image of its own.
+    groups : sequence of {"shape", "intensity", "texture", "neighbours"}
+        What is measured; :func:`measured_table` says what is in each.
+    with_border : bool
+        Whether objects that touch the border of their picture are measured, too.
     options : ReadOptions
         Its columns, and what becomes of missing values and of repeated columns.
 
@@ -89,27 +95,61 @@ def measure_stages(
         If shapes do not fit or there are fewer than two objects.
     """
     yield Stage("Looking at the image")
-    pixels = check_labels(_array(labels, name))
-    spacing = _spacing(scale, pixels.ndim, name)
+    pixels = check_labels(of_image.in_memory(labels, name))
     if pixels.ndim < 2 or (first_axis != "image" and pixels.ndim > 3):
         raise DataError(
             f"'{name}' has {pixels.ndim} axes, and objects are measured in pictures "
             "(2), stacks (3) or time series of pictures (3): measure one time point of "
             "it, or say that its first axes are images."
         )
-    channels = split_channels(image, pixels.shape, channel_names)
-    yield Stage("Finding the objects")
-    kind = first_axis if pixels.ndim > 2 else "z"
-    objects = find_objects(pixels) if kind == "z" else find_objects_in_time(pixels)
-    spans = {key: value_span(channel) for key, channel in channels.items()}
-    table = yield from measured_table(objects, pixels, channels, spacing, spans, kind)
+    channels = of_image.split_channels(image, pixels.shape)
+    spans = {key: of_image.value_span(channel) for key, channel in channels.items()}
+    n_leading = 0 if first_axis == "z" else pixels.ndim - 2
+    spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
+    places = list(np.ndindex(pixels.shape[:n_leading]))
+    tables, parts = [], []
+    for i, place in enumerate(places):
+        part = {key: channel[place] for key, channel in channels.items()}
+        stages = measured_table(pixels[place], part, spacing[n_leading:], spans, groups)
+        text = "Measuring the objects"
+        table, objects = yield from within(stages, text, i, len(places))
+        parts.append(objects.within(place))
+        if not len(objects):
+            continue
+        if first_axis == "time" and n_leading:
+            table.insert(1, "time", float(place[0]))
+        elif n_leading:
+            table.insert(1, "image", ", ".join(map(str, place)))
+        tables.append(table)
+    if not tables:
+        raise DataError(NO_OBJECT)
+    table, objects = pd.concat(tables), joined(parts)
+    table.index = pd.Index(_names(table))
+    notes = []
+    n_below = len(np.unique(pixels[pixels < 0]))
+    if n_below:
+        are = "label is" if n_below == 1 else "labels are"
+        notes.append(
+            f"{n_below:,} {are} below 0, which is background here and on no map: "
+            "number the objects from 1."
+        )
+    if not with_border:
+        first, last = np.split(objects.boxes, 2, axis=1)
+        ends = np.array(pixels.shape[-2:])
+        touches = ((first[:, -2:] == 0) | (last[:, -2:] == ends)).any(axis=1)
+        table, objects = table[~touches], objects.take(~touches)
+        touching = counted(int(touches.sum()), "object")
+        notes.append(f"Left out at the border of the image: {touching}.")
     yield Stage("Checking the numbers")
     how = {
         "channels": list(channels),
-        "scale": list(spacing),
+        "scale": spacing,
         "first_axis": first_axis,
+        "groups": list(groups),
+        "with_border": with_border,
     }
-    return measured_dataset(table, objects, name, how, options=options)
+    dataset = measured_dataset(table, objects, name, how, options=options)
+    return replace(dataset, notes=(*notes, *dataset.notes))
 
 
 def measured_dataset(
@@ -121,28 +161,17 @@ def measured_dataset(
     *,
     options: ReadOptions,
 ) -> Dataset:
-    """Return the dataset of objects that were measured.
+    """Return the dataset of a table of N objects, whose index names them.
 
-    Parameters
-    ----------
-    table : DataFrame, (N rows)
-        As of :func:`measured_table`; the index names the objects.
-    objects : Objects
-        (N,)
-    name : str
-        What the person calls the labels.
-    how : mapping
-        How they were measured, for ``provenance``.
-    metadata : DataFrame, (N rows), optional
-        What else is known of each object.
-    options : ReadOptions
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two objects, or values are missing.
+    `how` they were measured becomes provenance; `metadata` is what else is known of
+    each.  Raises DataError if nothing is measured, or values are missing.
     """
     chosen = tuple(column for column in table if column not in _PLACES)
+    if not chosen or table.empty:
+        raise DataError(
+            f"Nothing of '{name}' is measured: choose shape or neighbours, or an image "
+            "to measure intensity or texture in, and take objects at the border too."
+        )
     options = replace(options, columns=options.columns or chosen)
     dataset = from_frame(table, f"The table of '{name}'", name, options)
     places = table.drop(columns=list(chosen))
@@ -155,211 +184,167 @@ def measured_dataset(
         obs=places[dataset.kept],
         source_obs=places,
         source_objects=objects,
-        notes=(*objects.notes, *dataset.notes),
         provenance={"measured": dict(how)},
     )
 
 
-def split_channels(
-    image: Any, shape: tuple[int, ...], names: Sequence[str] | None = None
-) -> dict[str, NDArray[Any]]:
-    """Channels by name, each of the shape of the labels.
-
-    `image` is as for :func:`measure_stages`.  Three or four channels on the last
-    axis are called red, green, blue (and alpha, which is left out); if they are all
-    the same, they are one.
-    """
-    if image is None:
-        return {}
-    if isinstance(image, Mapping):
-        channels = {str(key): _array(value, str(key)) for key, value in image.items()}
-    else:
-        channels = _named(_array(image, "The image"), shape, names)
-    for key, channel in channels.items():
-        if channel.shape != shape:
-            raise DataError(_unequal(f"The channel {key}", channel.shape, shape))
-        if channel.dtype.kind not in "buif":
-            raise DataError(
-                f"The channel {key} holds {channel.dtype} values where numbers belong."
-            )
-    return channels
-
-
-def _named(
-    image: NDArray[Any], shape: tuple[int, ...], names: Sequence[str] | None
-) -> dict[str, NDArray[Any]]:
-    axis = channel_axis(image.shape, shape)
-    if axis is None and image.shape != shape:
-        raise DataError(_unequal("The image", image.shape, shape))
-    arrays = [image] if axis is None else list(np.moveaxis(image, axis, 0))
-    if names is None:
-        names = [f"channel {i + 1}" for i in range(len(arrays))]
-        if axis == -1 and len(arrays) in (3, 4):
-            names, arrays = ["red", "green", "blue"], arrays[:3]
-            if all(np.array_equal(arrays[0], other) for other in arrays[1:]):
-                arrays = arrays[:1]  # a grey picture that was saved in colour
-        names = ["intensity"] if len(arrays) == 1 else names
-    if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise DataError(
-            f"The image has {len(arrays)} channels and {len(set(names))} different "
-            "names for them: give each one a name."
-        )
-    return dict(zip(map(str, names), arrays, strict=True))
-
-
-def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    theirs, ours = (" x ".join(map(str, sizes)) for sizes in (image_shape, shape))
-    return (
-        f"{what} has {theirs} pixels and the labels have {ours}: choose an image and "
-        "labels that belong together."
-    )
-
-
-def _array(values: Any, what: str) -> NDArray[Any]:
-    """`values` in memory, be they numpy, dask or zarr, if they fit."""
-    size = math.prod(map(int, values.shape))
-    check_fits(2 * size * values.dtype.itemsize, what, "its pixels")
-    return np.asarray(values)
-
-
-def _spacing(scale: Sequence[float] | None, ndim: int, name: str) -> tuple[float, ...]:
-    spacing = (1.0,) * ndim if scale is None else tuple(map(float, scale))[-ndim:]
-    if len(spacing) != ndim or not all(0 < step < np.inf for step in spacing):
-        raise DataError(
-            f"The pixel size of '{name}' is {spacing}, and one number above 0 is "
-            f"needed for each of its {ndim} axes."
-        )
-    return spacing
-
-
 def measured_table(
-    objects: Objects,
     labels: NDArray[Any],
     channels: Channels,
-    spacing: tuple[float, ...],
-    spans: Mapping[str, tuple[float, float]],
-    first_axis: FirstAxis = "z",
-) -> Stages[pd.DataFrame]:
-    """Measure objects, in stages: one row for each, named by its label.
+    spacing: Sequence[float],
+    spans: Mapping[str, Span],
+    groups: Iterable[Group] = USUAL,
+) -> Stages[tuple[pd.DataFrame, Objects]]:
+    """Measure the objects of one picture or stack, in stages, by growing label.
 
-    Parameters
-    ----------
-    objects : Objects
-        (N,)
-    labels : array
-    channels : mapping of str to array
-        Of the shape of the labels.
-    spacing : tuple of float
-        Size of a pixel along each axis.
-    spans : mapping of str to pair of float
-        Lowest and highest value of each channel, which texture is a share of.
-    first_axis : {"z", "time", "image"}
-        Not "z": all axes before the last two tell pictures apart.
+    Shape is area, diameter, axes, extent, eccentricity, solidity, perimeter and
+    roundness; intensity mean, std, min and max; texture entropy in bits of 32 grey
+    levels of the span, and contrast, the mean difference of neighbouring pixels as a
+    share of it; neighbours the distance to the nearest object and the mean of those
+    to the nearest five.  Channels have the shape of the labels, `spacing` is the size
+    of a pixel along each axis, `spans` the lowest and highest value of each channel.
+    All measures in a channel are NaN where a pixel of the object is not finite.
     """
-    n_leading = 0 if first_axis == "z" else labels.ndim - 2
-    rows: list[dict[str, Any]] = []
-    for i, label in enumerate(objects.label_ids.tolist()):
-        if i % _BATCH == 0:
-            yield Stage(f"Measuring {len(objects):,} objects", i / len(objects))
-        box = objects.slices(i)
-        mask = (labels[box] == label)[(0,) * n_leading]
-        place = [part.start for part in box]
-        row: dict[str, Any] = {"label": label}
-        if first_axis == "time":
-            row["time"] = float(place[0])
-        elif n_leading:
-            row["image"] = ", ".join(map(str, place[:n_leading]))
-        places = np.argwhere(mask)
-        centre = places.mean(axis=0) + place[n_leading:]
-        row.update(zip(_CENTRES[-len(centre) :], centre.tolist(), strict=True))
-        row.update(_form_of(mask, places, spacing[n_leading:]))
-        for key, channel in channels.items():
-            values = channel[box][(0,) * n_leading].astype(np.float64)
-            found = _intensity_of(values, mask, spans[key])
-            row.update({f"{key}_{name}": one for name, one in found.items()})
-        rows.append(row)
-    table = pd.DataFrame(rows)
-    names = table["label"].astype(str)
-    if first_axis == "time":
-        names = "time " + table["time"].astype(int).astype(str) + " label " + names
-    elif n_leading:
-        names = "image " + table["image"] + " label " + names
-    return table.set_axis(pd.Index(names.tolist()))
+    objects, numbers = numbered(labels)
+    n = len(objects)
+    if not n:
+        return pd.DataFrame(), objects
+    at = np.nonzero(numbers)
+    of, counts = numbers[at] - 1, objects.areas
+    assert counts is not None
+    centres = [np.bincount(of, along, n) / counts for along in at]
+    columns: dict[str, Any] = {"label": objects.label_ids}
+    columns.update(zip(_CENTRES[-labels.ndim :], centres, strict=True))
+    groups = set(groups)
+    if "shape" in groups:
+        away = [(a - c[of]) * s for a, c, s in zip(at, centres, spacing, strict=True)]
+        columns |= _sizes(away, of, counts, objects.boxes, spacing)
+        if labels.ndim == 2:
+            columns |= yield from _outlines(numbers, columns["area"], spacing)
+    for key, channel in channels.items():
+        yield Stage(f"Measuring {key}")
+        values = channel.astype(np.float64)
+        finite = np.bincount(of, np.isfinite(values[at]), n) == counts
+        found: dict[str, Any] = {}
+        if "intensity" in groups:
+            one = pd.Series(values[at]).groupby(of)
+            std = one.std(ddof=0)
+            found |= {
+                "mean": one.mean(),
+                "std": std,
+                "min": one.min(),
+                "max": one.max(),
+            }
+        if "texture" in groups:
+            found |= _textures(values, numbers, at, spans[key], n)
+        for name, measure_ in found.items():
+            columns[f"{key}_{name}"] = np.where(finite, measure_, np.nan)
+    if "neighbours" in groups:
+        from scipy.spatial import cKDTree
+
+        places = np.column_stack(centres) * spacing
+        distances, _ = cKDTree(places).query(places, k=min(_NEAREST + 1, max(2, n)))
+        columns["nearest"] = distances[:, 1]
+        columns[f"nearest_{_NEAREST}"] = distances[:, 1:].mean(axis=1)
+    return pd.DataFrame(columns), objects
 
 
-def value_span(channel: NDArray[Any]) -> tuple[float, float]:
-    """Lowest and highest finite value of a channel."""
-    finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-
-
-def _form_of(
-    mask: NDArray[np.bool_], places: NDArray[np.intp], spacing: Sequence[float]
-) -> dict[str, float]:
-    """Measures of form by name; of an object too small for one, that of a disc."""
-    from skimage.measure import perimeter
-    from skimage.morphology import convex_hull_image
-
-    n, n_axes = len(places), len(spacing)
-    size = n * math.prod(spacing)
-    # Axes of the ellipse, or ellipsoid, of the same moments.
-    along = (places - places.mean(axis=0)) * spacing
-    moments = np.maximum(np.linalg.eigvalsh(along.T @ along / n), 0)
-    factor = 4 if n_axes == 2 else 2 * math.sqrt(5)
-    minor, major = (factor * math.sqrt(moments[at]) for at in (0, -1))
-    shortness = minor / major if major > 0 else 1.0
+def _sizes(
+    away: Sequence[NDArray[np.float64]],
+    of: NDArray[np.intp],
+    counts: NDArray[np.int64],
+    boxes: NDArray[np.int64],
+    spacing: Sequence[float],
+) -> dict[str, NDArray[np.float64]]:
+    """Measures of size, and of the ellipse or ellipsoid of the same moments."""
+    n, n_axes = len(counts), len(spacing)
+    moments = np.empty((n, n_axes, n_axes))
+    for i, j in np.ndindex(n_axes, n_axes):
+        moments[:, i, j] = np.bincount(of, away[i] * away[j], n) / counts
+    lengths = np.sqrt(np.maximum(np.linalg.eigvalsh(moments), 0))
+    lengths *= 4 if n_axes == 2 else 2 * math.sqrt(5)
+    minor, major = lengths[:, 0], lengths[:, -1]
+    shortness = np.divide(minor, major, out=np.ones(n), where=major > 0)
+    first, last = np.split(boxes, 2, axis=1)
+    size = counts * math.prod(spacing)
     measures = {
         "area" if n_axes == 2 else "volume": size,
         "equivalent_diameter": (2 * n_axes * size / math.pi) ** (1 / n_axes),
         "major_axis_length": major,
         "minor_axis_length": minor,
-        "extent": n / mask.size,
+        "extent": counts / (last - first).prod(axis=1),
     }
     if n_axes == 3:
         return {**measures, "elongation": 1 - shortness}
-    measures["eccentricity"] = math.sqrt(1 - shortness**2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a line of pixels has no hull
-        hull = int(np.count_nonzero(convex_hull_image(mask)))
-    measures["solidity"] = min(1.0, n / hull) if hull else 1.0
-    if len(set(spacing)) == 1:
-        around = spacing[0] * perimeter(mask)
-        roundness = 4 * math.pi * size / around**2 if around > 0 else 1.0
-        measures |= {"perimeter": around, "roundness": min(1.0, roundness)}
+    return {**measures, "eccentricity": np.sqrt(1 - shortness**2)}
+
+
+def _outlines(
+    numbers: NDArray[Any], size: NDArray[np.float64], spacing: Sequence[float]
+) -> Stages[dict[str, NDArray[np.float64]]]:
+    """Solidity, perimeter and roundness, by scikit-image; 1 of too small an object."""
+    from skimage.measure import regionprops
+
+    regions = regionprops(numbers)
+    n, is_square = len(regions), len(set(spacing)) == 1
+    solidity, around = np.ones(n), np.zeros(n)
+    for i, region in enumerate(regions):
+        if i % _BATCH == 0:
+            yield Stage("Measuring outlines", i / n)
+        solidity[i] = region.solidity if region.area > 2 else 1.0
+        if is_square:
+            around[i] = spacing[0] * region.perimeter
+    measures = {"solidity": np.minimum(solidity, 1.0)}
+    if is_square:
+        roundness = np.ones(n)
+        np.divide(4 * math.pi * size, around**2, out=roundness, where=around > 0)
+        measures |= {"perimeter": around, "roundness": np.minimum(1.0, roundness)}
     return measures
 
 
-def _intensity_of(
-    values: NDArray[np.float64], mask: NDArray[np.bool_], span: tuple[float, float]
-) -> dict[str, float]:
-    """Brightness and texture of one object in one channel, by name.
-
-    Entropy is in bits of 32 grey levels of the span; contrast is the mean difference
-    between neighbouring pixels of the object as a share of the span (dissimilarity of
-    the grey-level co-occurrence at distance 1).  All are NaN if a pixel is not finite.
-    """
-    own = values[mask]
-    names = ("mean", "std", "min", "max", "entropy", "contrast")
-    if not np.isfinite(own).all():
-        return dict.fromkeys(names, np.nan)
+def _textures(
+    values: NDArray[np.float64],
+    numbers: NDArray[Any],
+    at: tuple[NDArray[np.intp], ...],
+    span: Span,
+    n: int,
+) -> dict[str, NDArray[np.float64]]:
     low, high = span
-    width = high - low
-    scaled = (own - low) * (_LEVELS / width if width > 0 else 0.0)
-    levels = np.clip(scaled, 0, _LEVELS - 1).astype(np.int64)
-    shares = np.bincount(levels) / len(own)
-    shares = shares[shares > 0]
-    total, n_pairs = 0.0, 0
-    for axis in range(mask.ndim):
-        along, inside = np.moveaxis(values, axis, 0), np.moveaxis(mask, axis, 0)
-        pairs = inside[1:] & inside[:-1]
-        total += float(np.abs(along[1:][pairs] - along[:-1][pairs]).sum())
-        n_pairs += int(np.count_nonzero(pairs))
-    found = (
-        own.mean(),
-        own.std(),
-        own.min(),
-        own.max(),
-        -(shares * np.log2(shares)).sum() + 0.0,
-        total / (n_pairs * width) if n_pairs and width > 0 else 0.0,
+    values = (np.where(np.isfinite(values), values, low) - low) / (
+        high - low if high > low else np.inf
     )
-    return dict(zip(names, map(float, found), strict=True))
+    of = numbers[at] - 1
+    levels = np.clip(values[at] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
+    found = np.bincount(of * _LEVELS + levels, minlength=n * _LEVELS).reshape(
+        n, _LEVELS
+    )
+    shares = found / found.sum(axis=1, keepdims=True)
+    entropy = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1) + 0.0
+    total, n_pairs = np.zeros(n), np.zeros(n, np.intp)
+    for axis in range(numbers.ndim):
+        along, inside = np.moveaxis(values, axis, 0), np.moveaxis(numbers, axis, 0)
+        pairs = (inside[1:] == inside[:-1]) & (inside[1:] > 0)
+        pair_of = inside[1:][pairs] - 1
+        total += np.bincount(pair_of, np.abs(along[1:] - along[:-1])[pairs], n)
+        n_pairs += np.bincount(pair_of, minlength=n)
+    return {"entropy": entropy, "contrast": total / np.maximum(n_pairs, 1)}
+
+
+def within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
+    """Stages of measuring picture i of n as those of measuring all."""
+    while True:
+        try:
+            stage = next(stages)
+        except StopIteration as end:
+            return end.value
+        yield Stage(text, (i + (stage.share or 0.0)) / n)
+
+
+def _names(table: pd.DataFrame) -> list[str]:
+    """Return a name of each object: its label, and its picture among several."""
+    names: pd.Series = table["label"].astype(str)
+    if "time" in table:
+        names = "time " + table["time"].astype(int).astype(str) + " label " + names
+    elif "image" in table:
+        names = "image " + table["image"] + " label " + names
+    return list(names)

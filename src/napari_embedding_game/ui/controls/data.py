@@ -24,8 +24,8 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
-from napari_embedding_game.data.images.measure import FirstAxis
-from napari_embedding_game.data.images.table_join import JoinRequest
+from napari_embedding_game.data.images.join import JoinRequest
+from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.readers import ENDINGS
@@ -57,7 +57,7 @@ from napari_embedding_game.ui.controls.recipe_panel import (
     RecipePanel,
 )
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
-from napari_embedding_game.ui.images.join_panel import JoinPanel, image_of
+from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
@@ -65,8 +65,8 @@ from napari_embedding_game.ui.images.linked_layers import (
     finest,
 )
 from napari_embedding_game.ui.images.mask_offer import MaskOffer
-from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
-from napari_embedding_game.ui.images.relink_panel import RelinkPanel
+from napari_embedding_game.ui.images.measure_panel import MeasurePanel
+from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
@@ -81,19 +81,15 @@ from napari_embedding_game.ui.style.form_widgets import (
 if TYPE_CHECKING:
     import napari
 
-    from napari_embedding_game.ui.images.relink import Missing
-
 TITLE = "Embedding Game"
 HINT = (
     "See how your cells, images or texts group, and steer it. Open a table with a row "
     "for each of them, drop its file here, or try a sample."
 )
-MEASURED_DEED = ("measured", "Measure again")
 IMAGES_TIP = (
     "Measure the objects of all images of a folder, such as a plate. A labels file has "
     "the name of its image and _labels or _masks behind it, or lies in a folder labels."
 )
-LINKED_DEED = ("linked with their table", "Link again")
 MOST_LAST_MAPS = 5
 TABLES = (FeaturesSource, FileSource, AnnDataSource)
 """Sources whose rows are linked with objects, and not measured."""
@@ -151,10 +147,6 @@ class DataControls(ControlsSection):
     """The path of a session file."""
     recovery_requested = Signal(object)
     """The :class:`RecoveryFile` to go on with."""
-    image_found = Signal()
-    """The layer that is offered for a missing image is the image."""
-    folder_located = Signal(object)
-    """The path at which the images of a folder are now."""
     recent_requested = Signal()
     """The menu of recent maps is opened: ``set_recent`` is to fill it."""
     map_requested = Signal(str)
@@ -271,8 +263,8 @@ class DataControls(ControlsSection):
         linked, table
             The layers that show its objects, and the one whose table it is.
         """
-        pixels = getattr(source, "labels", None)
-        if linked is not None and (is_other or pixels is finest(linked.labels)):
+        is_read = linked is not None and _pixels_of(source) is finest(linked.labels)
+        if linked is not None and (is_other or is_read):
             self.stale.expect(linked.labels)
         self._linked, self._table = linked, table
         self.stop.native.setVisible(isinstance(source, ExperimentSource))
@@ -286,12 +278,12 @@ class DataControls(ControlsSection):
             self.preparation_offered.emit(False)
             self.mixable_changed.emit(())
             self.columns.hide()
-            self.join.show_join(None, is_file=False)
+            self.join.show_join(None, is_table=False)
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
         is_table = isinstance(source, TABLES)
-        self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+        self.stale.taken(is_measured=not is_table)
         images = loaded.images
         if images is not None and images.n_measured < len(images.names):
             self.stale.offer_rest(images.n_measured, len(images.names))
@@ -346,16 +338,6 @@ class DataControls(ControlsSection):
         if sentence:
             self.troubled.emit()
 
-    def set_missing(self, missing: Missing) -> None:
-        """Tell which layer is not open, and offer what can be done about it."""
-        self.relink.show_missing(missing)
-        if missing.sentence:
-            self.troubled.emit()
-
-    def tell_changed(self, sentence: str, is_measured: bool) -> None:
-        """Tell that the labels are others than the objects on the map."""
-        self.stale.tell(sentence, can_measure=is_measured)
-
     # Inside
 
     def _make(self) -> None:
@@ -393,7 +375,9 @@ class DataControls(ControlsSection):
         self.mask = MaskOffer(self._viewer, self._session)
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
-        self.relink = RelinkPanel()
+        self.relink = Relink(
+            self._viewer, self._session, self._loading, self._linked_layers
+        )
         self.last_maps = LastMaps()
         self.open_button = PushButton(
             text="Open…",
@@ -487,8 +471,10 @@ class DataControls(ControlsSection):
         self.mask.changed.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
-        self.relink.image_found.connect(self.image_found)
-        self.relink.folder_located.connect(self.folder_located)
+        self.relink.missed.connect(self.troubled)
+        self.relink.differs.connect(
+            lambda text, can: self.stale.tell(text, can_measure=can)
+        )
         self.way.map_requested.connect(self.map_requested)
         self.recovery_banner.recovery_requested.connect(self.recovery_requested)
         self._connections.connect(self._session.dataset_changed, self._show)
@@ -521,14 +507,13 @@ class DataControls(ControlsSection):
         self._linked = Linked(linked.labels, tuple(images))
         self._table = table
         source: Source
-        if isinstance(taken, FileSource) and taken.request is not None:
-            source = replace(
-                taken, request=replace(taken.request, images=(image_of(linked.labels),))
-            )
-        elif isinstance(taken, FeaturesSource | AnnDataSource):
+        if isinstance(taken, FileSource | FeaturesSource) and taken.request is not None:
+            request = replace(taken.request, pixels=finest(linked.labels))
+            source = replace(taken, request=request)
+        elif isinstance(taken, AnnDataSource):
             source = replace(taken, labels=finest(linked.labels))
         else:
-            source = measured_source(self._linked, self._first_axis())
+            source = replace(self.measure.measured(self._linked), **self._how())
             if not isinstance(taken, MeasuredSource):
                 # The present options are for what a file or sample holds.
                 self._loading.options = ReadOptions()
@@ -538,9 +523,9 @@ class DataControls(ControlsSection):
     def _join_again(self, request: JoinRequest | None) -> None:
         """Join the rows of the file with other objects, or with none."""
         taken = self._loading.taken
-        if isinstance(taken, FileSource):
+        if isinstance(taken, FileSource | FeaturesSource):
             self._loading.ask_again_as(replace(taken, request=request))
-            self._linked = self._table = None
+            self._linked, self._table = None, self._linked_layers.table
             self._reload()
 
     def _on_image_ticked(self) -> None:
@@ -553,12 +538,18 @@ class DataControls(ControlsSection):
             layers = self._linked_layers
             layers.set(chosen, layers.table, layers.annotation)
 
-    def _first_axis(self) -> FirstAxis:
-        """Return what the first axis of the measured labels was."""
+    def _how(self) -> dict[str, Any]:
+        """Return how the objects were measured; a session file may say anything."""
         dataset = self._session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
-        axis = known.get("first_axis") if isinstance(known, Mapping) else "z"
-        return axis if axis in ("time", "image") else "z"
+        known = known if isinstance(known, Mapping) else {}
+        axis, groups = known.get("first_axis"), known.get("groups")
+        groups = groups if isinstance(groups, list | tuple) else USUAL
+        return {
+            "first_axis": axis if axis in ("time", "image") else "z",
+            "groups": [group for group in GROUPS if group in groups],
+            "with_border": known.get("with_border") is not False,
+        }
 
     def _on_stop(self) -> None:
         self.stop.enabled = False
@@ -600,8 +591,8 @@ class DataControls(ControlsSection):
 
     def _show_read(self, loaded: LoadResult) -> None:
         """Offer what else could come of the source."""
-        is_file = isinstance(self._loading.taken, FileSource)
-        self.join.show_join(loaded.join, is_file=is_file)
+        is_table = isinstance(self._loading.taken, FileSource | FeaturesSource)
+        self.join.show_join(loaded.join, is_table=is_table)
         self._show(self._session.dataset)
         dataset, options = loaded.dataset, self._loading.options
         self._offer_spaces(list(loaded.spaces), options.space or dataset.space)
@@ -684,6 +675,15 @@ class DataControls(ControlsSection):
         """Tell what was done to the data, but for what is told beside a choice."""
         told = self.join.told
         show_text(self.notes, "\n".join(note for note in notes if note not in told))
+
+
+def _pixels_of(source: Source | None) -> Any:
+    """Return the labels that a source reads its objects from; None without any."""
+    if isinstance(source, ExperimentSource):
+        images = source.experiment.images
+        return None if images is None else images.labels
+    request = getattr(source, "request", None)
+    return getattr(source, "labels", None) if request is None else request.pixels
 
 
 def _n_doublets(dataset: Dataset) -> int:

@@ -98,6 +98,11 @@ class DisplayControls(ControlsSection):
             "data that lie elsewhere on the map. A few are usual; where many lines go "
             "the same way, the map has torn a group apart.",
         )
+        self.objects = CheckBox(
+            text="Colour objects by the map",
+            value=self._look.color_objects,
+            tooltip="Give the objects in the image the colours of their points.",
+        )
         self.legend = LegendView()
         colors, rows = form(), form()
         add_row(colors, "Colour by", self.color_by)
@@ -106,6 +111,7 @@ class DisplayControls(ControlsSection):
         show_row(rows, self.split_by, False)
         self.column.addLayout(colors)
         self.column.addWidget(self.legend)
+        self.column.addWidget(self.objects.native)
         self.gene_sets = GeneSetsPanel(session)
         self.reference = ReferencePanel(session)
         self.reference.placed.connect(self.placed)
@@ -125,6 +131,7 @@ class DisplayControls(ControlsSection):
         self.split_by.changed.connect(self._set_split)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
+        self.objects.changed.connect(self._set_objects)
         self.far.changed.connect(self._set_far)
         self._connections = Connections(self)
         for signal, slot in (
@@ -152,6 +159,7 @@ class DisplayControls(ControlsSection):
         for widget, value in (
             (self.landmarks, self._look.show_landmarks),
             (self.names, self._look.show_names),
+            (self.objects, self._look.color_objects),
             (self.far, self._look.show_far),
         ):
             with widget.changed.blocked():
@@ -194,6 +202,10 @@ class DisplayControls(ControlsSection):
         with self.color_by.changed.blocked():
             self.color_by.reset_choices()
             self.color_by.value = self._look.color_by
+        dataset = self._session.dataset
+        self.objects.native.setVisible(
+            dataset is not None and dataset.objects is not None
+        )
         self._offer_splits()
 
     def _offer_splits(self) -> None:
@@ -217,6 +229,9 @@ class DisplayControls(ControlsSection):
 
     def _set_landmarks(self, shown: bool) -> None:
         self._look.show_landmarks = shown
+
+    def _set_objects(self, are_colored: bool) -> None:
+        self._look.color_objects = are_colored
 
     def _set_names(self, shown: bool) -> None:
         self._look.show_names = shown

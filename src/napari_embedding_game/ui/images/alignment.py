@@ -11,8 +11,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.images.resampled import PlacedImage
-from napari_embedding_game.data.label_objects import channel_axis
+from napari_embedding_game.data.images.channels import resampled
 from napari_embedding_game.ui.images.linked_layers import finest
 
 _APART = 0.05
@@ -26,7 +25,6 @@ _NOT_A_NAME = re.compile(
     r"|cellpose|image|img|\.[a-z]+$",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[a-z]+|\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,96 +36,76 @@ class Fit:
     note: str = ""
     """How it is read where its pixels are not those of the labels."""
     scale: tuple[float, ...] | None = None
-    """With ``offset``, as for ``PlacedImage``; None where the pixels are the same."""
+    """With ``offset``: pixel i of the labels is pixel ``offset + scale * i`` of the
+    image, along each axis; None where the pixels are the same."""
     offset: tuple[float, ...] = ()
     coverage: float = 1.0
     """Share of the labels' pixels that the image has a value for."""
 
-    @property
-    def is_same(self) -> bool:
-        """Whether the image has the labels' own pixels."""
-        return not self.reason and self.scale is None
-
 
 def fit_of(image: Image, labels: Labels) -> Fit:
     """Return how an image lies on labels, by the transforms of both layers."""
-    theirs, ours = _sizes(image), tuple(finest(labels).shape)
-    n = len(ours)
-    if not image.rgb and theirs[:-1] == ours and theirs[1:] != ours:
-        return _fit_with_channels_last(image, labels)
-    if len(theirs) not in (n, n + 1):
-        return Fit(f"has {len(theirs)} axes, and '{labels.name}' has {n}")
-    theirs = theirs[-n:]
-    image_matrix, image_origin = _to_world(image)
-    matrix, origin = _to_world(labels)
-    image_matrix, image_origin = image_matrix[-n:, -n:], image_origin[-n:]
-    shifted = np.linalg.solve(image_matrix, origin - image_origin)
-    mapping = np.linalg.solve(image_matrix, matrix)
+    ours = np.array(finest(labels).shape)
+    n, name = len(ours), labels.name
+    theirs, (matrix, origin) = _sizes(image), _to_world(image)
+    if len(theirs) == n + 1 and not image.rgb:
+        # Channels are last, where napari takes them for one more axis, or first.
+        is_last = (theirs[:-1] == ours).all() and (theirs[1:] != ours).any()
+        part = slice(0, n) if is_last else slice(1, n + 1)
+        theirs, matrix, origin = theirs[part], matrix[part, part], origin[part]
+    if len(theirs) != n:
+        return Fit(f"has {len(theirs)} axes, and '{name}' has {n}")
+    our_matrix, our_origin = _to_world(labels)
+    shift = np.linalg.solve(matrix, our_origin - origin)
+    mapping = np.linalg.solve(matrix, our_matrix)
     scale = np.diag(mapping)
-    if (np.abs(mapping - np.diag(scale)) * np.array(ours) > _APART).any():
-        return Fit(f"is rotated or sheared against '{labels.name}'")
-    has_scale = (np.abs(scale - 1) * np.array(ours) > _APART).any()
-    has_shift = (np.abs(shifted) > _APART).any()
-    if theirs == ours and has_scale:
-        sizes = _numbers(np.diag(image_matrix)), _numbers(np.diag(matrix))
+    if (np.abs(mapping - np.diag(scale)) * ours > _APART).any() or (scale <= 0).any():
+        return Fit(f"is rotated or sheared against '{name}'")
+    has_scale = (np.abs(scale - 1) * ours > _APART).any()
+    is_as_large = (theirs == ours).all()
+    if has_scale and is_as_large:
+        sizes = _numbers(np.diag(matrix)), _numbers(np.diag(our_matrix))
         return Fit(
-            f"has a pixel size of {sizes[0]}, and '{labels.name}' of {sizes[1]}, with "
-            "as many pixels: give both layers the same scale"
+            f"has a pixel size of {sizes[0]}, and '{name}' of {sizes[1]}, with as many "
+            "pixels: give both layers the same scale"
         )
-    if not has_scale and not has_shift:
-        if theirs == ours:
+    if not has_scale and not (np.abs(shift) > _APART).any():
+        if is_as_large:
             return Fit()
-        return Fit(
-            f"has {_times(theirs)} pixels, and '{labels.name}' has {_times(ours)}"
-        )
-    return _placed(labels, theirs, ours, scale, shifted, has_scale)
-
-
-def _placed(
-    labels: Labels,
-    theirs: tuple[int, ...],
-    ours: tuple[int, ...],
-    scale: NDArray[np.float64],
-    shifted: NDArray[np.float64],
-    has_scale: bool,
-) -> Fit:
+        sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
+        return Fit(f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}")
     coverage = 1.0
-    for axis, n in enumerate(ours):
-        places = shifted[axis] + scale[axis] * np.arange(n)
-        inside = (places >= -0.5) & (places <= theirs[axis] - 0.5)
-        coverage *= float(inside.mean())
+    for step, first, n_ours, n_theirs in zip(scale, shift, ours, theirs, strict=True):
+        along = first + step * np.arange(n_ours)
+        coverage *= float(((along >= -0.5) & (along <= n_theirs - 0.5)).mean())
     if not coverage:
-        return Fit(f"lies elsewhere than '{labels.name}'")
-    how = f"shifted by {_numbers(-shifted / scale)} pixels"
+        return Fit(f"lies elsewhere than '{name}'")
+    note = f"shifted by {_numbers(-shift / scale)} pixels, read where it lies"
     if has_scale:
-        how = f"of {_numbers(scale)} pixels for one of '{labels.name}'"
-    note = f"{how}, measured where it lies"
+        note = (
+            f"of {_numbers(scale)} pixels for one of '{name}', measured where it lies"
+        )
     if coverage < 1 - 1e-9:
-        note += f"; covers {coverage:.0%} of '{labels.name}'"
-    return Fit("", note, tuple(scale.tolist()), tuple(shifted.tolist()), coverage)
+        note += f"; covers {coverage:.0%} of '{name}'"
+    return Fit("", note, tuple(scale.tolist()), tuple(shift.tolist()), coverage)
 
 
-def _fit_with_channels_last(image: Image, labels: Labels) -> Fit:
-    """Return the fit of an image whose last axis napari takes for one of places."""
-    matrix, origin = _to_world(image)
-    ours, our_origin = _to_world(labels)
-    same = np.allclose(matrix[:-1, :-1], ours) and np.allclose(origin[:-1], our_origin)
-    return Fit() if same else Fit(f"lies elsewhere than '{labels.name}'")
+def pixels_on(image: Image, labels: Labels) -> Any:
+    """Return the pixels of an image on those of labels, NaN where it has none.
 
-
-def pixels_on(image: Image, labels: Labels, fill: float = np.nan) -> Any:
-    """Return the pixels of an image on those of labels; it has to fit.
-
-    `fill` stands where the image has none, as for
-    :class:`~napari_embedding_game.data.images.resampled.PlacedImage`.
+    It has to fit; what has to be interpolated is computed once it is read.
     """
-    fit, pixels = fit_of(image, labels), finest(image)
+    import dask
+    import dask.array
+
+    fit, pixels, shape = fit_of(image, labels), finest(image), finest(labels).shape
     if fit.scale is None:
         return pixels
-    shape = tuple(finest(labels).shape)
-    more = len(pixels.shape) > len(shape)
-    channels = None if not more else -1 if image.rgb else 0
-    return PlacedImage(pixels, shape, fit.scale, fit.offset, channels, fill)
+    axis = -1 if image.rgb else 0 if len(pixels.shape) > len(shape) else None
+    more = () if axis is None else (pixels.shape[axis],)
+    whole = (*shape, *more) if image.rgb else (*more, *shape)
+    later = dask.delayed(resampled)(pixels, shape, fit.scale, fit.offset, axis)
+    return dask.array.from_delayed(later, whole, np.float64)
 
 
 def proposed(
@@ -140,34 +118,25 @@ def proposed(
     channels of one picture; else the selected ones.  Of several images that may as
     well be several fields of view, none.
     """
-    fits = {id(image): fit_of(image, labels) for image in images}
-    usable = [image for image in images if not fits[id(image)].reason]
+    fits = {image: fit_of(image, labels) for image in images}
+    usable = [image for image in images if not fits[image].reason]
     chosen = [image for image in usable if image in selected]
     if chosen and labels in selected:
         return chosen
-    same = [image for image in usable if fits[id(image)].is_same]
-    if not same:
-        same = [x for x in usable if fits[id(x)].coverage >= _MOSTLY]
+    same = [x for x in usable if fits[x].scale is None]
+    same = same or [x for x in usable if fits[x].coverage >= _MOSTLY]
     if len(same) < 2:
         return same
-    related = [image for image in same if _belongs(image, labels)]
-    if related:
-        return related
+    words, path = _words(labels.name), labels.source.path
+    related = [
+        x
+        for x in same
+        if (words and words <= _words(x.name)) or (path and x.source.path == path)
+    ]
     # napari shows the first channel of a picture as any image, the others added up.
-    if all(image.blending in _ADDED_UP for image in same[1:]):
+    if not related and all(image.blending in _ADDED_UP for image in same[1:]):
         return same
-    return [image for image in chosen if image in same]
-
-
-def n_channels(image: Image, labels: Labels) -> int:
-    """Return how many channels of an image are measured."""
-    if image.rgb:
-        return 3
-    ours, shape = tuple(finest(labels).shape), _sizes(image)
-    if len(shape) == len(ours):
-        return 1
-    axis = channel_axis(shape, ours)
-    return int(shape[0 if axis is None else axis])
+    return related or [image for image in chosen if image in same]
 
 
 def pixel_size(labels: Labels) -> tuple[float, ...]:
@@ -176,23 +145,14 @@ def pixel_size(labels: Labels) -> tuple[float, ...]:
     return tuple(np.linalg.norm(matrix, axis=0).tolist())
 
 
-def _belongs(image: Image, labels: Labels) -> bool:
-    """Return whether name or file say that an image is that of the labels."""
-    path = image.source.path
-    if path and path == labels.source.path:
-        return True
-    theirs, ours = _words(image.name), _words(labels.name)
-    return bool(ours) and ours <= theirs
-
-
 def _words(name: str) -> set[str]:
     """Return words and numbers of a name, without those that say what it is."""
-    return set(_WORD.findall(_NOT_A_NAME.sub(" ", name.lower())))
+    return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 
-def _sizes(image: Image) -> tuple[int, ...]:
-    shape = tuple(int(n) for n in finest(image).shape)
-    return shape[:-1] if image.rgb else shape
+def _sizes(image: Image) -> NDArray[np.int_]:
+    shape = finest(image).shape
+    return np.array(shape[:-1] if image.rgb else shape)
 
 
 def _to_world(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -206,7 +166,3 @@ def _to_world(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _numbers(values: NDArray[np.float64]) -> str:
     rounded = [f"{value:.3g}" for value in (values + 0.0).tolist()]
     return rounded[0] if len(set(rounded)) == 1 else f"({', '.join(rounded)})"
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))

@@ -40,9 +40,7 @@ class DrawnObjects:
         NaN where it is in another slice, and of rows that are no object.
         """
         objects, others = self.objects, np.setdiff1d(range(len(self.at)), self.axes)
-        first, last = np.split(objects.boxes, 2, axis=1)
-        here = np.round(self.at)
-        is_cut = ((first <= here) & (here < last))[:, others].all(axis=1)
+        is_cut = objects.contain(self.at)[:, others].all(axis=1)
         places = self.drawn.to_pixels(objects.centers[:, self.axes])
         places[~(is_cut & objects.present)] = np.nan
         return places

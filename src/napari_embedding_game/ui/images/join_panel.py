@@ -1,25 +1,20 @@
-"""Panel to choose which Labels layer the rows of a file are the objects of."""
+"""Panel to choose which Labels layer the rows of a table are the objects of."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
-from napari.layers import Image, Labels
+from napari.layers import Labels
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.data.images.table_join import (
-    Join,
-    JoinRequest,
-    LabelImage,
-    Picture,
-)
-from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.data.images.join import Join, JoinRequest
+from napari_embedding_game.session.sources import FileSource, Source
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import proposed
-from napari_embedding_game.ui.images.linked_layers import Linked, finest
-from napari_embedding_game.ui.images.measure_panel import is_labels
+from napari_embedding_game.ui.images.linked_layers import Linked, finest, images_of
 from napari_embedding_game.ui.style.form_widgets import (
     add_row,
     form,
@@ -31,24 +26,16 @@ if TYPE_CHECKING:
     import napari
 
 NO_LAYER, CHOOSE = "no objects of a layer", "Choose …"
-NONE_YET: tuple[str, Any] = (CHOOSE, CHOOSE)
-"""A choice that stands for none: magicgui is silent about the value None."""
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
 LARGEST_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
-_LAYER, _COLUMN, _PICTURE = range(3)
-"""Rows of the form."""
 
 
 class JoinPanel(QWidget):
-    """Appears when the rows of an open file may be the objects of a Labels layer.
+    """Appears when the rows of an open table may be the objects of a Labels layer.
 
     ``wanted`` brings the :class:`JoinRequest` that a person chose, or None: the rows
     are no objects.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
     """
 
     wanted = Signal(object)
@@ -56,22 +43,22 @@ class JoinPanel(QWidget):
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._is_file = False
+        self._is_table = False
         self._join: Join | None = None
         self.layer = ComboBox(
             choices=[NO_LAYER],
-            tooltip="The Labels layer whose objects the rows of this file are. Its "
-            "image then shows their pictures, and a click finds them in the image.",
+            tooltip="The Labels layer whose objects the rows are. Its image then shows "
+            "their pictures, and a click finds them in the image.",
         )
         self.column = ComboBox(
             choices=[CHOOSE],
-            tooltip="Which column of the file holds the number that an object has in "
-            "the label image.",
+            tooltip="Which column holds the number that an object has in the label "
+            "image.",
         )
         self.picture = ComboBox(
             choices=[CHOOSE],
-            tooltip="The file has rows of several images: which of them these labels "
-            "are of.",
+            tooltip="There are rows of several images: which of them these labels are "
+            "of.",
         )
         self.hint = text_label()
         self._soon = QTimer(self)
@@ -90,129 +77,116 @@ class JoinPanel(QWidget):
         self.column.changed.connect(self._ask)
         self.picture.changed.connect(self._ask)
         self._connections = Connections(self)
-        for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
-            self._connections.connect(event, lambda event=None: self._soon.start(0))
+        events = viewer.layers.events
+        self._connections.connect_all(
+            (events.inserted, events.removed), self._on_layers
+        )
         self.refresh()
 
-    def show_join(self, join: Join | None, *, is_file: bool) -> None:
-        """Show how the rows of a file were joined; of another source, nothing.
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What is told here, and need not be told among the notes."""
+        join = self._join
+        return () if join is None else (*join.sentences, join.refusal)
+
+    def show_join(self, join: Join | None, *, is_table: bool) -> None:
+        """Show how the rows of a table were joined; of another source, nothing.
 
         Parameters
         ----------
         join : Join, optional
             None where there was nothing to join with.
-        is_file : bool
+        is_table : bool
             Whether the rows may be joined.
         """
-        self._join, self._is_file = join, is_file
+        self._join, self._is_table = join, is_table
         self.refresh()
 
     def refresh(self) -> None:
         """Offer the layers that there are."""
-        join = self._join or Join()
-        layers = [x for x in self._viewer.layers if is_labels(x)]
-        linked = None
-        if join.match is not None and join.image is not None:
-            linked = layer_of(self._viewer, join.image)
-        objects = [(f"objects of {x.name}", x) for x in layers]
-        _offer(self.layer, [(NO_LAYER, NO_LAYER), *objects], linked or NO_LAYER)
-        told = None if join.match is None else join.match.column
-        columns: list[tuple[str, Any]] = [(name, name) for name in join.columns]
-        _offer(self.column, columns if told else [NONE_YET, *columns], told)
-        pictures: list[tuple[str, Any]] = [(one.told, one) for one in join.pictures]
-        chosen = join.picture
-        offered = pictures if chosen else [NONE_YET, *pictures]
-        _offer(self.picture, offered, chosen)
-        is_tried = linked is not None or bool(join.refusal)
-        is_choice = len(columns) > (1 if told else 0)
-        self._form.setRowVisible(_COLUMN, is_tried and is_choice)
-        has_choice = chosen is not None or bool(join.refusal)
-        self._form.setRowVisible(_PICTURE, bool(pictures) and has_choice)
-        self._tell(join, is_linked=linked is not None)
-        self.setVisible(self._is_file and bool(layers))
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The sentences that are shown here, and need not be told elsewhere."""
-        return tuple(self.hint.text().split("\n")) if not self.isHidden() else ()
-
-    # Inside
-
-    def _tell(self, join: Join, *, is_linked: bool) -> None:
-        if is_linked and join.match is not None:
-            show_text(self.hint, "\n".join(join.match.sentences), "note")
-        elif join.refusal:
-            show_text(self.hint, join.refusal, "warning")
+        join = self._join
+        layers = [x for x in self._viewer.layers if isinstance(x, Labels)]
+        self.setVisible(self._is_table and bool(layers))
+        if not self._is_table:
+            return
+        found = join is not None and join.objects is not None
+        refused = join is not None and bool(join.refusal)
+        linked = None if join is None else layer_of(self._viewer, join)
+        names: list[tuple[str, Any]] = [(NO_LAYER, NO_LAYER)]
+        names += [(x.name, x) for x in layers]
+        _offer(self.layer, names, linked if found or refused else NO_LAYER)
+        columns = [] if join is None else join.columns
+        choices = [(CHOOSE, CHOOSE), *((name, name) for name in columns)]
+        chosen = CHOOSE if join is None else join.column or join.request.column
+        _offer(self.column, choices, chosen or CHOOSE)
+        pictures = [] if join is None else join.pictures
+        choices = [(CHOOSE, CHOOSE), *((" ".join(one), one) for one in pictures)]
+        picture = join.request.picture if join else None
+        _offer(self.picture, choices, picture or CHOOSE)
+        is_about = found or refused
+        self._form.setRowVisible(1, is_about and bool(columns))
+        self._form.setRowVisible(2, is_about and bool(pictures))
+        if found:
+            show_text(self.hint, "\n".join(join.sentences), "note")
         else:
-            show_text(self.hint, OFFER, "note")
+            text = join.refusal if refused else OFFER
+            show_text(self.hint, text, "warning" if refused else "note")
+
+    def _on_layers(self, event: object = None) -> None:
+        self._soon.start(0)
 
     def _on_layer(self) -> None:
-        """Join with another layer, by the column and the picture that fit best."""
-        layer = self._layer()
-        self.wanted.emit(None if layer is None else JoinRequest((image_of(layer),)))
+        """Join with another layer, by the column that fits best."""
+        layer = self.layer.value
+        is_one = isinstance(layer, Labels)
+        self.wanted.emit(request_of(layer) if is_one else None)
 
     def _ask(self) -> None:
-        """Join by another column or picture, also where nothing was joined yet."""
-        layer, join = self._layer(), self._join
-        if layer is None and join is not None and join.image is not None:
-            layer = layer_of(self._viewer, join.image)
-        if layer is None:
-            return
-        column, picture = self.column.value, self.picture.value
-        self.wanted.emit(
-            JoinRequest(
-                (image_of(layer),),
-                None if column == CHOOSE else column,
-                picture if isinstance(picture, Picture) else None,
+        """Join by another column or picture."""
+        if self._join is not None:
+            column, picture = self.column.value, self.picture.value
+            request = replace(
+                self._join.request,
+                column=None if column == CHOOSE else column,
+                picture=None if picture == CHOOSE else picture,
+                is_guess=False,
             )
-        )
-
-    def _layer(self) -> Labels | None:
-        layer = self.layer.value
-        return layer if isinstance(layer, Labels) else None
+            self.wanted.emit(request)
 
 
-def image_of(layer: Labels) -> LabelImage:
-    """Return the pixels of a Labels layer as rows can be joined with."""
-    return LabelImage(layer.name, finest(layer))
+def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:
+    """Return the wish that rows are joined with the objects of a layer."""
+    return JoinRequest(layer.name, finest(layer), is_guess=is_guess)
 
 
-def layer_of(viewer: napari.Viewer, image: LabelImage) -> Labels | None:
-    """Return the Labels layer that an image was taken from; None if it is gone."""
-    layers = [x for x in viewer.layers if is_labels(x)]
-    same = [x for x in layers if finest(x) is image.pixels]
-    named = [x for x in layers if x.name == image.name]
-    return next(iter([*same, *named]), None)
+def layer_of(viewer: napari.Viewer, join: Join) -> Labels | None:
+    """Return the Labels layer that was joined with; None if it is gone."""
+    layers = [x for x in viewer.layers if isinstance(x, Labels)]
+    return next((x for x in layers if finest(x) is join.request.pixels), None)
 
 
-def with_labels(source: Any, viewer: napari.Viewer) -> Any:
+def with_labels(source: Source, viewer: napari.Viewer) -> Source:
     """Return a file as a source whose rows may be the objects of a layer.
 
-    The active layer is looked at first, then the uppermost.  Large images, and those
-    that are read or computed part by part, only if a person chooses them.
+    That is the active layer, else the uppermost Labels.  A large image only if a person
+    chooses it.
     """
     if not isinstance(source, FileSource) or source.request is not None:
         return source
-    layers = [x for x in viewer.layers if is_labels(x)][::-1]
-    active = viewer.layers.selection.active
-    layers.sort(key=lambda layer: layer is not active)
-    images = [image_of(x) for x in layers]
-    images = [x for x in images if getattr(x.pixels, "nbytes", 0) <= LARGEST_GUESS]
-    if not images:
+    layers = [x for x in viewer.layers if isinstance(x, Labels)]
+    layers.sort(key=lambda layer: layer is viewer.layers.selection.active)
+    if not layers or getattr(finest(layers[-1]), "nbytes", 0) > LARGEST_GUESS:
         return source
-    return FileSource(source.path, JoinRequest(tuple(images), is_guess=True))
+    return FileSource(source.path, request_of(layers[-1], is_guess=True))
 
 
-def joined_layers(viewer: napari.Viewer, join: Join | None) -> Linked | None:
-    """Return the layers that show the objects of a file's rows; None without any."""
-    if join is None or join.match is None or join.image is None:
+def joined_layers(viewer: napari.Viewer, join: Join) -> Linked | None:
+    """Return the layers that show the objects of a table's rows; None without any."""
+    labels = layer_of(viewer, join)
+    if join.objects is None or labels is None:
         return None
-    labels = layer_of(viewer, join.image)
-    if labels is None:
-        return None
-    images = [x for x in viewer.layers if isinstance(x, Image)]
-    selected = list(viewer.layers.selection)
-    return Linked(labels, tuple(proposed(labels, images, selected)))
+    images = proposed(labels, images_of(viewer), list(viewer.layers.selection))
+    return Linked(labels, tuple(images))
 
 
 def _offer(combo: ComboBox, choices: list[tuple[str, Any]], chosen: Any) -> None:

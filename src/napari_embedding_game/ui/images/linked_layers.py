@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,6 @@ import pandas as pd
 from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
-from napari_embedding_game.data.columns import KEY, is_of_a_map
-from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import features
-from napari_embedding_game.data.images.label_column import (
-    is_napari_table,
-    label_column,
-    label_ids,
-)
 from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.compat import camera_of
 
@@ -26,8 +18,6 @@ if TYPE_CHECKING:
     import napari
     from numpy.typing import NDArray
 
-    from napari_embedding_game.data.dataset import Dataset
-    from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.label_objects import Objects
     from napari_embedding_game.data.spatial_table import SpatialTable
 
@@ -35,10 +25,10 @@ PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
 FILE = "napari-embedding-game file"
 """Metadata of a layer: the file or folder it is of, where napari knows none."""
+FIELDS = "napari-embedding-game fields"
+"""Metadata of a layer of an experiment: names of the images along its first axis."""
 SAMPLE = "napari-embedding-game sample"
 """Metadata that names the sample whose picture a layer shows."""
-WRITTEN = "napari-embedding-game columns"
-"""Metadata of a layer: the columns of its table that a map was written into."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +67,10 @@ class LinkedLayers:
 
     def describe(self) -> Mapping[str, Any]:
         """Return the layers by name and file, for a session file; {} without any."""
-        if self.missed is not None:
-            return self.missed
-        return {} if self.current is None else describe(self.current)
+        if self.missed is not None or self.current is None:
+            return self.missed or {}
+        labels = record_of(self.current.labels)
+        return {"labels": labels, "images": [*map(record_of, self.current.images)]}
 
     def set(
         self,
@@ -96,26 +87,25 @@ class LinkedLayers:
             self.changed.emit(linked)
 
 
-def describe(linked: Linked) -> dict[str, Any]:
-    """Return names and files of linked layers, in values for JSON."""
-    labels = record_of(linked.labels)
-    return {"labels": labels, "images": [record_of(x) for x in linked.images]}
-
-
 def record_of(layer: Layer) -> dict[str, str]:
     """Return name, file and sample of a layer, in values for JSON."""
     path = layer.metadata.get(FILE) or layer.source.path
-    is_sample = layer.metadata.get(SAMPLE)
+    sample = layer.metadata.get(SAMPLE)
+    known = {"name": layer.name, "path": path, "sample": sample}
     return {
-        "name": layer.name,
-        "path": path if isinstance(path, str) else "",
-        "sample": is_sample if isinstance(is_sample, str) else "",
+        key: value if isinstance(value, str) else "" for key, value in known.items()
     }
 
 
 def finest(layer: Layer) -> Any:
     """Return the pixels of a layer; of a multiscale one, its finest level."""
     return layer.data[0] if layer.multiscale else layer.data
+
+
+def images_of(viewer: napari.Viewer) -> list[Image]:
+    """Return the images in which objects may be measured."""
+    layers = viewer.layers
+    return [x for x in layers if isinstance(x, Image) and FIELDS not in x.metadata]
 
 
 def show_pictures(viewer: napari.Viewer, loaded: LoadResult) -> Linked:
@@ -131,135 +121,6 @@ def show_pictures(viewer: napari.Viewer, loaded: LoadResult) -> Linked:
     return Linked(labels, (image,))
 
 
-def write_columns(
-    layer: Layer, table: Table | None, dataset: Dataset, result: EmbeddingResult
-) -> None:
-    """Write position, cluster, pressure and measures into the table of a layer.
-
-    Row by row into the table that was taken, else by label into that of a Labels
-    layer.  What the person has there stays.
-
-    Raises
-    ------
-    DataError
-        If it cannot be told which row of the table is which.
-    """
-    written = set(layer.metadata.get(WRITTEN, ()))
-    present = layer.features.reset_index(drop=True)
-    is_taken = table is not None and table.layer is layer
-    if is_taken and (not isinstance(layer, Labels) or _is_as_taken(table, written)):
-        table_with_result = with_rows(table, dataset, result, written)
-    else:
-        table_with_result = with_features(present, dataset, result, written, layer.name)
-    layer.features = table_with_result
-    layer.metadata[WRITTEN] = [
-        str(c) for c in table_with_result if c not in present or c in written
-    ]
-
-
-def with_features(
-    present: pd.DataFrame,
-    dataset: Dataset,
-    result: EmbeddingResult,
-    written: Collection[str] = (),
-    name: str = "labels",
-) -> pd.DataFrame:
-    """Return the table of a Labels layer with position, cluster and pressure.
-
-    Which label a row is about goes by the rule of
-    :func:`~napari_embedding_game.data.images.label_column.match_rows`; an empty table
-    gets a row for each object.
-
-    Parameters
-    ----------
-    written : collection of str
-        Columns of the present table that an earlier map was written into.
-
-    Raises
-    ------
-    DataError
-        If the rows of the dataset are no objects, one label is several rows, or
-        the table does not tell which label a row is.
-    """
-    added = features(dataset, result, _labels_of(present, dataset, name))
-    if "index" in present:
-        added = added.drop(columns="index")  # it is the person's, or the same
-    added = _told_apart(added, present, written)
-    kept = present.drop(columns=[c for c in added if c in present])
-    ours = [c for c in added if c != "index"]
-    first = [added["index"]] if "index" in added else []
-    return pd.concat([*first, kept.reset_index(drop=True), added[ours]], axis=1)
-
-
-def _labels_of(
-    present: pd.DataFrame, dataset: Dataset, name: str
-) -> NDArray[np.integer]:
-    """Return the label of each row; of an empty table, of each object."""
-    objects = dataset.source_objects
-    if objects is not None and not len(present):
-        return objects.label_ids[objects.present]
-    linked = dataset.provenance.get("linked")
-    told = linked.get("column") if isinstance(linked, Mapping) else None
-    column = told if told in present else label_column(present)
-    largest = 0 if objects is None else int(objects.label_ids.max(initial=0))
-    if column is not None or is_napari_table(present, largest):
-        return label_ids(present, column)
-    raise DataError(
-        f"The table of '{name}' has {len(present):,} rows and no column that says "
-        'which label a row is: add a column "label" to it, or save the map as .csv.'
-    )
-
-
-def _told_apart(
-    added: pd.DataFrame, present: pd.DataFrame, written: Collection[str]
-) -> pd.DataFrame:
-    """Return our columns under names that no column of the person has."""
-    names = {
-        column: f"{KEY}_{column}"
-        for column in added
-        if column in present and column not in written and not is_of_a_map(column)
-    }
-    return added.rename(columns=names)
-
-
-def _is_as_taken(table: Table, written: Collection[str]) -> bool:
-    """Return whether the table still holds what was taken, in the same rows."""
-    present, taken = table.layer.features, table.features
-    same = [c for c in taken if not is_of_a_map(c) and c not in written]
-    return set(same) <= set(present) and bool(taken[same].equals(present[same]))
-
-
-def with_rows(
-    table: Table,
-    dataset: Dataset,
-    result: EmbeddingResult,
-    written: Collection[str] = (),
-) -> pd.DataFrame:
-    """Return the table of a layer with position, cluster and pressure of its rows.
-
-    That of a Labels layer gets a column ``index``, too, which tells napari the label
-    of each row; -1 where a row is no object.
-
-    Raises
-    ------
-    DataError
-        If it no longer holds what was taken: its rows may be others.
-    """
-    if not _is_as_taken(table, written):
-        raise DataError(
-            f"The table of '{table.layer.name}' was changed since it was taken, its "
-            "rows may be others now: take it again, or save the map as .csv."
-        )
-    present = table.layer.features.reset_index(drop=True)
-    added = _told_apart(features(dataset, result), present, written)
-    kept = present.drop(columns=[c for c in added if c in present])
-    objects = dataset.source_objects
-    if objects is not None and "index" not in kept:
-        ids = np.where(objects.present, objects.label_ids, -1)
-        kept.insert(0, "index", ids)
-    return pd.concat([kept, added], axis=1)
-
-
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
     """Return the row of the object with this label at a place of the label image.
 
@@ -267,12 +128,9 @@ def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | N
     holds the place (ndim,), in pixels; None if no row is about that object.
     """
     rows = np.flatnonzero(objects.label_ids == label)
-    if len(rows) < 2:
-        return int(rows[0]) if len(rows) else None
-    first, last = np.split(objects.boxes[rows], 2, axis=1)
-    pixel = np.round(place)
-    inside = ((first <= pixel) & (pixel < last)).all(axis=1)
-    return int(rows[inside][0]) if inside.any() else None
+    if len(rows) > 1:
+        rows = rows[objects.take(rows).contain(place).all(axis=1)]
+    return int(rows[0]) if len(rows) else None
 
 
 def clicked_row(linked: Linked, objects: Objects, event: Any) -> int | None:
@@ -305,11 +163,10 @@ def go_to(
     objects = objects.take(objects.present)
     if not len(objects):
         return
-    middle = np.asarray(labels.data_to_world(objects.centers[0]))
-    if labels.ndim == 2:
-        middle = np.asarray(labels.data_to_world(objects.centers.mean(axis=0)))
+    centers = objects.centers
+    center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
+    middle = np.asarray(labels.data_to_world(center))
     for axis in range(labels.ndim - 2):
-        place = viewer.dims.ndim - labels.ndim + axis
-        viewer.dims.set_point(place, middle[axis])
+        viewer.dims.set_point(viewer.dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:
         camera_of(viewer).center = (0.0, *middle[-2:])

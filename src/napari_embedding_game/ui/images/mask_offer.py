@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 from typing import TYPE_CHECKING
 
 from magicgui.widgets import PushButton
@@ -10,14 +10,14 @@ from napari.layers import Image, Labels
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.data.images.masks import (
-    as_labels,
-    is_named_like_labels,
-    looks_like_labels,
-)
+from napari_embedding_game.data.images.masks import as_labels
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import FILE, finest, record_of
-from napari_embedding_game.ui.images.measure_panel import is_labels, is_of_fields
+from napari_embedding_game.ui.images.linked_layers import (
+    FILE,
+    finest,
+    images_of,
+    record_of,
+)
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 
@@ -31,19 +31,16 @@ HOW = (
     "object has a number. Convert to Labels, in the menu of a right-click on a layer, "
     "makes labels of an image."
 )
-OFFER = "'{}' looks like the labels of objects, which can be measured."
-NUMBERED = "All objects of '{}' had one value: parts that do not touch were numbered."
+OFFER = "'{}' is named like the labels of objects, which can be measured."
+_NAMES = re.compile(
+    r"(?<![a-z])(label(l?ed|s)?|masks?|seg(mentation|mented)?)(?![a-z])"
+)
 
 
 class MaskOffer(QWidget):
     """Appears when there is a mask among the images, or nothing to measure with them.
 
     ``changed`` tells that there is another offer, or none any more.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    session : Session
     """
 
     changed = Signal()
@@ -53,12 +50,11 @@ class MaskOffer(QWidget):
         self._viewer = viewer
         self._session = session
         self._mask: Image | None = None
-        self._numbered: tuple[object, str] = (None, "")
-        """Labels whose objects were numbered, and the sentence on it."""
         self.text = text_label()
         self.use = PushButton(
             text="",
-            tooltip="Make a Labels layer of this image: each number is an object.",
+            tooltip="Make a Labels layer of this image: each number is an object. "
+            "Where all have one number, parts that do not touch are numbered.",
         )
         WrappedText(self.use.native)
         column = QVBoxLayout(self)
@@ -71,8 +67,8 @@ class MaskOffer(QWidget):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
         self._connections = Connections(self)
-        for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
-            self._connections.connect(event, lambda event=None: self._soon.start(0))
+        events = (viewer.layers.events.inserted, viewer.layers.events.removed)
+        self._connections.connect_all(events, self._on_layers)
         self._connections.connect(session.dataset_changed, self.refresh)
         self.refresh()
 
@@ -83,45 +79,34 @@ class MaskOffer(QWidget):
 
     def refresh(self, event: object = None) -> None:
         """Look for a mask among the images, and say how objects are measured."""
-        layers = self._viewer.layers
-        images = [x for x in layers if isinstance(x, Image)]
-        images = [x for x in images if not is_of_fields(x)]
+        images = images_of(self._viewer)
         self._mask = next((x for x in images[::-1] if _is_mask(x)), None)
-        is_asked = self._session.dataset is None and not any(map(is_labels, layers))
-        text = HOW if images and is_asked else ""
-        if self._numbered[0] in layers:
-            text = self._numbered[1]
+        has_labels = any(isinstance(x, Labels) for x in self._viewer.layers)
+        text = ""
         if self._mask is not None:
             text = OFFER.format(self._mask.name)
             self.use.text = f"Use '{self._mask.name}' as labels"
+        elif images and self._session.dataset is None and not has_labels:
+            text = HOW
         show_text(self.text, text, "note")
         self.use.native.setVisible(self.has_mask)
         self.setVisible(bool(text))
         self.changed.emit()
 
+    def _on_layers(self, event: object = None) -> None:
+        self._soon.start(0)  # a layer is whole by then
+
     def _use(self) -> None:
-        """Put a Labels layer in the place of the mask."""
-        if self._mask is None or self._mask not in self._viewer.layers:
-            return
-        labels, is_numbered = use_as_labels(self._viewer, self._mask)
-        if is_numbered:
-            self._numbered = labels, NUMBERED.format(labels.name)
-        self.refresh()
+        if self._mask is not None and self._mask in self._viewer.layers:
+            use_as_labels(self._viewer, self._mask)
+            self.refresh()
 
 
-def use_as_labels(viewer: napari.Viewer, mask: Image) -> tuple[Labels, bool]:
-    """Put a Labels layer in the place of an image that looks like labels.
-
-    Returns
-    -------
-    labels : Labels
-    is_numbered : bool
-        Whether all objects had one value: then parts that do not touch were numbered.
-    """
-    pixels, is_numbered = as_labels(finest(mask), is_rgb=mask.rgb)
+def use_as_labels(viewer: napari.Viewer, mask: Image) -> None:
+    """Put a Labels layer in the place of an image of whole numbers."""
     viewer.layers.remove(mask)  # its name is free then
-    labels = viewer.add_labels(
-        pixels,
+    viewer.add_labels(
+        as_labels(finest(mask)),
         name=mask.name,
         scale=mask.scale,
         translate=mask.translate,
@@ -130,12 +115,8 @@ def use_as_labels(viewer: napari.Viewer, mask: Image) -> tuple[Labels, bool]:
         affine=mask.affine,
         metadata={**mask.metadata, FILE: record_of(mask)["path"]},
     )
-    return labels, is_numbered
 
 
 def _is_mask(image: Image) -> bool:
-    path = record_of(image)["path"]
-    folder = Path(path).parent.name if path else ""
-    if not is_named_like_labels(image.name, folder):
-        return False
-    return looks_like_labels(finest(image), is_rgb=image.rgb)
+    is_whole = not image.rgb and finest(image).dtype.kind in "biu"
+    return is_whole and _NAMES.search(image.name.lower()) is not None

@@ -20,7 +20,7 @@ from qtpy.QtCore import (
     QTimer,
     Signal,
 )
-from qtpy.QtGui import QColor, QImage, QPainter, QPen, QResizeEvent
+from qtpy.QtGui import QColor, QImage, QPainter, QPen
 from qtpy.QtWidgets import (
     QListView,
     QStyle,
@@ -28,7 +28,6 @@ from qtpy.QtWidgets import (
     QStyleOptionViewItem,
 )
 
-from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 62, 4
@@ -197,8 +196,6 @@ class PictureGrid(QListView):
         super().__init__()
         self._on_pick = on_pick
         self._following = False
-        self.size_label = StatusLabel("", self)
-        self.size_label.hide()
         self.pictures = PictureModel(self)
         self.setModel(self.pictures)
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
@@ -213,24 +210,6 @@ class PictureGrid(QListView):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListView.Shape.NoFrame)
         self.selectionModel().selectionChanged.connect(self._on_selected)
-
-    def tell_size(self, text: str) -> None:
-        """Say below the pictures how large they are; "" where nobody knows."""
-        self.size_label.setText(text)
-        self.size_label.setToolTip(text)  # a narrow dock shows its beginning
-        self.size_label.setVisible(bool(text))
-        height = self.size_label.sizeHint().height() if text else 0
-        self.setViewportMargins(0, 0, 0, height)
-        self._place_label()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the line at the lower edge."""
-        super().resizeEvent(event)
-        self._place_label()
-
-    def _place_label(self) -> None:
-        height = self.size_label.sizeHint().height()
-        self.size_label.setGeometry(0, self.height() - height, self.width(), height)
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
         """Show the pictures of these rows."""

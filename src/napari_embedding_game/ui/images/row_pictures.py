@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -11,11 +11,12 @@ from napari.layers import Image, Labels
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.images.crops import Channel, planes
+from napari_embedding_game.data.images.channels import planes
+from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import fit_of, pixel_size, pixels_on
+from napari_embedding_game.ui.images.alignment import fit_of, pixel_size
 from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 from napari_embedding_game.ui.tasks.throttle import debounced
@@ -34,17 +35,18 @@ REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
 
 
-def pictures_of(dataset: Dataset | None, linked: Linked | None) -> Pictures | None:
-    """Return the pictures of a dataset's rows: its own, or cut out of its layers."""
-    if dataset is None:
-        return None
-    if dataset.images is not None:
-        return dataset.images
+def pictures_of(
+    dataset: Dataset | None, linked: Linked | None, without: Collection[str] = ()
+) -> Pictures | None:
+    """Return the pictures of a dataset's rows: its own, or cut out of its layers.
+
+    Channels of the names ``without`` are left out.
+    """
+    if dataset is None or dataset.images is not None:
+        return None if dataset is None else dataset.images
     if dataset.objects is None or linked is None:
         return None
-    # Who hides all images, to see the labels alone, still wants to see the objects.
-    images = [image for image in linked.images if image.visible] or linked.images
-    channels = [c for image in images for c in channels_of(image, linked.labels)]
+    channels = [x for x in channels_of(linked) if x.name not in without]
     field = common_field(dataset.objects)
     return Crops(channels, finest(linked.labels), dataset.objects, field=field)
 
@@ -78,16 +80,31 @@ def common_field(objects: Objects) -> int:
     return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
 
 
-def channels_of(layer: Image, labels: Labels) -> list[Channel]:
-    """Return an image layer as it looks now, on the pixels of labels.
+def channels_of(linked: Linked) -> list[Channel]:
+    """Return the channels of the images on show, or of all where none is.
+
+    Who hides all images, to see the labels alone, still wants to see the objects.
+    """
+    images = [image for image in linked.images if image.visible] or linked.images
+    return [channel for image in images for channel in _channels(image, linked.labels)]
+
+
+def _channels(layer: Image, labels: Labels) -> list[Channel]:
+    """Return an image layer as it looks now, where it lies on labels.
 
     Of a layer that holds several channels they are all seen at once, each in a colour
     of its own; a layer that does not fit the labels shows none of these objects.
     """
-    if fit_of(layer, labels).reason:
+    fit, pixels = fit_of(layer, labels), finest(layer)
+    if fit.reason:
         return []
-    pixels = pixels_on(layer, labels, fill=0)
-    parts = [pixels] if layer.rgb else planes(pixels, tuple(finest(labels).shape))
+    n = len(finest(labels).shape)
+    several = not layer.rgb and len(pixels.shape) > n
+    is_last = fit.scale is None and tuple(pixels.shape[:n]) == tuple(
+        finest(labels).shape
+    )
+    shape = tuple(pixels.shape[:n] if is_last else pixels.shape[-n:])
+    parts = planes(pixels, shape) if several else [pixels]
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     if len(parts) == 1:
         colors = [layer.colormap.map(np.linspace(0, 1, 64))]
@@ -100,19 +117,16 @@ def channels_of(layer: Image, labels: Labels) -> list[Channel]:
             gamma=float(layer.gamma),
             opacity=float(layer.opacity),
             rgb=bool(layer.rgb),
+            scale=fit.scale,
+            offset=fit.offset,
+            name=layer.name if len(parts) == 1 else f"{layer.name} {i + 1}",
         )
-        for part, color in zip(parts, cycle(colors), strict=False)
+        for i, (part, color) in enumerate(zip(parts, cycle(colors), strict=False))
     ]
 
 
 class AppearanceWatch(QObject):
-    """Calls back when the display of an image layer has changed.
-
-    Parameters
-    ----------
-    owner : QObject
-    on_change : callable
-    """
+    """Calls back when the display of an image layer has changed."""
 
     def __init__(self, owner: QObject, on_change: Callable[[], None]) -> None:
         super().__init__(owner)

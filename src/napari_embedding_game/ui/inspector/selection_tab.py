@@ -10,7 +10,15 @@ import pandas as pd
 from magicgui.widgets import ComboBox, PushButton
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QLineEdit, QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
@@ -26,6 +34,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
     AppearanceWatch,
+    channels_of,
     pictures_of,
     size_of,
 )
@@ -101,6 +110,11 @@ class SelectionTab(QWidget):
             "it first.",
         )
         self.another = PushButton(text="Shuffle", tooltip="Show other ones, at random.")
+        self.channels = QToolButton()
+        self.channels.setText("Channels")
+        self.channels.setToolTip("Which channels the pictures show.")
+        self.channels.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.channels.setMenu(QMenu(self.channels))
         self.composition = Table(
             Column("Level"), Column("", is_bar=True), Column("Share"), has_head=False
         )
@@ -168,7 +182,13 @@ class SelectionTab(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
         self.another.native.setProperty("role", "corner")
-        self.tabs.setCornerWidget(self.another.native)
+        corner = QWidget()
+        row = QHBoxLayout(corner)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        row.addWidget(self.channels)
+        row.addWidget(self.another.native)
+        self.tabs.setCornerWidget(corner)
         for page in (self.thumbnails, self.texts, self.markers, self.differences):
             page.setParent(self.tabs)  # one without a parent outlives the window
             page.hide()
@@ -257,9 +277,9 @@ class SelectionTab(QWidget):
         """Offer a tab for each kind of thing that is known of the rows."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._looks.watch(linked)
-        pictures = pictures_of(dataset, linked)
+        self._offer_channels()
+        pictures = pictures_of(dataset, linked, self._without())
         self.thumbnails.pictures.set_pictures(pictures)
-        self.thumbnails.tell_size(size_of(dataset, linked))
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
         if dataset is not None:
@@ -278,6 +298,8 @@ class SelectionTab(QWidget):
         ):
             if is_there:
                 self.tabs.addTab(page, name)
+        place = self.tabs.indexOf(self.thumbnails)
+        self.tabs.setTabToolTip(place, size_of(dataset, linked))
         if is_same and self.tabs.indexOf(before) >= 0:
             self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
         elif has_differences and dataset.word == "measure":
@@ -289,10 +311,31 @@ class SelectionTab(QWidget):
         """Cut the pictures anew: an image layer has other colours now."""
         model = self.thumbnails.pictures
         rows = model.rows
-        model.set_pictures(
-            pictures_of(self._session.dataset, self.workspace.linked.current)
-        )
+        dataset, linked = self._session.dataset, self.workspace.linked.current
+        self._offer_channels()
+        model.set_pictures(pictures_of(dataset, linked, self._without()))
         self.thumbnails.set_rows(rows)
+        self._on_tab()
+
+    def _without(self) -> set[str]:
+        """Return the channels that a person has switched off."""
+        actions = self.channels.menu().actions()
+        return {action.text() for action in actions if not action.isChecked()}
+
+    def _offer_channels(self) -> None:
+        """List the channels of the pictures that are cut out of layers."""
+        dataset, linked = self._session.dataset, self.workspace.linked.current
+        names = []
+        if dataset is not None and dataset.images is None and linked is not None:
+            names = [channel.name for channel in channels_of(linked)]
+        menu, without = self.channels.menu(), self._without()
+        if names != [action.text() for action in menu.actions()]:
+            menu.clear()
+            for name in names:
+                action = menu.addAction(name)
+                action.setCheckable(True)
+                action.setChecked(name not in without)
+                action.toggled.connect(self._on_looks)
 
     def _on_color_by(self, choice: str) -> None:
         dataset = self._session.dataset
@@ -358,6 +401,9 @@ class SelectionTab(QWidget):
         """Offer another draw beside what is drawn at random; compare what is seen."""
         is_drawn = self.tabs.currentWidget() in (self.thumbnails, self.texts)
         self.another.native.setVisible(is_drawn)
+        is_of_pictures = self.tabs.currentWidget() is self.thumbnails
+        several = len(self.channels.menu().actions()) > 1
+        self.channels.setVisible(is_of_pictures and several)
         self._compare()
 
     # What is shown

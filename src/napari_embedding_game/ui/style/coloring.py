@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Levels, PointColors
-from napari_embedding_game.data.images.label_column import label_column
+from napari_embedding_game.data.images.join import label_column
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.session import Session

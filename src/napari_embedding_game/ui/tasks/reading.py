@@ -19,10 +19,9 @@ from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import ExperimentSource, LoadResult, Source
-from napari_embedding_game.ui.images.experiment_layers import show_experiment
+from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
-from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import Worker
 
@@ -40,7 +39,6 @@ class ReadingTask(QObject):
     viewer : napari.Viewer
     workspace : Workspace
     session_store : SessionStore
-    relink : Relinker
     may_replace : callable
         Return whether a source or file may take the place of the open maps, and call
         what it is given if it may later.
@@ -54,6 +52,8 @@ class ReadingTask(QObject):
     """
     loaded = Signal(object, object)
     """The source that was taken up, and the :class:`LoadResult` that came of it."""
+    session_opened = Signal()
+    """A session file was taken up, whose layers may not be open."""
     cancelled = Signal()
     """Reading was given up; what was loaded before stays."""
     failed = Signal()
@@ -71,7 +71,6 @@ class ReadingTask(QObject):
         viewer: napari.Viewer,
         workspace: Workspace,
         session_store: SessionStore,
-        relink: Relinker,
         may_replace: Callable[[Source | Path, Callable[[], None]], bool],
     ) -> None:
         super().__init__()
@@ -79,7 +78,6 @@ class ReadingTask(QObject):
         self._workspace = workspace
         self._loading = workspace.loading
         self._keeper = session_store
-        self._relink = relink
         self._may_replace = may_replace
         self._worker: Worker | None = None
         self._source: Source | None = None
@@ -180,7 +178,7 @@ class ReadingTask(QObject):
             read = self._loading.take_back(saved)
             if read is not None:
                 self.loaded.emit(read.source, read.loaded)
-            self._relink.open_again()
+            self.session_opened.emit()
             if troubles:
                 self.trouble.emit(" ".join(troubles))
             if then is not None:
@@ -270,7 +268,9 @@ class ReadingTask(QObject):
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
         if loaded.join is not None:
-            linked = joined_layers(self._viewer, loaded.join)
+            joined = joined_layers(self._viewer, loaded.join)
+            if linked is None or joined is None or joined.labels is not linked.labels:
+                linked = joined
         if loaded.images is not None:
             linked = show_experiment(
                 self._viewer, loaded.images, loaded.dataset.name, linked

@@ -18,7 +18,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.names import names_for_figure
-from napari_embedding_game.ui.images.linked_layers import write_columns
+from napari_embedding_game.ui.images.layer_table import write_columns
 from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
-from napari.layers import Image, Labels
+from napari.layers import Labels
 
 from napari_embedding_game.data.images.experiment import ExperimentImages
 from napari_embedding_game.data.label_objects import Objects
@@ -13,6 +14,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
+    FIELDS,
     FILE,
     OBJECTS_OPACITY,
     Linked,
@@ -23,8 +25,6 @@ from napari_embedding_game.ui.images.linked_layers import (
 if TYPE_CHECKING:
     import napari
 
-FIELDS = "napari-embedding-game fields"
-"""Metadata of a Labels layer: the names of the images along its first axis."""
 AXES = ("image", "z", "y", "x")
 COLORMAPS = ("cyan", "magenta", "yellow", "green", "red", "blue")
 """Of several channels, which are added up."""
@@ -36,61 +36,43 @@ def show_experiment(
     name: str,
     present: Linked | None = None,
 ) -> Linked:
-    """Show images and labels as layers, or bring those that are there up to date."""
-    if present is not None and present.labels in viewer.layers:
-        labels = present.labels
-        if labels.data is not images.labels:
-            labels.data = images.labels
-            for layer, stack in zip(
-                present.images, images.channels.values(), strict=False
-            ):
-                layer.data = stack
-        labels.metadata[FIELDS] = images.names
+    """Show images and labels as layers, unless they are there already."""
+    is_there = present is not None and present.labels in viewer.layers
+    if is_there and present.labels.data is images.labels:
         return present
-    layers = tuple(_image_layers(viewer, images, name))
-    labels = viewer.add_labels(
-        images.labels,
-        name=f"{name} (labels)",
-        opacity=OBJECTS_OPACITY,
-        metadata={FIELDS: images.names, FILE: str(images.folder)},
-        axis_labels=AXES,
-    )
-    return Linked(labels, layers)
-
-
-def _image_layers(
-    viewer: napari.Viewer, images: ExperimentImages, name: str
-) -> list[Image]:
+    metadata = {FIELDS: images.names, FILE: str(images.folder)}
     several = len(images.channels) > 1
+    colormaps = cycle(COLORMAPS if several else ("gray",))
     layers = []
-    for place, (channel, stack) in enumerate(images.channels.items()):
-        more = {}
-        if not images.is_rgb:
-            colormap = COLORMAPS[place % len(COLORMAPS)] if several else "gray"
-            more = {"contrast_limits": images.limits[channel], "colormap": colormap}
+    for (channel, stack), colormap in zip(
+        images.channels.items(), colormaps, strict=False
+    ):
+        more = {"contrast_limits": images.limits[channel], "colormap": colormap}
         layers.append(
             viewer.add_image(
                 stack,
                 name=f"{name} ({channel if several else 'images'})",
                 rgb=images.is_rgb,
-                blending="additive" if place else "translucent_no_depth",
+                blending="additive" if layers else "translucent_no_depth",
                 axis_labels=AXES,
-                **more,
+                metadata=dict(metadata),
+                **({} if images.is_rgb else more),
             )
         )
-    return layers
+    labels = viewer.add_labels(
+        images.labels,
+        name=f"{name} (labels)",
+        opacity=OBJECTS_OPACITY,
+        metadata=metadata,
+        axis_labels=AXES,
+    )
+    return Linked(labels, tuple(layers))
 
 
 class ShownField:
     """Shows the image of the one point that is selected, and names it at the slider.
 
     The camera moves only where the object would not be seen.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    session : Session
-    linked : LinkedLayers
     """
 
     def __init__(
@@ -100,47 +82,44 @@ class ShownField:
         self._session = session
         self._linked = linked
         self._connections = Connections()
-        for signal, slot in (
-            (session.selection.changed, self._on_selection),
-            (linked.changed, self._on_step),
-            (viewer.dims.events.current_step, self._on_step),
-            (viewer.dims.events.axis_labels, self._on_step),
-        ):
-            self._connections.connect(signal, slot)
+        events = viewer.dims.events
+        steps = (linked.changed, events.current_step, events.axis_labels)
+        self._connections.connect(session.selection.changed, self._on_selection)
+        self._connections.connect_all(steps, self._on_step)
 
     def close(self) -> None:
         """Undo the connections to session and viewer."""
         self._connections.close()
 
-    # Inside
-
     def _on_selection(self) -> None:
         linked, dataset = self._linked.current, self._session.dataset
+        objects = None if dataset is None else dataset.objects
         selection = self._session.selection
-        if linked is None or dataset is None or dataset.objects is None:
+        if (
+            linked is None
+            or objects is None
+            or linked.labels not in self._viewer.layers
+        ):
             return
         rows = selection.rows
         is_one = selection.is_of_points and len(rows) == 1
-        if not is_one or linked.labels.ndim < 3 or not dataset.objects.present[rows[0]]:
-            return
-        if linked.labels not in self._viewer.layers:
-            return
-        objects = dataset.objects.take(rows)
-        is_seen = _is_seen(self._viewer, linked.labels, objects)
-        go_to(self._viewer, linked.labels, objects, moves_camera=not is_seen)
+        if is_one and linked.labels.ndim > 2 and objects.present[rows[0]]:
+            chosen = objects.take(rows)
+            is_seen = _is_seen(self._viewer, linked.labels, chosen)
+            go_to(self._viewer, linked.labels, chosen, moves_camera=not is_seen)
 
     def _on_step(self, event: object = None) -> None:
         """Name the image on show beside the slider."""
-        linked = self._linked.current
-        names = None if linked is None else linked.labels.metadata.get(FIELDS)
-        if linked is None or names is None or linked.labels not in self._viewer.layers:
+        linked, dims = self._linked.current, self._viewer.dims
+        if linked is None or linked.labels not in self._viewer.layers:
             return
-        dims = self._viewer.dims
-        axis = dims.ndim - linked.labels.ndim
-        place = dims.current_step[axis]
-        if 0 <= place < len(names):
+        axis, names = (
+            dims.ndim - linked.labels.ndim,
+            linked.labels.metadata.get(FIELDS, ()),
+        )
+        if 0 <= dims.current_step[axis] < len(names):
             shown = list(dims.axis_labels)
-            shown[axis] = names[place]
+            shown[axis] = names[dims.current_step[axis]]
             dims.axis_labels = tuple(shown)
 
 

@@ -1,0 +1,126 @@
+"""The channels of an image, each as an array of the shape of its labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.limits.memory import check_fits
+
+Channels: TypeAlias = Mapping[str, NDArray[Any]]
+Span: TypeAlias = tuple[float, float]
+GREY, COLORS = ("intensity",), ("red", "green", "blue")
+
+
+def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Channels of an image, each of the shape of the labels; none if it fits none.
+
+    A channel of an array that is no numpy array is read where it is cut.
+    """
+    theirs = tuple(map(int, image.shape))
+    if theirs == shape:
+        return [image]
+    if shape not in (theirs[:-1], theirs[1:]):
+        return []
+    if not isinstance(image, np.ndarray):
+        import dask.array as da
+
+        # Without a name its pixels would be read for one.
+        is_lazy = isinstance(image, da.Array)
+        image = image if is_lazy else da.from_array(image, name=False)
+    if theirs[:-1] == shape:
+        return [image[..., i] for i in range(theirs[-1])]
+    return [image[i] for i in range(theirs[0])]
+
+
+def split_channels(image: Any, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    """Channels by name, each of the shape of the labels.
+
+    `image` is an array, a mapping of channels, or None.  Three or four channels on the
+    last axis are called red, green, blue (and alpha, which is left out); if they are
+    all the same, they are one.
+
+    Raises
+    ------
+    DataError
+        If shapes or types do not fit.
+    """
+    if image is None:
+        return {}
+    if isinstance(image, Mapping):
+        channels = {str(k): in_memory(value, str(k)) for k, value in image.items()}
+    else:
+        channels = _named(in_memory(image, "The image"), shape)
+    for key, channel in channels.items():
+        if channel.shape != shape:
+            raise DataError(_unequal(f"The channel {key}", channel.shape, shape))
+        if channel.dtype.kind not in "buif":
+            raise DataError(
+                f"The channel {key} holds {channel.dtype} values where numbers belong."
+            )
+    return channels
+
+
+def value_span(channel: NDArray[Any]) -> Span:
+    """Lowest and highest finite value of a channel."""
+    finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+
+
+def _named(image: NDArray[Any], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    arrays = planes(image, shape)
+    if not arrays:
+        raise DataError(_unequal("The image", image.shape, shape))
+    names: Sequence[str] = [f"channel {i + 1}" for i in range(len(arrays))]
+    if image.shape[:-1] == shape and len(arrays) in (3, 4):
+        names, arrays = COLORS, arrays[:3]
+        if all(np.array_equal(arrays[0], other) for other in arrays[1:]):
+            arrays = arrays[:1]  # a grey picture that was saved in colour
+    return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=True))
+
+
+def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    theirs, ours = (" x ".join(map(str, sizes)) for sizes in (image_shape, shape))
+    return (
+        f"{what} has {theirs} pixels and the labels have {ours}: choose an image and "
+        "labels that belong together."
+    )
+
+
+def in_memory(values: Any, what: str) -> NDArray[Any]:
+    """Return numpy, dask or zarr pixels as an array; raise DataError if too large."""
+    size = math.prod(map(int, values.shape))
+    check_fits(2 * size * np.dtype(values.dtype).itemsize, what, "its pixels")
+    return np.asarray(values)
+
+
+def resampled(
+    image: Any,
+    shape: Sequence[int],
+    scale: Sequence[float],
+    offset: Sequence[float],
+    axis: int | None = None,
+) -> NDArray[np.float64]:
+    """Pixels of an image at those of labels, interpolated linearly; NaN where none are.
+
+    Pixel i of the labels is pixel ``offset + scale * i`` of the image, along each axis
+    of the labels; `axis`, 0 or -1, is where the image has its channels.
+    """
+    from scipy.ndimage import affine_transform
+
+    if axis is not None:
+        parts = np.moveaxis(np.asarray(image), axis, 0)
+        return np.stack([resampled(x, shape, scale, offset) for x in parts], axis=axis)
+    pixels = in_memory(image, "The image").astype(np.float64)
+    values: NDArray[np.float64] = affine_transform(
+        pixels, np.array(scale), offset, tuple(shape), order=1, mode="nearest"
+    )
+    for i, n in enumerate(pixels.shape):
+        places = offset[i] + scale[i] * np.arange(shape[i])
+        np.moveaxis(values, i, 0)[(places < -0.5) | (places > n - 0.5)] = np.nan
+    return values

@@ -1,0 +1,262 @@
+"""Find the images of a folder and their labels, and what their names say."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.wells import parse_well, well_name
+
+IMAGE_ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp")
+_TABLE_ENDINGS = (".csv", ".tsv")
+_LABEL_FOLDERS = {"label", "labels", "mask", "masks", "seg", "segmentation",
+                  "segmentations", "segmented"}  # fmt: skip
+_ROLES = _LABEL_FOLDERS | {"image", "images", "img", "raw"}
+_LABEL_SUFFIX = re.compile(
+    r"[_\-. ](cp_masks?|labels?|masks?|seg|segmentation|segmented)$", re.IGNORECASE
+)
+_DEEPEST = 3
+"""Folders in folders that are looked into."""
+_MOST_FILES = 200_000
+_FIRST = 2_000
+"""Files that are looked at to tell whether a folder holds pairs at all."""
+HOW = (
+    "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
+    "or _cp_masks behind it, or lies in a folder labels or masks."
+)
+
+_BEGIN, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+_PATTERNS = tuple(
+    re.compile(_BEGIN + pattern)
+    for pattern in (
+        # Harmony and Operetta: r02c03f01p01-ch1sk1fk1fl1
+        r"(?i:r(?P<row>\d{1,2})c(?P<column>\d{1,2})(f(?P<field>\d+))?(p\d+)?"
+        rf"(-?(?P<channel>ch\d+)\w*)?{_END})",
+        # CellVoyager: B03_T0001F002L01A01Z01C02
+        r"((?P<well>[A-P]\d{2})_)?T\d{4}F(?P<field>\d{3})L\d{2}A\d{2}Z\d{2}"
+        rf"(?P<channel>C\d{{2}}){_END}",
+        # Others write these in any order.
+        r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])\d{1,2}|[a-p]\d{2})"
+        r"(?=[fs]\d|[^A-Za-z0-9]|$)",
+        r"(?i:(s|site|f|fld|field|fov|pos|position|xy)[_\-. ]?(?P<field>\d+))" + _END,
+        # ImageXpress writes a long identifier behind the wavelength.
+        r"(?P<channel>(?i:w|wv|ch|channel|c)[_\-. ]?\d+)"
+        rf"([0-9A-F]{{8}}-[0-9A-F-]{{27}})?{_END}",
+        r"(?i:(?P<plate>plate[_\-. ]?([a-z]*\d+|[a-z])))" + _END,
+    )
+)  # fmt: skip
+"""What names of files tell, the likeliest first; what was read is not read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldName:
+    """What the name of a file tells; "" for what it does not."""
+
+    plate: str = ""
+    well: str = ""
+    field: str = ""
+    channel: str = ""
+    stem: str = ""
+    """The name without its channel, which all channels of one field share."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePair:
+    """One field of view: an image, in one file or in one for each channel."""
+
+    name: str
+    """Tells it from the others, such as the name of its file without the ending."""
+    images: tuple[Path, ...]
+    labels: Path
+    channels: tuple[str, ...]
+    """What the names of several files tell of the channel that each holds."""
+    told: FieldName
+    """What the name of the file says."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPairs:
+    """What was found in a folder."""
+
+    pairs: tuple[ImagePair, ...]
+    tables: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences on files without a counterpart."""
+
+
+def read_name(stem: str) -> FieldName:
+    """Return what a file's name, without its ending, tells of plate and channel.
+
+    Understood are names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03``
+    and ``Assay_B03_T0001F002L01A01Z01C02``.
+    """
+    found: dict[str, str] = {}
+    rest, shared = stem, stem
+    for pattern in _PATTERNS:
+        match = pattern.search(rest)
+        if match is None or set(match.groupdict()) <= set(found):
+            continue
+        parts = {key: text for key, text in match.groupdict().items() if text}
+        if "row" in parts:
+            row, column = int(parts.pop("row")), int(parts.pop("column"))
+            parts["well"] = well_name((row - 1, column - 1)) if row and column else ""
+        elif "well" in parts:
+            well = parse_well(parts["well"])
+            if well is None:
+                continue
+            parts["well"] = well_name(well)
+        if "channel" in parts and "channel" not in found:
+            is_alone = match.start("channel") == match.start()
+            text = match[0] if is_alone else match["channel"]
+            before, _, after = shared.rpartition(text)
+            shared = before.rstrip("_-. ") + after
+        if "field" in parts:
+            parts["field"] = str(int(parts["field"]))
+        found = parts | found
+        # A space stands for it, so that what follows still begins a word.
+        rest = rest[: match.start()] + " " + rest[match.end() :]
+    return FieldName(**found, stem=shared.strip("_-. "))
+
+
+def has_pairs(folder: Path) -> bool:
+    """Return whether a folder holds images with labels of their names."""
+    try:
+        files = _files(folder, most=_FIRST)
+        return bool(len(files)) and bool(_paired(files, folder)[0])
+    except OSError:
+        return False
+    except DataError:
+        return True  # what is wrong is told when the folder is opened
+
+
+def find_pairs(folder: Path) -> FolderPairs:
+    """Pair images and labels of a folder and of those in it.
+
+    Raises
+    ------
+    DataError
+        If there are none, or one image has several labels files.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder} is no folder: choose one with images and labels.")
+    files = _files(folder, most=_MOST_FILES)
+    if files.empty:
+        raise DataError(
+            f"{folder.name} holds no images ({', '.join(IMAGE_ENDINGS)}): choose the "
+            "folder with images and their labels."
+        )
+    pairs, notes = _paired(files, folder)
+    if not pairs:
+        n_labels = int(files["is_labels"].sum())
+        raise DataError(
+            f"{folder.name} holds {counted(len(files) - n_labels, 'image')} and "
+            f"{counted(n_labels, 'labels file')}, and no image has labels of its name. "
+            f"{HOW}"
+        )
+    places = {folder, *(path.parent for path in files["path"])}
+    tables = sorted(
+        path
+        for place in places
+        for path in place.iterdir()
+        if path.suffix.lower() in _TABLE_ENDINGS and not path.name.startswith(".")
+    )
+    return FolderPairs(tuple(pairs), tuple(tables), tuple(notes))
+
+
+def natural_key(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which "A2" comes before "A10"."""
+    parts = re.split(r"(\d+)", text.lower())
+    return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts)
+
+
+def _files(folder: Path, most: int) -> pd.DataFrame:
+    """Images and labels in a folder, and in those inside of it."""
+    found: list[dict[str, object]] = []
+    for place, inside, names in os.walk(folder):
+        parts = Path(place).relative_to(folder).parts
+        inside[:] = sorted(
+            name
+            for name in inside
+            if not name.startswith(".") and not name.lower().endswith(".zarr")
+        )
+        if len(parts) >= _DEEPEST:
+            inside.clear()
+        for name in sorted(names):
+            if name.lower().endswith(IMAGE_ENDINGS) and not name.startswith("."):
+                found.append(_file(Path(place, name), (folder.name, *parts)))
+            if len(found) >= most:
+                return pd.DataFrame(found)
+    return pd.DataFrame(found)
+
+
+def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
+    stem = path.stem.removesuffix(".ome").removesuffix(".OME")
+    roles = [part.lower() for part in parts if part.lower() in _ROLES]
+    is_labels = bool(roles and roles[-1] in _LABEL_FOLDERS)
+    if match := _LABEL_SUFFIX.search(stem):
+        is_labels, stem = True, stem[: match.start()]
+    above = "/".join(part for part in parts[1:] if part.lower() not in _ROLES)
+    told = read_name(stem)
+    by_file, by_field = (f"{above}/{one}".lower() for one in (stem, told.stem))
+    return {
+        "path": path, "folder": above, "stem": stem, "is_labels": is_labels,
+        "told": told, "by_file": by_file, "by_field": by_field,
+    }  # fmt: skip
+
+
+def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
+    labels, images = files[files["is_labels"]], files[~files["is_labels"]]
+    # Where each channel has labels of its own, a channel is no channel but an image.
+    key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
+
+    def names(some: pd.DataFrame) -> list[str]:
+        return [str(path.relative_to(folder)) for path in some["path"]]
+
+    for _, group in labels[labels[key].duplicated(keep=False)].groupby(key, sort=False):
+        raise DataError(
+            f"{len(group)} labels files belong to one image: {listed(names(group))}; "
+            "leave one of them in the folder."
+        )
+    known = dict(zip(labels[key], labels["path"], strict=True))
+    pairs, twice = [], [images[:0]]
+    for name, group in images[images[key].isin(known)].groupby(key, sort=False):
+        if group["told"].map(lambda told: told.channel).duplicated().any():
+            twice.append(group)
+        else:
+            pairs.append(_pair(group.to_dict("records"), known[name]))
+    notes = []
+    for lost, what, lack in (
+        (images[~images[key].isin(known)], "image", "no labels file"),
+        (labels[~labels[key].isin(images[key])], "labels file", "no image"),
+        (pd.concat(twice), "image", "another image of that name beside it"),
+    ):
+        if alone := names(lost):
+            has, was = ("has", "was") if len(alone) == 1 else ("have", "were")
+            notes.append(
+                f"{counted(len(alone), what)} {has} {lack} and {was} left out: "
+                f"{listed(alone)}."
+            )
+    return sorted(pairs, key=lambda pair: natural_key(pair.name)), notes
+
+
+def _pair(images: list[dict[Any, Any]], labels: Path) -> ImagePair:
+    images = sorted(images, key=lambda file: natural_key(file["told"].channel))
+    first, several = images[0], len(images) > 1
+    told, folder = first["told"], first["folder"]
+    if not told.plate and folder:
+        told = FieldName(folder, told.well, told.field, told.channel, told.stem)
+    name = told.stem if several else first["stem"]
+    return ImagePair(
+        f"{folder}/{name}" if folder else name,
+        tuple(file["path"] for file in images),
+        labels,
+        tuple(file["told"].channel for file in images) if several else (),
+        told,
+    )

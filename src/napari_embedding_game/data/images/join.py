@@ -1,0 +1,297 @@
+"""Join the rows of a table with the objects of a label image, by an id alone.
+
+A table (CellProfiler, scikit-image, QuPath) says in a column which object a row is, and
+may have the rows of several pictures, of which a person chooses that of the image.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import counted, is_of_a_map, listed
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.label_objects import Objects, find_objects
+
+FirstAxis = Literal["z", "time", "image"]
+IntArray = NDArray[np.int64]
+Picture = tuple[str, str]
+"""A column, and the value in it of the rows of one picture."""
+
+# Names of columns of labels, the likeliest first, without case and separators.
+_KNOWN = [
+    re.compile(pattern)
+    for pattern in (
+        r"labels?|label(id|index)",
+        r"(number)?object(label|number|id|index)",  # CellProfiler: number
+        r"instance(id|label)?",
+        r"(cell|nucleus|nuclei|segment|segmentation|mask|roi)(id|number|index|label)",
+        r"index",  # napari
+        r"ids?",
+        r".*(objectnumber|objectid|label|labelid)",
+    )
+]
+_TIME = re.compile(r"t|time|frame|timepoint|timeindex")
+_PICTURE = re.compile(r"image(number|id|name)?|file(name)?|field|position|site")
+_FIRST = 100
+LEAST_SHARE = 0.5
+"""Of rows that match: with fewer, nothing is linked unless a person asks for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class JoinRequest:
+    """A label image that rows may be about, and what a person chose."""
+
+    name: str
+    """What the person calls the labels."""
+    pixels: Any
+    first_axis: FirstAxis = "z"
+    """What the first of three axes is; of a series each picture has its own labels."""
+    column: str | None = None
+    """Says which object a row is; None: one of a known name."""
+    picture: Picture | None = None
+    """Of several in the table; None where all labels differ anyway."""
+    is_guess: bool = False
+    """Whether nobody asked: then only what clearly fits is linked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """What came of joining a table with a label image."""
+
+    request: JoinRequest
+    columns: Sequence[str]
+    """Which may hold the labels."""
+    pictures: Sequence[Picture]
+    """Of which the table has rows, where they are several."""
+    column: str | None = None
+    """That was joined by."""
+    objects: Objects | None = None
+    """(n_rows,) object of each row, label 0 where a row is none; None if not joined."""
+    left_out: NDArray[np.bool_] | None = None
+    """(n_rows,) rows about the background, which belong on no map."""
+    sentences: tuple[str, ...] = ()
+    """How many rows match by which column, and why others do not."""
+    refusal: str = ""
+    """Why it is not joined, and the way out."""
+
+
+def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") -> Join:
+    """Join the rows of a table with the objects of a label image.
+
+    Parameters
+    ----------
+    table : DataFrame
+    request : JoinRequest
+    where : str
+        What the person calls the table.
+
+    Returns
+    -------
+    Join
+        Nothing is raised: where the image does not fit, ``refusal`` tells why.
+    """
+    found = Join(request, id_columns(table, all_whole=True), _pictures_in(table))
+    if request.is_guess and not id_columns(table):
+        return found
+    try:
+        return _joined(table, found, where)
+    except DataError as error:
+        return replace(found, refusal=str(error))
+
+
+def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
+    request, name = found.request, found.request.name
+    pixels, picture = np.asarray(request.pixels), request.picture
+    in_series = request.first_axis != "z" and pixels.ndim == 3
+    objects = find_objects(pixels, int(in_series))
+    column, ids = _ids_of(table, request, objects, where)
+    keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
+    rows = pd.DataFrame({"label": ids, "frame": 0})
+    if in_series:
+        keys["frame"], rows["frame"] = objects.boxes[:, 0], _frames(table, where)
+    is_meant = np.ones(len(rows), bool)
+    if picture is not None:
+        is_meant = (table[picture[0]].astype(str) == picture[1]).to_numpy()
+    is_label = is_meant & (ids > 0)
+    repeated = is_label.copy()
+    repeated[is_label] = rows[is_label].duplicated(keep=False)
+    if repeated.any() and found.pictures and picture is None and not in_series:
+        raise DataError(
+            f"Not linked with '{name}': {where} has rows of {len(found.pictures):,} "
+            f"pictures (column '{found.pictures[0][0]}'), and several have the same "
+            "labels: choose the picture of this image."
+        )
+    keys["place"] = keys.index
+    places = rows.merge(keys, how="left", on=["label", "frame"])["place"]
+    places = places.fillna(-1).astype(np.intp).to_numpy()
+    places[repeated | ~is_meant] = -1
+    matched, background = places >= 0, is_meant & (ids == 0)
+    n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
+    if not n or (request.is_guess and n < LEAST_SHARE * n_rows):
+        only = f"only {n:,}" if n else "none"
+        raise DataError(
+            f"Not linked with '{name}': {only} of {n_rows:,} rows of {where} have a "
+            "label of it that no other row has. Choose the labels that were measured, "
+            "or these if they belong together all the same."
+        )
+    missing = objects.label_ids[~np.isin(objects.label_ids, ids[is_meant])]
+    unknown = is_label & ~matched & ~repeated
+    told = (
+        (background, "about the background, left out"),
+        (unknown, f"of labels that '{name}' has not: {_texts(ids[unknown])}"),
+        (is_meant & (ids < 0), "without a label"),
+        (repeated, f"with the label of another row: {_texts(ids[repeated])}"),
+        (~is_meant, "of other pictures"),
+    )
+    sentences = [
+        f"{n:,} of {n_rows:,} rows match a label of '{name}' by column '{column}'.",
+        *(f"{counted(int(of.sum()), 'row')} {what}." for of, what in told if of.any()),
+    ]
+    if len(missing):
+        of_labels = counted(len(missing), "label")
+        sentences.append(f"Without a row, on no map: {of_labels} ({_texts(missing)}).")
+    return replace(
+        found,
+        column=column,
+        objects=objects.spread(places),
+        left_out=background,
+        sentences=tuple(sentences),
+    )
+
+
+def _ids_of(
+    table: pd.DataFrame, request: JoinRequest, objects: Objects, where: str
+) -> tuple[str, IntArray]:
+    """Return the column of labels and its values: the chosen one, else the likeliest.
+
+    That is the first of a known name by which most rows are objects.
+    """
+    if request.column is not None:
+        ids = None if request.column not in table else numbers_of(table[request.column])
+        if ids is None:
+            raise DataError(
+                f'The column "{request.column}" of {where} holds no whole numbers: '
+                "choose the column that says which object a row is."
+            )
+        return request.column, ids
+    known = [(column, numbers_of(table[column])) for column in id_columns(table)]
+    found = [(column, ids) for column, ids in known if ids is not None]
+    counting = [
+        column
+        for column, ids in found
+        if np.array_equal(np.sort(ids), np.arange(len(objects)))
+    ]
+    shares = {
+        column: min(0.5, np.isin(ids, objects.label_ids).mean())
+        for column, ids in found
+        if column not in counting
+    }
+    best = max(shares, key=lambda column: shares[column], default="")
+    if best and (shares[best] == 0.5 or not counting):
+        return best, dict(found)[best]
+    why = f"{where} has no column of labels"
+    if counting:
+        why = f"column '{counting[0]}' of {where} may only count the rows from 0"
+    raise DataError(
+        f"Not linked with '{request.name}': {why}. Choose under Rows by which "
+        'column says which object a row is, or add one called "label".'
+    )
+
+
+def linked(dataset: Dataset, found: Join) -> Dataset:
+    """Return a dataset whose source's rows are those of a join, with their objects."""
+    return replace(
+        dataset,
+        source_objects=found.objects,
+        notes=(*found.sentences, *dataset.notes),
+        provenance={**dataset.provenance, "linked": {"column": found.column or ""}},
+    )
+
+
+def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
+    """Names of the columns that are called as labels are, the likeliest first.
+
+    With ``all_whole`` also those of any name that hold different whole numbers.
+    """
+    ranks = {str(name): _rank(str(name)) for name in table.columns}
+    names = sorted(
+        (n for n in ranks if ranks[n] is not None), key=lambda n: (ranks[n], n)
+    )
+    found = [name for name in names if numbers_of(table[name]) is not None]
+    if all_whole:
+        for name, rank in ranks.items():
+            if rank is None and not is_of_a_map(name) and table[name].is_unique:
+                found += [name] * (numbers_of(table[name]) is not None)
+    return found
+
+
+def label_column(table: pd.DataFrame) -> str | None:
+    """Name of the column that holds labels, if there is one."""
+    return next(iter(id_columns(table)), None)
+
+
+def numbers_of(column: pd.Series) -> IntArray | None:
+    """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
+
+    Numbers written as text or as 1.0 count.
+    """
+    if pd.api.types.is_bool_dtype(column):
+        return None
+    # Most columns are measures: the first rows tell it.
+    for part in (column.head(_FIRST), column):
+        known = part.notna().to_numpy()
+        if not pd.api.types.is_numeric_dtype(part):
+            part = pd.to_numeric(part.astype(object), errors="coerce")
+        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        if not (np.isfinite(values[known]) & (values[known] % 1 == 0)).all():
+            return None
+    if not known.any():
+        return None
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+def _pictures_in(table: pd.DataFrame) -> list[Picture]:
+    """Return the pictures that a table has rows of, where they are several."""
+    for column in table.columns:
+        if _PICTURE.fullmatch(_plain(column)):
+            values = table[column].dropna().astype(str).unique()
+            if len(values) > 1:
+                return [(str(column), value) for value in values]
+    return []
+
+
+def _frames(table: pd.DataFrame, where: str) -> IntArray:
+    """(n_rows,) picture of a series that each row is about."""
+    for name in table.columns:
+        if _TIME.fullmatch(_plain(name)):
+            numbers = numbers_of(table[name])
+            if numbers is not None:
+                return numbers
+    raise DataError(
+        f'{where} has no column "frame" or "time" of whole numbers, which say in which '
+        "picture of the time series a row is: add one, counted from 0."
+    )
+
+
+def _texts(ids: IntArray) -> str:
+    return listed(list(map(str, np.unique(ids).tolist())))
+
+
+def _plain(name: object) -> str:
+    return re.sub(r"[^a-z0-9]", "", str(name).lower())
+
+
+def _rank(name: str) -> int | None:
+    """How likely a column of this name holds labels, 0 most; None if it does not."""
+    if is_of_a_map(name):
+        return None
+    found = (i for i, known in enumerate(_KNOWN) if known.fullmatch(_plain(name)))
+    return next(found, None)

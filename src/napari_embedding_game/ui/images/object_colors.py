@@ -1,0 +1,137 @@
+"""The colours of objects in the image: those of the map, and of what is selected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from napari.layers import Labels
+from napari.utils import CyclicLabelColormap
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.ui.canvas.projection import displayed_axes
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.linked_layers import finest
+from napari_embedding_game.ui.style.coloring import colored
+from napari_embedding_game.ui.style.colors import from_hex
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.data.label_objects import Objects
+    from napari_embedding_game.ui.workspace import Workspace
+
+COLOR = "#ffe14d"
+FADING = 0.4
+"""Share of the opacity of the other objects, while some are selected."""
+FOLLOW_MS = 400
+"""Between two looks at a running game."""
+MOST_COLORS = 1 << 16
+"""So many labels napari's colormap by number tells apart; one by a dictionary takes
+1.6 s for 20,000 objects, this one 16 ms."""
+
+
+class ObjectColors:
+    """Gives a Labels layer a colormap that follows the map and the selection.
+
+    Without ``look.color_objects`` the objects have the colours that a person gave the
+    layer, and selected ones are lit; with it, those of their points on the map, and the
+    others than the selected ones fade.
+    """
+
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+        self._viewer = viewer
+        self._session = session = workspace.session
+        self._linked, self._palette = workspace.linked, workspace.palette
+        self._layer: Labels | None = None
+        """The layer whose colours are ours."""
+        self._before: Any = None
+        self._own: Any = None
+        """Its own colormap, and the one that it has meanwhile."""
+        self._counted: tuple[object, int] = (None, 0)
+        """The pixels of labels, and the largest label in them."""
+        self._soon = throttled(FOLLOW_MS, self.update)
+        self._connections = Connections()
+        dims, look = viewer.dims.events, session.look.events
+        now = (session.selection.changed, session.state_changed, self._linked.changed)
+        now += (dims.current_step, dims.order, dims.ndisplay)
+        now += (look.color_objects, look.color_by, look.limits, session.restored)
+        self._connections.connect_all(now, self.update)
+        later = (session.clusters.changed, session.columns_changed, session.looked_back)
+        self._connections.connect_all(later, self._on_moved)
+
+    def close(self) -> None:
+        """Undo the connections to session and viewer, and the colours."""
+        self._soon.cancel()
+        self._connections.close()
+        self._end()
+
+    def update(self, event: object = None) -> None:
+        """Give the objects the colours that they have now."""
+        linked, session = self._linked.current, self._session
+        labels = None if linked is None else linked.labels
+        dataset, snapshot = session.dataset, session.snapshot
+        points, look = session.selection.points, session.look
+        objects = None if dataset is None else dataset.objects
+        is_mapped = look.color_objects and snapshot is not None
+        is_there = labels is not None and labels in self._viewer.layers
+        is_wanted = is_there and objects is not None and (is_mapped or points.any())
+        if not is_wanted or labels is not self._layer:
+            self._end()
+        if labels is None or objects is None or not is_wanted:
+            return
+        largest = self._largest_in(finest(labels), objects)
+        if len(points) != len(objects) or largest + 2 > MOST_COLORS:
+            return
+        if labels.colormap is not self._own:  # somebody has chosen another one
+            self._layer, self._before = labels, labels.colormap
+        here = self._here(labels, objects)
+        ids, numbers = objects.label_ids, np.arange(largest + 2)
+        if is_mapped:
+            try:
+                mapped = colored(
+                    look.color_by, session, self._palette, snapshot, look.limits
+                )
+            except DataError:  # the map says it
+                return
+            colors = np.zeros((len(numbers), 4), np.float32)
+            colors[ids[here]] = mapped.rgba[here]
+        else:
+            colors = np.array(self._before.map(numbers), np.float32)
+        if points.any():
+            chosen = ids[here & points]
+            lit = colors[chosen] if is_mapped else from_hex(COLOR)
+            colors[:, 3] *= FADING
+            colors[chosen] = lit
+        labels.colormap = CyclicLabelColormap(colors=colors)
+        self._own = labels.colormap
+
+    def _largest_in(self, pixels: Any, objects: Objects) -> int:
+        """Return the largest label, also of objects that are on no map."""
+        if self._counted[0] is not pixels:
+            # Other arrays are read from files, part by part.
+            largest = int(pixels.max()) if isinstance(pixels, np.ndarray) else 0
+            self._counted = pixels, largest
+        return max(self._counted[1], int(objects.label_ids.max(initial=0)))
+
+    def _here(self, labels: Labels, objects: Objects) -> NDArray[np.bool_]:
+        """(n,) objects in the slice on show; labels may occur again in others."""
+        dims = self._viewer.dims
+        at = np.asarray(labels.world_to_data(dims.point), dtype=float)
+        shown = displayed_axes(dims, labels.ndim, min(labels.ndim, dims.ndisplay))
+        others = np.setdiff1d(range(labels.ndim), shown)
+        return objects.present & objects.contain(at)[:, others].all(axis=1)
+
+    def _end(self) -> None:
+        """Bring the layer's own colours back, unless somebody has chosen others."""
+        layer, self._layer = self._layer, None
+        if layer is not None and layer.colormap is self._own:
+            layer.colormap = self._before
+        self._own = None
+
+    def _on_moved(self, event: object = None) -> None:
+        """Follow a running game, now and then."""
+        if self._layer is not None:
+            self._soon.throttle()

@@ -1,0 +1,181 @@
+"""Rows of a table find their objects by an id alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+
+from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.images.join import (
+    JoinRequest,
+    id_columns,
+    join,
+)
+from napari_embedding_game.data.joined import load_joined
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.stages import finish
+
+ORDER = [7, 2, 11, 3]
+"""The labels of the image, in an order of their own."""
+
+
+def table(**columns):
+    n = len(next(iter(columns.values())))
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"area": rng.random(n) + 1, "tone": rng.random(n), **columns})
+
+
+def matched(frame, labels, first_axis="z", **options):
+    request = JoinRequest("nuclei", labels, first_axis, **options)
+    return join(frame, request, "t.csv")
+
+
+def ids(found):
+    return found.objects.label_ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "label", "Label", "LABEL", "label_id", "Label ID", "LabelIndex", "index",
+        "ObjectNumber", "Number_Object_Number", "Nuclei_Number_Object_Number",
+        "object_id", "ObjectID", "instance_id", "cell_id", "nucleus_number", "id",
+        "nuclei_label",
+    ],
+)  # fmt: skip
+def test_a_known_name_in_any_case_joins(labels, name):
+    found = matched(table(**{name: ORDER}), labels, is_guess=True)
+    assert ids(found) == ORDER
+    assert found.columns == [name]
+    assert found.sentences == (
+        f"4 of 4 rows match a label of 'nuclei' by column '{name}'.",
+    )
+
+
+@pytest.mark.parametrize("kind", [float, str, object, "Int64", "string"])
+def test_numbers_of_any_type_are_labels(labels, kind):
+    frame = table(Label=pd.Series(ORDER, dtype="Int64").astype(kind))
+    assert ids(matched(frame, labels)) == ORDER
+
+
+def test_without_an_id_nothing_is_linked_but_by_a_chosen_column(labels):
+    frame = table(nuc=ORDER)
+    assert "no column of labels" in matched(frame, labels).refusal
+    assert matched(frame, labels, is_guess=True).refusal == ""
+    assert id_columns(frame, all_whole=True) == ["nuc"]
+    assert ids(matched(frame, labels, column="nuc")) == ORDER
+    refusal = matched(frame, labels, column="area").refusal
+    assert 'column "area" of t.csv holds no whole numbers' in refusal
+
+
+def test_rows_that_match_are_linked_and_the_others_told(labels):
+    found = matched(table(label=[7, 2, 99, 3, np.nan]), labels)
+    assert ids(found) == [7, 2, 0, 3, 0]
+    assert not found.left_out.any()
+    assert found.sentences == (
+        "3 of 5 rows match a label of 'nuclei' by column 'label'.",
+        "1 row of labels that 'nuclei' has not: 99.",
+        "1 row without a label.",
+        "Without a row, on no map: 1 label (11).",
+    )
+
+
+def test_two_rows_of_one_label_are_linked_with_none(labels):
+    found = matched(table(label=[7, 2, 2, 3]), labels)
+    assert ids(found) == [7, 0, 0, 3]
+    assert "2 rows with the label of another row: 2." in found.sentences
+    assert "none of 8 rows" in matched(table(label=ORDER * 2), labels).refusal
+
+
+def test_nothing_is_linked_unasked_that_hardly_fits(labels):
+    frame = table(label=[7, 20, 21, 22, 23])
+    assert "only 1 of 5 rows of t.csv" in matched(frame, labels, is_guess=True).refusal
+    assert ids(matched(frame, labels)) == [7, 0, 0, 0, 0]
+    assert "none of 2 rows" in matched(table(label=[20, 21]), labels).refusal
+
+
+def test_pictures_with_the_same_labels_are_left_to_the_person(labels):
+    frame = table(ImageNumber=[1] * 4 + [2] * 4, ObjectNumber=ORDER * 2)
+    refused = matched(frame, labels, is_guess=True)
+    assert refused.objects is None
+    assert "rows of 2 pictures (column 'ImageNumber')" in refused.refusal
+    assert refused.pictures == [("ImageNumber", "1"), ("ImageNumber", "2")]
+    found = matched(frame, labels, picture=refused.pictures[1])
+    assert ids(found) == [0] * 4 + ORDER
+    assert any("4 rows of other pictures" in one for one in found.sentences)
+    other = table(Image=["a", "a", "b", "b"], label=ORDER)
+    assert ids(matched(other, labels, is_guess=True)) == ORDER
+
+
+@pytest.fixture
+def numbered():
+    """A label image of the labels 1 to 5."""
+    return np.kron(np.arange(6), np.ones((4, 4), int))
+
+
+def test_rows_counted_from_0_are_no_labels_unless_somebody_says_so(numbered):
+    frame = table(index=range(5))
+    assert "may only count the rows" in matched(frame, numbered).refusal
+    found = matched(frame, numbered, column="index")
+    assert ids(found) == [0, 1, 2, 3, 4]
+    assert found.left_out.tolist() == [True] + [False] * 4
+    assert ids(matched(table(index=range(5), id=[5, 4, 3, 2, 1]), numbered))[0] == 5
+
+
+def test_a_row_about_the_background_is_on_no_map(numbered):
+    found = matched(table(index=range(6)), numbered)
+    assert ids(found) == [0, 1, 2, 3, 4, 5]
+    assert found.sentences[0].startswith("5 of 5 rows match a label")
+    assert "1 row about the background, left out." in found.sentences
+    dataset = from_features(table(index=range(6)), "t", left_out=found.left_out)
+    assert dataset.kept.tolist() == [False] + [True] * 5
+
+
+def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
+    movie = np.stack([labels, np.where(labels == 3, 0, labels), labels])
+    frame = table(label=[3, 3, 7, 7], Frame=[2, 0, 1, 2])
+    found = matched(frame, movie, "time")
+    assert ids(found) == [3, 3, 7, 7]
+    assert found.objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
+    frame.loc[0, "Frame"] = 1  # where there is no object 3
+    assert ids(matched(frame, movie, "time")) == [0, 3, 7, 7]
+    assert 'no column "frame"' in matched(table(label=ORDER), movie, "time").refusal
+    stack = matched(table(label=ORDER), np.stack([labels, labels]))
+    assert stack.objects.boxes[0].tolist() == [0, 0, 0, 2, 6, 8]
+
+
+def test_what_an_earlier_map_wrote_is_not_embedded():
+    frame = table(embedding_game_x=[0.5, 1, 2, 4], embedding_game_pressure=range(4))
+    assert from_features(frame, "t").var_names == ("area", "tone")
+
+
+def read(path, labels, **request):
+    request = JoinRequest("nuclei", labels, **request)
+    (result, found) = finish(load_joined(path, request, ReadOptions()))
+    return result.dataset, found
+
+
+def test_a_chosen_column_is_no_measurement(labels, tmp_path):
+    table(nuc=[*ORDER, 0]).to_csv(tmp_path / "t.csv", index=False)
+    dataset, _ = read(tmp_path / "t.csv", labels, column="nuc")
+    assert dataset.var_names == ("area", "tone")
+    assert dataset.kept.tolist() == [True] * 4 + [False]
+    assert dataset.objects.label_ids.tolist() == ORDER
+    assert dataset.provenance["linked"] == {"column": "nuc"}
+    plain, _ = read(tmp_path / "t.csv", labels, is_guess=True)
+    assert plain.source_objects is None
+    assert plain.var_names == ("area", "tone", "nuc")
+
+
+def test_arrays_and_anndata_are_joined_too(labels, tmp_path):
+    X = np.random.default_rng(0).normal(size=(4, 6)).astype("f4")
+    np.save(tmp_path / "deep.npy", X)
+    pd.DataFrame({"label": ORDER}).to_csv(tmp_path / "deep_labels.csv", index=False)
+    dataset, _ = read(tmp_path / "deep.npy", labels, is_guess=True)
+    assert dataset.objects.label_ids.tolist() == ORDER
+    np.testing.assert_array_equal(dataset.X, X)
+    obs = pd.DataFrame(index=[str(i) for i in ORDER])
+    AnnData(X, obs=obs).write_h5ad(tmp_path / "cells.h5ad")
+    dataset, _ = read(tmp_path / "cells.h5ad", labels, column="(row names)")
+    assert dataset.objects.label_ids.tolist() == ORDER
+    assert "(row names)" not in dataset.obs
