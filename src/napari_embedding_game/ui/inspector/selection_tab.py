@@ -315,7 +315,6 @@ class SelectionTab(QWidget):
         self._offer_channels()
         model.set_pictures(pictures_of(dataset, linked, self._without()))
         self.thumbnails.set_rows(rows)
-        self._on_tab()
 
     def _without(self) -> set[str]:
         """Return the channels that a person has switched off."""
