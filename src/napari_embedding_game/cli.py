@@ -379,11 +379,11 @@ def _result(
 ) -> EmbeddingResult:
     from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.core.graph.edges import Edges
-    from napari_embedding_game.session.clusters.cluster_book import clusters_of
+    from napari_embedding_game.session.clusters.clusters import clusters_of
     from napari_embedding_game.session.run.record import result_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
-    clustering = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
+    found = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {
         **parameters_of(game),
         "space": dataset.space,
@@ -391,7 +391,7 @@ def _result(
         "n_iter": snapshot.iteration,
         "interrupted": interrupted,
     }
-    return result_of(snapshot, parameters, clustering)
+    return result_of(snapshot, parameters, found.clustering)
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:

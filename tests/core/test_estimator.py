@@ -383,7 +383,7 @@ def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
     model = small(random_state=7, n_landmarks=30).fit(cloud)
     merged = small(random_state=7, n_landmarks=30, n_clusters=4).fit(cloud)
     merging = Merging.of(Edges.from_matrix(model.affinity_matrix_), model.labels_, 30)
-    np.testing.assert_array_equal(merged.labels_, merging(4)[model.labels_])
+    np.testing.assert_array_equal(merged.labels_, merging.cut(4)[model.labels_])
 
 
 def test_the_order_in_memory_changes_nothing(cloud):

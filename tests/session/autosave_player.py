@@ -70,7 +70,7 @@ def states():
             record=RunRecord(settings=Settings(), n_iter=iteration),
             snapshot=shot,
             energies=tuple(energies[-20:]),
-            book=session.clusters.state(),
+            clusters=session.clusters.state,
         )
 
 

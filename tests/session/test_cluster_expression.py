@@ -104,17 +104,6 @@ def test_cells_of_a_heat_map_are_some_of_each_cluster():
     )
 
 
-def test_a_cluster_of_one_point_has_figures_and_no_markers():
-    counts, labels = counts_of()
-    labels = labels.copy()
-    labels[0] = 9
-    found, _ = result_of(
-        iter_cluster_expression(dataset_of(counts), labels, [9, 2], n_leading=2)
-    )
-    assert set(found.genes) <= {"g3", "g4", "g5"}
-    assert found.sizes == (1, 100)
-
-
 def test_names_that_are_not_there_are_told():
     counts, labels = counts_of()
     data = dataset_of(counts)

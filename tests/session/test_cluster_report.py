@@ -42,22 +42,6 @@ def test_the_share_of_points_that_lie_far(dataset, labels, pressure):
     assert unlike.unlike_count == chosen.sum()
 
 
-def test_no_number_tells_a_pressure_that_is_not_defined(dataset, labels, pressure):
-    report = cluster_report(dataset, (1, 3), labels, np.full_like(pressure, np.nan))
-    assert not report.has_pressure
-    assert np.isnan([report.mean_pressure, report.pressured_share]).all()
-
-
-def test_another_seed_is_another_draw(dataset, labels, pressure):
-    draws = [
-        cluster_report(
-            dataset, (1,), labels, pressure, n_draw=5, seed=seed
-        ).draw.tolist()
-        for seed in (0, 0, 1)
-    ]
-    assert draws[0] == draws[1] != draws[2]
-
-
 def test_composition_of_categories_beside_their_share_of_all(dataset, labels, pressure):
     report = cluster_report(dataset, (0,), labels, pressure, column="kind")
     assert [(s.level, s.count, s.share_overall) for s in report.composition] == [
@@ -104,11 +88,6 @@ def test_many_levels_are_summed_up_and_missing_is_named():
     assert parts[-1].level == "other (6 more)"
     assert sum(part.count for part in parts) == 56
     assert sum(part.share for part in parts) == pytest.approx(1)
-
-
-def test_a_column_without_values_composes_nothing_wrong():
-    parts = composition(pd.Series([np.nan] * 4), np.arange(4))
-    assert [(p.level, p.count) for p in parts] == [("missing", 4)]
 
 
 def measured(values):

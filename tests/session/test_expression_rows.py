@@ -36,9 +36,7 @@ def dataset():
 
 
 def cluster(number, name):
-    return Cluster(
-        id=number, name=name, is_named=True, color="", note="", size=3, is_by_hand=False
-    )
+    return Cluster(id=number, name=name, is_named=True, color="", note="", size=3)
 
 
 LABELS = np.array([7, 7, 7, 2, 2, 2])

@@ -237,8 +237,8 @@ SCENARIOS = {
 AGAIN = {"reading", "known", "notes", "source_obs", "source_obs_names", "quality"}
 """What is not saved."""
 ELSEWHERE = {"left_out", "level_colors", "images", "projection", "worked_out"}
-BOOK = {"book"}
-"""Compared as it is shown: its ids are its own."""
+BOOK = {"done", "undone"}
+"""The steps of undo, which are not saved."""
 
 
 def assert_same(one, other, place="map"):
@@ -518,6 +518,8 @@ DAMAGES = [
     ("maps.0.timeline.marks.1.snapshot", None, "Expected `object`"),
     ("maps.0.timeline.marks.1.settings.repulsion", -1.0, "repulsion"),
     ("maps.0.boxes", {"a": [0, 0]}, "its examples"),
+    ("maps.0.clusters.n_clusters", -1, "its clusters"),
+    ("maps.0.clusters.annotation.groups", {"5": {"name": "x"}}, "its annotation"),
 ]
 OF_ARRAYS = [
     ("snapshot.embedding", first(np.nan)),

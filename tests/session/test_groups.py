@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.session.groups import ASIDE, REST, Against, GroupChoice
+from napari_embedding_game.session.groups import REST, Against, GroupChoice
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session
 
@@ -59,24 +59,6 @@ def test_conditions_inside_the_selection(session, choice):
     groups = choice.groups(replace(donor, levels=("b", "d")))
     np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
     np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(3, 20, 4))
-
-
-def test_levels_with_too_few_points_are_not_offered(session, choice):
-    session.selection.select_points(np.array([0, 2, 4, 6, 1, 3]))  # 4 CTRL, 2 STIM
-    assert not any(against.column == "stim" for _, against in choice.offered())
-
-
-def test_a_group_that_was_set_aside(session, choice):
-    session.selection.select_points(np.arange(10))
-    assert ASIDE not in [against for _, against in choice.offered()]
-    choice.set_aside()
-    session.selection.select_points(np.arange(5, 25))
-    assert ("against the 10 points set aside", ASIDE) in choice.offered()
-    groups = choice.groups(ASIDE)
-    np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(5))
-    assert groups.inside.sum() == 20
-    session.load(replace(session.dataset))  # other rows: the group is of none of them
-    assert choice.aside is None
 
 
 def test_clusters_and_the_rest(session, choice):

@@ -47,12 +47,6 @@ def test_a_level_alone_hides_points_without_one_as_well(session):
     np.testing.assert_array_equal(session.hiding.rows, range(1, 40, 4))
 
 
-def test_the_last_level_stays(session):
-    session.hiding.isolate("site", "B")
-    session.hiding.hide("site", "B")
-    assert session.hiding.n_points == 30
-
-
 def test_one_column_is_hidden_at_a_time(session):
     session.hiding.hide("site", "A")
     session.hiding.hide("kind", "B")
@@ -100,9 +94,3 @@ def test_hidden_groups_have_no_panel_and_are_not_counted(session, make_snapshot)
     assert [panel.name for panel in of_site.panels.panels] == ["B", "C", "(none)"]
     by_kind = split(make_snapshot(), session.dataset.obs["kind"], session.hiding.mask)
     assert [panel.told for panel in by_kind.panels.panels] == ["10", "20"]
-
-
-def test_the_selection_tells_how_many_are_hidden(session):
-    session.selection.select_points(np.arange(8))
-    session.hiding.hide("site", "A")
-    assert session.hiding.n_selected == 2

@@ -119,26 +119,11 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
         assert getattr(after, name) == getattr(before, name), name
     assert after.energies == before.energies
     assert names(session) == {"CD4": 5}
-    assert session.clusters.history.undo_label == "Undo rename of 1"
+    assert session.clusters.undo_label == "Undo rename of 1"
     session.restored.disconnect(refuse)
     tree.restore(elsewhere)
     assert (len(tree.places), session.settings.n_neighbors) == (1, 77)
     assert session.look.limits is None
-
-
-def test_what_cannot_be_shown_leaves_a_session_without_data_empty(engine, elsewhere):
-    session = Session(engine, UNPACED)
-    tree = MapTree(session)
-
-    @session.restored.connect
-    def refuse(saved):
-        raise ValueError("no place at all")
-
-    with pytest.raises(EmitLoopError, match="no place at all"):
-        tree.restore(elsewhere)
-    assert (session.dataset, tree.places) == (None, [])
-    assert session.settings.value == Session().settings.value
-    assert session.look == Session().look
 
 
 def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
@@ -148,7 +133,7 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     tree.back()
     assert names(session) == {"lymphocytes": 5, "CD4": 5, "CD8": 5}
     assert rows_named(session, "CD8") == cd8
-    assert session.clusters.history.undo_label == "Undo names from lymphocytes"
+    assert session.clusters.undo_label == "Undo names from lymphocytes"
     session.clusters.undo()
     assert names(session) == {"lymphocytes": 10}
 
@@ -157,7 +142,7 @@ def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
     session.clusters.rename(0, "CD4")
     tree.back()
     tree.open(child)
-    assert session.clusters.history.undo_label == "Undo rename of 0"
+    assert session.clusters.undo_label == "Undo rename of 0"
     session.clusters.rename(0, "CD4 memory")
     tree.back()
     assert names(session) == {"lymphocytes": 5, "CD4 memory": 5}
@@ -222,12 +207,6 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     assert rows_named(session, "first") == first
 
 
-def test_removing_the_open_map_opens_its_parent(tree, session, child):
-    tree.remove(child)
-    assert tree.current == ""
-    assert len(session.dataset.obs) == 40
-
-
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [
@@ -284,10 +263,3 @@ def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkey
     tree.restore(found)
     with pytest.raises(DataError, match="are not loaded"):
         tree.embed(np.arange(20), "x")
-
-
-def test_nothing_is_captured_before_there_are_data(engine):
-    tree = MapTree(Session(engine))
-    assert tree.capture() is None
-    assert tree.places == []
-    tree.back()

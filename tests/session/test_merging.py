@@ -31,7 +31,7 @@ def blobs():
 def test_landmarks_of_a_blob_come_together(blobs):
     weighted, labels, truth = blobs
     merging = Merging.of(weighted, labels, 9)
-    clusters = merging(4)
+    clusters = merging.cut(4)
     assert clusters[8] == -1
     of_points = clusters[labels]
     assert len(set(zip(truth.tolist(), of_points.tolist(), strict=True))) == 4
@@ -41,7 +41,7 @@ def test_a_moment_later_the_clusters_are_the_same(blobs):
     weighted, labels, _ = blobs
     first = Merging.of(weighted, labels, 9)
     again = Merging.of(weighted, labels, 9, first)
-    np.testing.assert_array_equal(again(4), first(4))
+    np.testing.assert_array_equal(again.cut(4), first.cut(4))
 
 
 class Paced(CoreEngine):

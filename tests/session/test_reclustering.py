@@ -44,7 +44,7 @@ def test_a_cluster_falls_into_parts_and_keeps_its_name(session):
     assert len(set(labels[::2])) == len(set(labels[1::2])) == 1
     assert set(labels) == set(ids)
     np.testing.assert_array_equal(session.snapshot.embedding, before)
-    assert session.clusters.history.undo_label == "Undo new clusters of B cells"
+    assert session.clusters.undo_label == "Undo split of B cells"
     session.clusters.undo()
     assert set(session.clusters.labels[:20]) == {0}
     session.clusters.redo()
@@ -61,15 +61,7 @@ def test_points_of_several_clusters_become_new_ones(session):
     )
     outside = ~session.selection.points
     np.testing.assert_array_equal(session.clusters.labels[outside], labels[outside])
-    assert "20 points" in session.clusters.history.undo_label
-
-
-def test_the_notebook_and_a_file_keep_the_parts(session):
-    session.selection.select_points(np.arange(5, 25))
-    take_parts(session, reclustering(session, TWO)())
-    labels = session.clusters.labels.copy()
-    session.restore(session.capture())
-    np.testing.assert_array_equal(session.clusters.labels, labels)
+    assert "20 points" in session.clusters.undo_label
 
 
 def test_what_cannot_be_clustered_is_told(session, dataset):

@@ -22,7 +22,6 @@ def cluster(name="3", is_named=False):
         color="",
         note="",
         size=7,
-        is_by_hand=False,
     )
 
 

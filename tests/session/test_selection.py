@@ -25,11 +25,6 @@ def test_select_toggle_clear_and_what_is_told(selection):
     assert heard == [(3,), (3, 5), (5,), ()]
 
 
-def test_a_number_is_selected_once(selection):
-    selection.replace([2, 2, 1])
-    assert selection.clusters == (2, 1)
-
-
 def test_points_of_clusters_follow_the_game(selection):
     selection.replace([0, 7])
     assert selection.rows.tolist() == [0, 1, 6, 7]
@@ -73,23 +68,6 @@ def test_shares_of_touched_clusters(selection):
     assert selection.shares() == {1: 2 / 3, 7: 1.0}
 
 
-def test_the_same_points_again_are_no_news(selection):
-    heard = []
-    selection.changed.connect(heard.append)
-    selection.select_points(np.array([2, 3]))
-    selection.select_points(np.arange(8) // 2 == 1)
-    assert heard == [()]
-
-
-def test_nobody_can_write_into_it(selection):
-    mask = np.arange(8) < 3
-    selection.select_points(mask)
-    mask[:] = False
-    assert selection.rows.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="read-only"):
-        selection.points[0] = False
-
-
 def test_other_data_forget_the_drawn_points(selection):
     selection.select_points(np.array([7]))
     heard = []
@@ -114,14 +92,3 @@ def test_points_are_a_set(steps):
         }[mode]
         assert set(selection.rows.tolist()) == expected
         assert selection.is_empty == (not expected)
-
-
-def test_of_a_hundred_thousand_points_whole_clusters_are_selected():
-    labels = np.random.default_rng(0).integers(0, 200, 100_000)
-    selection = Selection()
-    selection.follow(labels)
-    selection.replace(range(50))
-    selection.select_points(selection.points, "add")
-    selection.shares()
-    selection.follow(labels)
-    np.testing.assert_array_equal(selection.points, labels < 50)

@@ -6,10 +6,9 @@ import pytest
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import STARTING, STEERABLE
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.run.run import PLAYING, UNPACED, Progress
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session, sentence
 
 
@@ -84,15 +83,6 @@ def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, metho
     assert engine.games[-1].repulsion == 50.0
 
 
-def test_a_method_on_the_same_edges_acts_at_once(session, engine):
-    session.settings.affinity = "fuzzy"
-    _, frames = play(session, until=10)
-    session.settings.choose_method("umap")
-    assert not session.stale
-    next(frames)
-    assert engine.games[-1].method == "umap"
-
-
 def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.approximation = "sampled_edges"
     play(session)
@@ -122,13 +112,6 @@ def test_what_the_game_does_not_move_cannot_be_steered(session, engine, method):
     assert engine.games[-1].n_landmarks == 200
 
 
-def test_frames_of_a_former_run_are_dropped(session, make_snapshot):
-    first, _ = play(session, until=10)
-    play(session, until=30)
-    session.receive(first, Progress(stage=PLAYING, snapshot=make_snapshot(20)))
-    assert session.snapshot.iteration == 30
-
-
 def test_loading_stops_the_run_and_forgets_the_map(session, dataset):
     run, _ = play(session, until=10)
     session.selection.select(1)
@@ -154,12 +137,6 @@ def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
     assert (session.state, session.message) == ("finished", "")
 
 
-def test_a_warning_of_the_game_is_the_message(session, engine):
-    engine.warning = "The points are collapsing: raise the repulsion."
-    play(session)
-    assert session.message == engine.warning
-
-
 def test_the_result_tells_how_it_was_made(session):
     assert session.result() is None
     _, frames = play(session, until=20)
@@ -182,13 +159,6 @@ def test_the_result_tells_how_it_was_made(session):
     assert recorded.n_iter == 50
 
 
-def test_a_result_names_its_parameters_as_settings_do(session):
-    play(session)
-    ours = {"steering", "record", "steered_by_hand", "n_iter", "interrupted", "space"}
-    names = set(session.result().parameters) - ours
-    assert names == {*STARTING, *STEERABLE}
-
-
 def test_the_result_holds_the_clusters_as_they_are_shown(session):
     play(session)
     session.clusters.rename(0, "T cells")
@@ -203,13 +173,6 @@ def test_the_result_holds_the_clusters_as_they_are_shown(session):
         "3": None,
         "odd": None,
     }
-
-
-@pytest.mark.parametrize("kind", [InputError, DataError])
-def test_sentences_for_the_user_are_shown_as_they_are(kind):
-    assert sentence(kind("There is one row: a map needs many.")) == (
-        "There is one row: a map needs many."
-    )
 
 
 def test_other_errors_become_one_sentence():
@@ -231,17 +194,6 @@ def test_clusters_and_selection_follow_the_game(session):
     session.load(session.dataset)
     assert session.clusters.clusters[0].name == "0"
     assert session.selection.is_empty
-
-
-def test_the_slider_merges_what_the_game_finds(session):
-    session.clusters.set_n_clusters(2)
-    run, frames = play(session, until=10)
-    assert len(session.clusters.clusters) == 2
-    session.clusters.set_n_clusters(None)
-    assert len(session.clusters.clusters) == 4
-    session.clusters.set_n_clusters(3)
-    session.receive(run, next(frames))
-    assert len(session.clusters.clusters) == 3
 
 
 def test_a_cluster_is_split_along_its_landmarks(session):

@@ -105,16 +105,6 @@ def test_a_map_that_moves_is_whole(session):
     np.testing.assert_array_equal(session.drawn.embedding, expected.snapshot.embedding)
 
 
-def test_a_map_on_the_way_to_another_is_split_too(session):
-    play(session)
-    session.comparing.take(session.comparing.job(session.timeline.marks[0].number)())
-    session.comparing.show(0.5)
-    whole = session.comparing.drawn
-    session.look.split_by = "sample"
-    expected = split(whole, session.dataset.obs["sample"]).snapshot.embedding
-    np.testing.assert_array_equal(session.drawn.embedding, expected)
-
-
 def test_columns_of_few_groups_split(dataset):
     n, most = len(dataset.obs), MOST_PANELS
     few = pd.Categorical(np.arange(n) % most)
@@ -129,13 +119,6 @@ def test_columns_of_few_groups_split(dataset):
     found = split_columns(replace(dataset, obs=obs))
     assert found == ["kind", "gaps", "few", "unused"]
     assert split_columns(None) == []
-
-
-def test_another_dataset_without_the_column_is_whole(session, dataset):
-    session.look.split_by = "sample"
-    session.load(dataset)
-    play(session)
-    assert session.drawn is session.snapshot
 
 
 def test_a_session_file_keeps_what_it_is_split_by(session, engine):

@@ -136,9 +136,9 @@ def test_selected_points_are_clustered_again(
     qtbot.waitUntil(lambda: len(session.selection.clusters) == 2)
     assert played.clusters.message.isHidden()
     assert len(session.clusters.clusters) > n_before - 2
-    assert sum(c.is_by_hand for c in session.clusters.clusters) == 2
+    assert sum(c.is_named for c in session.clusters.clusters) == 2
     edits.undo.trigger()
-    assert not any(c.is_by_hand for c in session.clusters.clusters)
+    assert not any(c.is_named for c in session.clusters.clusters)
 
 
 def test_points_that_cannot_be_clustered_say_why(qtbot, played, session):
@@ -152,3 +152,15 @@ def test_points_that_cannot_be_clustered_say_why(qtbot, played, session):
     played.clusters.edits.recluster.trigger()
     qtbot.waitUntil(lambda: "too few" in played.clusters.message.text())
     assert played.clusters.edits.recluster.isEnabled()
+
+
+def test_a_column_becomes_annotation_by_one_click(played, session, from_menu):
+    edits = played.clusters.edits
+    assert not edits.use.isVisible()
+    session.look.color_by = "kind"
+    from_menu(edits.more, "Use kind as annotation")
+    assert session.look.color_by == "Cluster"
+    kinds = session.dataset.obs["kind"].astype(str).tolist()
+    assert session.clusters.clustering.names.tolist() == kinds
+    edits.undo.trigger()
+    assert names(session) == ["0", "1", "2", "3"]

@@ -18,7 +18,6 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.colors import (
     category_colors,
-    landmark_colors,
     oklch,
     value_colors,
     value_limits,
@@ -41,15 +40,6 @@ def test_categories_can_be_told_apart(n):
     assert apart.min() > 0.02
 
 
-def test_opposite_sides_of_the_map_differ_in_hue():
-    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
-    colors = landmark_colors(np.column_stack([np.cos(angle), np.sin(angle)]))
-    opposite = np.linalg.norm(colors - np.roll(colors, 50, axis=0), axis=1)
-    beside = np.linalg.norm(colors - np.roll(colors, 1, axis=0), axis=1)
-    assert np.median(opposite) > 2 * np.median(beside)
-    assert beside.min() > 0.02
-
-
 def test_outliers_do_not_grey_the_map():
     values = np.append(np.linspace(0, 1, 999), 1e9)
     low, high = value_limits(values)
@@ -62,34 +52,14 @@ def test_outliers_do_not_grey_the_map():
         assert low < high
 
 
-def test_a_landmark_keeps_its_colour_while_others_come_and_go(session, make_snapshot):
-    palette = ClusterColors(session.clusters)
-    session.clusters.receive(make_snapshot(20).labels, 4)
-    palette.follow(make_snapshot(20, n_landmarks=4))
-    before = palette.of(session.clusters.clusters)
-    more = make_snapshot(30, n_landmarks=8)
-    palette.follow(more)
-    np.testing.assert_array_equal(palette.of(session.clusters.clusters), before)
-    session.clusters.receive(more.labels, 8)
-    assert palette.of_points().shape == (40, 4)
-
-
-def test_merged_clusters_keep_their_colours_while_the_slider_moves(
-    session, make_snapshot
-):
+def test_each_cluster_has_a_colour_that_its_cells_keep_when_they_get_a_name(session):
     book, palette = session.clusters, ClusterColors(session.clusters)
-
-    def nested(n_clusters):
-        return np.minimum(np.arange(8), n_clusters - 1)
-
-    book.receive(make_snapshot(n_landmarks=8).labels, 8, nested)
-    book.set_n_clusters(3)
-    before = {c.id: tuple(palette.of((c,))[0]) for c in book.clusters}
-    book.set_n_clusters(5)
-    after = {c.id: tuple(palette.of((c,))[0]) for c in book.clusters}
-    assert set(before) < set(after)
-    assert all(after[cluster] == color for cluster, color in before.items())
-    assert len(set(after.values())) == 5
+    book.receive(np.arange(40, dtype=np.int32) % 8, 8)
+    before = palette.of_points()
+    assert len(np.unique(before, axis=0)) == 8
+    for cluster in book.clusters[::2]:
+        book.rename(cluster.id, f"type {cluster.name}")
+    np.testing.assert_array_equal(palette.of_points(), before)
 
 
 def test_a_given_colour_comes_first(session, make_snapshot):

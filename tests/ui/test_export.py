@@ -462,7 +462,7 @@ def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     saved = archive.load(session_store._autosave.path)
     if os.name == "posix":  # of patients, perhaps
         assert session_store._autosave.path.stat().st_mode & 0o777 == 0o600
-    given = [g.name for g in saved.maps[0].book.edits.given.values()]
+    given = [g.name for g in saved.maps[0].clusters.annotation.groups.values()]
     assert given == ["B cells"]
     qtbot.waitUntil(lambda: session_store._worker is None)
 

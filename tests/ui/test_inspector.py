@@ -339,9 +339,10 @@ def test_two_conditions_are_compared_and_saved(
     assert "Saved" in pane.state.text()
     choose(pane.test, "t-test")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
-    pane.aside.trigger()
+    session.clusters.make_cluster(session.selection.points, "these")
     session.selection.select_points(np.arange(30, 40))
-    choose(pane.against, "against the 30 points set aside")
+    qtbot.waitUntil(lambda: pane.against.findText("against these") >= 0)
+    choose(pane.against, "against these")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
     # A notebook tells what was kept or saved, not what was clicked.
     told = [one.title for one in session.comparisons]

@@ -87,7 +87,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert session.snapshot.embedding is picture
     assert len(dock.controller.layers.points.data) == 60
     assert named(session, "T cells") == cells
-    assert session.clusters.history.undo_label
+    assert session.clusters.undo_label
     (other,) = dock.data.way.parts.menu().actions()
     other.trigger()
     assert spaces.value == "obsm['X_other']"

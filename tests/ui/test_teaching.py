@@ -112,7 +112,7 @@ def test_learning_colours_the_map_and_doubtful_points_are_accepted(
     assert expected[0] in teach.workspace.teaching.boxes[place].rows
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
-    assert teach.workspace.maps.made.told() == "9 examples in boxes"
+    assert teach.workspace.maps.made == "9 examples in boxes"
 
 
 def test_pictures_of_doubtful_points_are_shown(qtbot, teach, session, dataset, play):

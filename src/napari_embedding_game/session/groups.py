@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.session import Session
 
@@ -42,7 +41,7 @@ class Against:
     of ``column`` with those of the second; "" is every other one.
     """
 
-    kind: Literal["rest", "cluster", "aside", "levels"] = "rest"
+    kind: Literal["rest", "cluster", "levels"] = "rest"
     cluster: int = -1
     column: str = ""
     levels: tuple[str, str] = ("", "")
@@ -57,7 +56,6 @@ class Level:
 
 
 REST = Against()
-ASIDE = Against("aside")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,30 +78,14 @@ class GroupChoice:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._aside: tuple[Dataset, NDArray[np.bool_]] | None = None
         self._of_levels: tuple[object, dict[object, bool]] = None, {}
         """The metadata, and whether a column is of few levels: to find out of many rows
         takes long."""
 
-    @property
-    def aside(self) -> NDArray[np.bool_] | None:
-        """The points that were set aside, (N,), of the present data."""
-        if self._aside is None or self._aside[0] is not self._session.dataset:
-            return None
-        return self._aside[1]
-
-    def set_aside(self) -> None:
-        """Keep the selected points as a group that others can be compared with."""
-        dataset, selection = self._session.dataset, self._session.selection
-        if dataset is not None and not selection.is_empty:
-            self._aside = dataset, selection.points.copy()
-
     def offered(self) -> Iterator[tuple[str, Against]]:
         """Yield what the selection can be compared with, and how that is called."""
-        session, aside = self._session, self.aside
+        session = self._session
         yield "against all the rest", REST
-        if aside is not None:
-            yield f"against the {int(aside.sum()):,} points set aside", ASIDE
         dataset, selection = session.dataset, session.selection
         if dataset is not None and not selection.is_empty:
             yield from self._of_columns(dataset.obs, selection.rows)
@@ -131,8 +113,6 @@ class GroupChoice:
         if against.kind == "cluster":
             other = session.clusters.labels == against.cluster
             return Groups(chosen, other & ~chosen)
-        if against.kind == "aside" and self.aside is not None:
-            return Groups(chosen, self.aside & ~chosen)
         if against.kind == "levels" and session.dataset is not None:
             levels = as_levels(session.dataset.obs[against.column]).to_numpy()
             one, other = against.levels
@@ -155,7 +135,7 @@ class GroupChoice:
         for column in obs.columns[~obs.columns.duplicated(keep=False)]:
             values = obs[column]
             if column not in are_known:
-                are_known[column] = _is_of_levels(values)
+                are_known[column] = is_of_levels(values)
             if not are_known[column]:
                 continue
             name, levels = str(column), _levels_in(values, rows)
@@ -174,7 +154,8 @@ def is_of_many(levels: Sequence[Level]) -> bool:
     return len(levels) > 2
 
 
-def _is_of_levels(values: pd.Series) -> bool:
+def is_of_levels(values: pd.Series) -> bool:
+    """Return whether a column has few enough levels to be groups."""
     if is_continuous(values):
         return False
     is_coded = isinstance(values.dtype, pd.CategoricalDtype)

@@ -16,7 +16,6 @@ from napari_embedding_game.session.cluster_report import as_levels, is_continuou
 from napari_embedding_game.session.display import HiddenLevels
 
 if TYPE_CHECKING:
-    from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
 NONE_HIDDEN = HiddenLevels()
@@ -39,38 +38,31 @@ class Hiding:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: tuple[object, HiddenLevels, object] | None = None
+        self._known: tuple[object, HiddenLevels] = None, NONE_HIDDEN
+        """The metadata or labels that the mask is of, and what is hidden."""
         self._mask: NDArray[np.bool_] | None = None
-        session.look.events.hidden.connect(self._on_look)
+        session.look.events.hidden.connect(self._on_changed)
         session.dataset_changed.connect(self._check, max_args=0)
-        session.columns_changed.connect(self._on_columns, max_args=0)
+        session.columns_changed.connect(self._on_changed)
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
         """Whether each point is hidden, (N,), read-only; None where none is."""
         session, hidden = self._session, self._session.look.hidden
-        dataset = session.dataset
-        if dataset is None or not hidden.levels:
+        if session.dataset is None or not hidden.levels:
             return None
         is_by_cluster = hidden.column == CLUSTERS
-        labels = session.clusters.labels if is_by_cluster else None
-        known = self._known
-        is_known = known is not None and (
-            known[0] is dataset.obs and known[1] == hidden and known[2] is labels
-        )
-        if not is_known:
-            mask = self._find(dataset, hidden)
-            self._mask = None if mask is None or not mask.any() else mask
-            if self._mask is not None:
-                self._mask.setflags(write=False)
-            self._known = dataset.obs, hidden, labels
+        of = session.clusters.labels if is_by_cluster else session.dataset.obs
+        if self._known[0] is not of or self._known[1] != hidden:
+            mask = self._find(hidden)
+            mask.setflags(write=False)
+            self._known, self._mask = (of, hidden), mask if mask.any() else None
         return self._mask
 
     @property
     def rows(self) -> NDArray[np.intp] | None:
         """The points that are not hidden, in their order; None where none is hidden."""
-        mask = self.mask
-        return None if mask is None else np.flatnonzero(~mask)
+        return None if self.mask is None else np.flatnonzero(~self.mask)
 
     @property
     def column(self) -> str:
@@ -80,8 +72,7 @@ class Hiding:
     @property
     def n_points(self) -> int:
         """How many points are hidden."""
-        mask = self.mask
-        return 0 if mask is None else int(mask.sum())
+        return 0 if self.mask is None else int(self.mask.sum())
 
     @property
     def n_levels(self) -> int:
@@ -113,8 +104,7 @@ class Hiding:
 
         What was hidden of another column is shown again; the last level stays.
         """
-        hidden = self.hidden_of(column) | {level}
-        self._set(column, hidden)
+        self._set(column, self.hidden_of(column) | {level})
 
     def show(self, column: str, level: str) -> None:
         """Show a level again."""
@@ -122,7 +112,7 @@ class Hiding:
 
     def isolate(self, column: str, level: str) -> None:
         """Hide all other levels, and the points that have none."""
-        self._set(column, (other for other in self._levels(column) if other != level))
+        self._set(column, set(self._levels(column)) - {level})
 
     def show_all(self) -> None:
         """Show all points again."""
@@ -130,18 +120,14 @@ class Hiding:
 
     def of_places(self, n_maps: int = 1) -> NDArray[np.bool_] | None:
         """Return whether each place of ``n_maps`` maps side by side is hidden."""
-        mask = self.mask
-        return None if mask is None else np.tile(mask, n_maps)
-
-    # Inside
+        return None if self.mask is None else np.tile(self.mask, n_maps)
 
     def _set(self, column: str, levels: Iterable[str]) -> None:
-        known = self._levels(column)
-        chosen = set(levels)
+        known, chosen = self._levels(column), set(levels)
         kept = tuple(level for level in known if level in chosen)
-        if len(kept) == len(known):
-            return  # an empty map tells nothing
-        self._session.look.hidden = HiddenLevels(column, kept) if kept else NONE_HIDDEN
+        if len(kept) < len(known):  # an empty map tells nothing
+            hidden = HiddenLevels(column, kept) if kept else NONE_HIDDEN
+            self._session.look.hidden = hidden
 
     def _levels(self, column: str) -> list[str]:
         """Return the levels that have points: ids of the clusters for ""."""
@@ -153,41 +139,38 @@ class Hiding:
         levels = as_levels(session.dataset.obs[column]).cat.remove_unused_categories()
         return list(map(str, levels.cat.categories))
 
-    def _find(self, dataset: Dataset, hidden: HiddenLevels) -> NDArray[np.bool_] | None:
+    def _find(self, hidden: HiddenLevels) -> NDArray[np.bool_]:
+        session = self._session
         if hidden.column == CLUSTERS:
             ids = [int(level) for level in hidden.levels if level.isdecimal()]
-            return np.isin(self._session.clusters.labels, ids)
-        if not self._has_column(dataset, hidden.column):
-            return None
-        levels = as_levels(dataset.obs[hidden.column])
+            return np.isin(session.clusters.labels, ids)
+        if not self._has_column(hidden.column):
+            return np.zeros(len(session.clusters.labels), bool)
+        assert session.dataset is not None
+        levels = as_levels(session.dataset.obs[hidden.column])
         chosen = np.asarray(levels.cat.categories.isin(hidden.levels), bool)
         mask: NDArray[np.bool_] = chosen[levels.cat.codes.to_numpy()]
         return mask
 
-    @staticmethod
-    def _has_column(dataset: Dataset, column: str) -> bool:
-        named = dataset.obs.columns[~dataset.obs.columns.duplicated(keep=False)]
-        return column in named and not is_continuous(dataset.obs[column])
+    def _has_column(self, column: str) -> bool:
+        assert self._session.dataset is not None
+        obs = self._session.dataset.obs
+        is_one = column in obs.columns[~obs.columns.duplicated(keep=False)]
+        return is_one and not is_continuous(obs[column])
 
-    def _on_look(self, *event: object) -> None:
+    def _on_changed(self, *event: object) -> None:
         self._check()
         self.changed.emit()
-
-    def _on_columns(self) -> None:
-        self._check()
-        if self._session.look.hidden.levels:
-            self.changed.emit()
 
     def _check(self) -> None:
         """Show all where the column has gone, or no point would be left."""
         session, hidden = self._session, self._session.look.hidden
-        dataset = session.dataset
-        if dataset is None or not hidden.levels or hidden.column == CLUSTERS:
+        if session.dataset is None or not hidden.levels or hidden.column == CLUSTERS:
             return
-        is_there = self._has_column(dataset, hidden.column)
-        if not is_there or not self.hidden_of(hidden.column):
+        is_gone = not self._has_column(hidden.column)
+        if is_gone or not self.hidden_of(hidden.column):
             self.show_all()
             session.say(COLUMN_GONE.format(hidden.column))
-        elif self.n_points == len(dataset.obs):
+        elif self.n_points == len(session.dataset.obs):
             self.show_all()
             session.say(NONE_LEFT)

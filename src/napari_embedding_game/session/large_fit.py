@@ -47,7 +47,7 @@ from napari_embedding_game.core.new_rows.transform import (
 from napari_embedding_game.core.progress import shown_on_a_line
 from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.session.clusters.cluster_book import clusters_of
+from napari_embedding_game.session.clusters.clusters import clusters_of
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
@@ -314,10 +314,9 @@ def _checked(source: Path) -> Path:
 def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
     """Return the number of each landmark's cluster, those of the command line."""
     edges = Edges.from_matrix(model.affinity_matrix_)
-    clustering = clusters_of(edges, model.labels_, len(model.landmarks_))
     numbers = np.full(len(model.landmarks_), -1, np.int32)
-    of_points = [clustering.numbers.get(i, i) for i in clustering.labels.tolist()]
-    numbers[model.labels_] = of_points
+    found = clusters_of(edges, model.labels_, len(model.landmarks_))
+    numbers[model.labels_] = found.labels
     return numbers
 
 

@@ -24,32 +24,24 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
-from napari_embedding_game.session.clusters.clustering import (
-    AUTOMATIC,
-    ClusterAnnotation,
-    Edits,
-)
-from napari_embedding_game.session.clusters.edits import Named
-from napari_embedding_game.session.clusters.history import Trail
+from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.transfer_edits import (
-    PersonsWork,
+from napari_embedding_game.session.same_rows import (
     has_same_rows,
     is_same_source,
-    places_in,
-    transferred,
+    rows_in,
 )
+from napari_embedding_game.session.session import Session
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
+UNSAID = -2
 PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
 
-Work: TypeAlias = tuple[list[tuple[str, Edits]], Examples]
+Work: TypeAlias = tuple[list[tuple[str, Annotation]], Examples]
 """What a person decided: to be compared with what it was before."""
 
 
@@ -78,8 +70,7 @@ class MapTree:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
-        self._trails: dict[str, Trail[Any]] = {}
-        self._told: dict[str, list[Named]] = {}
+        self._told: dict[str, Annotation] = {}
         """What each child map has told its parent last."""
         self._current = ""
         self._is_moving = False
@@ -117,8 +108,7 @@ class MapTree:
     @property
     def parts(self) -> list[Place]:
         """The maps of parts of the open map."""
-        children = self._children(self._current)
-        return [place for place in self.places if place.key in children]
+        return [place for place in self.places if place.parent == self._current]
 
     def note_view(self, view: Mapping[str, Any]) -> None:
         """Remember what only the window knows of the open map, such as the camera."""
@@ -197,7 +187,7 @@ class MapTree:
             snapshot=cells.moment.snapshot,
             energies=(),
             merging=cells.moment.merging,
-            book=cells.book,
+            clusters=cells.clusters,
             selected=(),
             drawn=None,
             look=replace(of_session.look, color_by=column, limits=None, split_by=""),
@@ -250,13 +240,13 @@ class MapTree:
         return self._read_anew(base, shown, dataset)
 
     def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
-        n_points, places = len(dataset.obs), places_in(shown, dataset)
-        book = transferred(self._session.clusters.state(), places, n_points)
+        n_points, places = len(dataset.obs), rows_in(shown, dataset)
+        state = self._session.clusters.state.carried(places, n_points)
 
         def move() -> None:
             self._session.load(dataset)
             labels = np.zeros(n_points, np.int32)
-            self._session.clusters.restore(book, labels, 0)
+            self._session.clusters.restore(state, labels, 0)
 
         if self._session.snapshot is None and not self._children(self._current):
             # Nothing was played here: nothing is lost.
@@ -273,7 +263,7 @@ class MapTree:
         title = self._maps[base].title
         self._go(key, move)
         self._hang(key, _reading_title(title, dataset), base)
-        self._told[key] = _named(self._maps[key], self._maps[base])
+        self._told[key] = state.annotation
         return key
 
     def open(self, key: str) -> None:
@@ -285,9 +275,6 @@ class MapTree:
         self._leave()
         saved = replace(self._maps[key], boxes=self._session.boxes)
         self._go(key, lambda: self._session.restore(saved, saved.dataset))
-        trail = self._trails.get(key)
-        if trail is not None:
-            self._session.clusters.history.take_up(trail)
         self.changed.emit()
 
     def back(self) -> None:
@@ -313,35 +300,38 @@ class MapTree:
             self.open(parent)
         for one in inside:
             del self._maps[one]
-            self._trails.pop(one, None)
             self._told.pop(one, None)
         self.changed.emit()
 
     @property
-    def made(self) -> PersonsWork:
-        """What a person made in all these maps."""
+    def made(self) -> str:
+        """What a person made in all these maps, in words; "" where it is nothing."""
         decided = dict(self.decided())
-        named = {x.name for one in decided.values() for x in one.given.values()}
-        first = next(iter(decided.values()), None)
-        ids = set() if first is None else set(first.by_hand.tolist())
-        parts = sum(key.startswith(PART) for key in decided)
-        examples = sum(map(len, self._session.boxes.values()))
-        return PersonsWork(len(named - {""}), len(ids - {AUTOMATIC}), parts, examples)
+        names = {x.name for one in decided.values() for x in one.groups.values()}
+        n_parts = sum(key.startswith(PART) for key in decided)
+        n_examples = sum(map(len, self._session.boxes.values()))
+        parts = (
+            (len(names), "named cluster", "named clusters"),
+            (n_parts, "map of a part", "maps of parts"),
+            (n_examples, "example in a box", "examples in boxes"),
+        )
+        words = [f"{n} {one if n == 1 else several}" for n, one, several in parts if n]
+        return " and ".join(", ".join(words).rsplit(", ", 1))
 
     @property
     def work(self) -> Work:
-        """The edits of each map, and the examples in boxes."""
+        """The annotation of each map, and the examples in boxes."""
         return self.decided(), self._session.boxes
 
-    def decided(self) -> list[tuple[str, Edits]]:
-        """Return the edits of each map by its key, the first map's first."""
+    def decided(self) -> list[tuple[str, Annotation]]:
+        """Return the annotation of each map by its key, the first map's first."""
         keys = [place.key for place in self.places]
         return [
             (
                 key,
-                self._session.clusters.clustering.edits
+                self._session.clusters.state.annotation
                 if key == self._current
-                else self._maps[key].book.edits,
+                else self._maps[key].clusters.annotation,
             )
             for key in keys
         ]
@@ -367,10 +357,10 @@ class MapTree:
 
         Where this fails, the maps stay those that there were.
         """
-        former = self._maps, self._trails, self._told
-        self._maps, self._trails = {one.key: one for one in saved.maps}, {}
+        former = self._maps, self._told
+        self._maps = {one.key: one for one in saved.maps}
         self._told = {
-            one.key: _named(one, self._maps[one.parent])
+            one.key: one.clusters.annotation
             for one in saved.maps
             if one.parent is not None
         }
@@ -378,7 +368,7 @@ class MapTree:
         try:
             self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
         except Exception:
-            self._maps, self._trails, self._told = former
+            self._maps, self._told = former
             raise
         self.changed.emit()
 
@@ -408,13 +398,18 @@ class MapTree:
         """Store the open map below another."""
         saved = self._session.capture(key, title)
         assert saved is not None
-        self._maps[key] = replace(saved, parent=parent)
+        above = None if parent is None else self._maps[parent]
+        self._maps[key] = replace(
+            saved,
+            parent=parent,
+            overlaid=None if above is None else above.clusters.annotation,
+        )
         self.changed.emit()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         """Begin a new tree when a person has loaded something."""
         if not self._is_moving:
-            self._maps, self._trails, self._told = {}, {}, {}
+            self._maps, self._told = {}, {}
             self._current, self._view = "", {}
             self.changed.emit()
 
@@ -442,24 +437,30 @@ class MapTree:
         title, view = (known.title, known.view) if known else ("", {})
         saved = self._session.capture(key, title, self._view or view)
         assert saved is not None
-        self._maps[key] = replace(saved, parent=known.parent if known else None)
-        self._trails[key] = self._session.clusters.history.trail
+        if known is not None:
+            saved = replace(saved, parent=known.parent, overlaid=known.overlaid)
+        self._maps[key] = saved
         while self._maps[key].parent is not None:
             key = self._tell_parent(self._maps[key])
 
     def _tell_parent(self, child: SavedMap) -> str:
+        """Annotate the cells of the parent by what was changed in a child."""
         assert child.parent is not None
         parent = self._maps[child.parent]
-        book = _book(parent)
-        trail = self._trails.get(parent.key)
-        if trail is not None:
-            book.history.take_up(trail)
-        named, told = _named(child, parent), self._told.get(child.key, [])
-        known = {one.key for one in named if any(one.is_as(other) for other in told)}
-        book.adopt(child.key, child.title, named, known)
-        self._told[child.key] = named
-        self._maps[parent.key] = replace(parent, book=book.state())
-        self._trails[parent.key] = book.history.trail
+        rows = rows_in(child.dataset, parent.dataset)
+        now = child.clusters.annotation
+        levels = _changed_levels(now, self._told.get(child.key), rows >= 0)
+        state, rows = parent.clusters, rows[rows >= 0]
+        annotation, groups = state.annotation, [*now.groups.values()]
+        if child.overlaid is not None:
+            let_go = rows[levels == UNSAID]
+            annotation = annotation.restored(let_go, child.overlaid, state.free_ids())
+        of_parent = np.full(len(annotation.codes), NONE)
+        of_parent[rows] = np.maximum(levels, NONE)
+        annotation = annotation.joined(of_parent, groups, state.free_ids())
+        state = state.edited(f"names from {child.title}", annotation, joins=True)
+        self._told[child.key] = now
+        self._maps[parent.key] = replace(parent, clusters=state)
         return parent.key
 
     def _children(self, key: str | None) -> list[str]:
@@ -508,25 +509,21 @@ def _reading_title(title: str, dataset: Dataset) -> str:
     return f"{title.partition(' · ')[0]} · {dataset.space}"
 
 
-def _book(saved: SavedMap) -> ClusterBook:
-    book = ClusterBook(len(saved.dataset.obs))
-    book.restore(saved.book, *saved.landmark_labels, saved.merging)
-    return book
+def _changed_levels(
+    now: Annotation, former: Annotation | None, inside: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """Return the place of each cell's group among those of now, where it was changed.
 
-
-def _named(child: SavedMap, parent: SavedMap) -> list[Named]:
-    """Return what was named or made by hand in a child, in rows of its parent."""
-    rows = places_in(child.dataset, parent.dataset)
-    clustering = _book(child).clustering
-    named = []
-    for cluster in clustering.clusters:
-        if not (cluster.is_named or cluster.is_by_hand):
-            continue
-        inside = rows[clustering.rows(cluster.id)]
-        given = ClusterAnnotation(
-            name=cluster.name if cluster.is_named else f"{child.title} {cluster.name}",
-            color=cluster.color,
-            note=cluster.note,
-        )
-        named.append(Named(key=str(cluster.id), rows=inside[inside >= 0], given=given))
-    return named
+    NONE where nothing was, UNSAID where a cell is in no group any more.
+    """
+    ids = [*now.groups]
+    place = np.full(max(ids, default=0) + 2, UNSAID)
+    place[ids] = np.arange(len(ids))
+    levels = place[now.codes]
+    if former is None:
+        levels[levels == UNSAID] = NONE
+        return levels[inside]
+    kept = {i for i in ids if now.groups[i] == former.groups.get(i)}
+    is_same = (now.codes == former.codes) & np.isin(now.codes, [NONE, *kept])
+    levels[is_same] = NONE
+    return levels[inside]

@@ -83,4 +83,4 @@ def take_parts(session: Session, found: Reclustered) -> list[int]:
     """
     if session.dataset is not found.dataset:
         raise DataError("Other data were opened meanwhile: nothing was clustered.")
-    return session.clusters.recluster(found.rows, found.parts, found.cluster)
+    return session.clusters.split(found.cluster, found.rows, found.parts)

@@ -7,7 +7,7 @@ are called from one thread, the driver's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal
 
@@ -35,7 +35,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.gene_sets import GeneScores, add_score
 from napari_embedding_game.data.predicted import PredictedLabels
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
 from napari_embedding_game.session.display import DisplaySettings
@@ -58,6 +58,7 @@ from napari_embedding_game.session.run.record import (
     result_of,
 )
 from napari_embedding_game.session.run.run import Pace, Progress, Run
+from napari_embedding_game.session.same_rows import is_same_source
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
 from napari_embedding_game.session.splitting import Splitting
@@ -69,7 +70,6 @@ from napari_embedding_game.session.timeline import (
     told_change,
     warm_start,
 )
-from napari_embedding_game.session.transfer_edits import is_same_source
 
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
@@ -109,7 +109,7 @@ class Session:
         self, engine: CoreEngine | None = None, pace: Pace | None = None
     ) -> None:
         self.settings = ChosenSettings()
-        self.clusters = ClusterBook()
+        self.clusters = Clusters()
         self.selection = Selection()
         self.look = DisplaySettings()
         self.dataset: Dataset | None = None
@@ -118,11 +118,10 @@ class Session:
         self.snapshot: Snapshot | None = None
         self.merging: Merging | None = None
         """How the landmarks can be merged; None before the first frame."""
-        self._played_by: Run | None = None
-        """The run that ``snapshot`` is of: a new one has none at first."""
-        self._steered = Settings()
+        self._of: Run | Moment | None = None
+        """The run that ``snapshot`` is of, or the mark or the stored map."""
+        self.steered = Settings()
         """The settings that ``run`` was given last."""
-        self._restored: SavedMap | None = None
         self.placed_on: PlacedOn | None = None
         """The map of a reference that the points were placed on."""
         self._begun_with = Settings()
@@ -143,8 +142,6 @@ class Session:
         """Rows of the source that are sorted into boxes to teach by, as
         :class:`~.teaching.Teaching` keeps them."""
         self._is_by_hand = False
-        self._shown: Mark | None = None
-        """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
         self._of_map = ""
         """What was last to be said of the map on show."""
@@ -172,8 +169,7 @@ class Session:
         """Take up a dataset; a run on the former one is stopped."""
         self.stop()
         self.run = self.snapshot = self.merging = None
-        self._played_by, self._restored, self._shown = None, None, None
-        self.placed_on = None
+        self._of = self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
         former = self.dataset
@@ -211,19 +207,14 @@ class Session:
         """
         self._check_data()
         self.mark_present("Before Run again")
-        self.stop()
-        self.timeline.begin_branch(None)
-        self.hand.clear()
         return self._begin(None)
 
     def play_on(self, label: str = "") -> Run:
         """Stop what is played and return a run that goes on from the map on show.
 
         With the present settings, and as a branch: what came after that map before
-        stays in the timeline, where a mark tells what was changed.  Where other
-        neighbours or weights are chosen than the map was made of, they are worked out
-        anew.  Nothing turns the map meanwhile: the forces between points have no
-        moment, so that it lies as the former one does.
+        stays in the timeline.  Where other neighbours or weights are chosen than the
+        map was made of, they are worked out anew.
 
         Parameters
         ----------
@@ -236,11 +227,11 @@ class Session:
             There is no map, or nothing that can go on from it.
         """
         snapshot = self._check_goes_on()
-        told = self._told_staleness()
-        if label or told:
-            self._mark_as_played(label or told)
+        label = label or self._told_staleness()
+        if label and self.moment is not None:
+            self._mark_with(self.moment.settings, label, "hand")
         self.mark_present("Before Continue")
-        return self._branch(warm_start(snapshot))
+        return self._begin(warm_start(snapshot))
 
     @property
     def can_continue(self) -> bool:
@@ -250,33 +241,15 @@ class Session:
 
     def _told_staleness(self) -> str:
         """Return in words what makes the map stale; "" where it is not."""
-        played = self.played
-        chosen = self.chosen()
-        is_steered = (
-            self._is_stopped and steered(self._steered, chosen) != self._steered
-        )
-        if played is None or not (self.stale or is_steered):
-            return ""
-        return told_change(played.last, chosen)
-
-    def _mark_as_played(self, label: str) -> None:
-        """Mark the map on show, with the settings that it was played with.
-
-        One that was looked back at has a mark: that it was changed is told by another
-        one, from which the branch goes on.
-        """
-        moment = self.moment
-        assert moment is not None
-        self._mark_with(moment.settings, label, "hand")
+        played, chosen = self.played, self.chosen()
+        is_steered = self._is_stopped and steered(self.steered, chosen) != self.steered
+        is_other = played is not None and (self.stale or is_steered)
+        return told_change(played.last, chosen) if played and is_other else ""
 
     def move_cluster(
         self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
     ) -> Run:
         """Move a cluster, and return a run that goes on from there, as a branch.
-
-        Neighbours follow it and strangers give way, as the method has it; nothing is
-        held.  The map as it was stays in the timeline, and what is replayed begins
-        at the moved points.
 
         Parameters
         ----------
@@ -303,14 +276,12 @@ class Session:
         self.hand.move(rows, by)
         if is_pinned:
             self.hand.pin(rows, layout.embedding)
-        return self._branch(layout)
+        return self._begin(layout)
 
     def change_dimensions(self, n_components: int) -> Run | None:
         """Choose the dimensions of the map, and go on in them from the map on show.
 
-        A new coordinate is smooth over the data; fewer dimensions are the first
-        principal axes of the map (:func:`~.steering.redimensioned`).  The map as it was
-        stays in the timeline, and what is held by hand goes along.
+        See :func:`~.steering.redimensioned`; what is held by hand goes along.
 
         Returns
         -------
@@ -326,26 +297,27 @@ class Session:
         if n_components == self.settings.n_components:
             return None
         run = self.run if self.state == "preparing" else None
-        if run is not None and run.warm_start is None:
-            self.settings.n_components = n_components
-            return self.begin()
         layout = None if run is None else run.warm_start
         of_layout = self.snapshot if layout is None else None
         if of_layout is not None:
             layout = warm_start(of_layout)
         is_fixed = bool(get_method(self.settings.method).moved_by)
-        if layout is None or is_fixed or layout.embedding.shape[1] == n_components:
+        is_new = run is not None and run.warm_start is None
+        if is_new or is_fixed or layout is None:
+            self.settings.n_components = n_components
+            return self.begin() if is_new else None
+        n_before = layout.embedding.shape[1]
+        if n_before == n_components:
             self.settings.n_components = n_components
             return None
         self._check_data()
-        n_before = layout.embedding.shape[1]
         self.mark(f"{n_before} to {n_components} dimensions")
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, take = redimensioned(layout, n_components, seed, of_layout)
         self.hand.carry(take)
-        return self._branch(changed)
+        return self._begin(changed)
 
     def cluster_name(self, cluster: int) -> str:
         """Return what a cluster is called in a sentence."""
@@ -370,13 +342,6 @@ class Session:
         check_goes_on(self.settings.value)
         return snapshot
 
-    def _branch(self, warm: WarmStart) -> Run:
-        """Stop what is played and return a run that goes on from a layout."""
-        self.stop()
-        newest = self.timeline.newest
-        self.timeline.begin_branch(None if newest is None else newest.number)
-        return self._begin(warm)
-
     def _check_data(self) -> None:
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
@@ -384,26 +349,30 @@ class Session:
             raise DataError(self.dataset.missing_reason)
 
     def _begin(self, warm: WarmStart | None) -> Run:
+        """Stop what is played and return a new run, or a branch from a layout."""
+        self.stop()
+        newest = None if warm is None else self.timeline.newest
+        self.timeline.begin_branch(None if newest is None else newest.number)
         assert self.dataset is not None
         former, settings = self.run, self.chosen()
-        is_known = (
-            warm is not None and former is not None and _same_edges(former, settings)
-        )
+        edges = None
+        if warm is None:
+            self.hand.clear()
+        elif former is not None and _same_edges(former, settings):
+            edges = former.edges
         self.run = Run(
             self.dataset.X,
             settings,
             engine=self._engine,
             pace=self._pace,
             warm_start=warm,
-            edges=former.edges if is_known and former is not None else None,
+            edges=edges,
         )
-        self._steered, self._begun_with = settings, self.settings.value
+        self.steered, self._begun_with = settings, self.settings.value
         if not is_played(settings):
             self.hand.clear()
-        elif warm is not None and self.hand.forces:
+        elif self.hand.forces:
             self.run.steer(forces=self.hand.forces)
-        if warm is None:  # else clusters keep their numbers
-            self.clusters.begin_run()
         self.selection.clear()
         self.say("")
         self._go("preparing")
@@ -434,13 +403,13 @@ class Session:
         if self.run and self.state in ALIVE:
             self.run.stop()
             self.mark_present("Stopped")
-            self._number_clusters()
+            self.clusters.finish()
             self._go("stopped")
 
     # The timeline
 
     def mark(self, label: str, kind: Kind = "hand") -> Mark | None:
-        """Keep the layout on show in the timeline; None where there is none.
+        """Keep the layout on show in the timeline, unless it is of a mark.
 
         Whoever changes a map by other means than its settings calls this before the
         change, so that a person can come back to what was there.
@@ -451,11 +420,11 @@ class Session:
             What is about to happen, or has happened, in a person's words.
         kind : str
         """
-        if self.snapshot is None or self.dataset is None or self._shown is not None:
+        if self.snapshot is None or isinstance(self._of, Mark):
             return None
         settings = self.settings.value
         if kind == "change":
-            settings = steered(settings, self._steered)
+            settings = steered(settings, self.steered)
         return self._mark_with(settings, label, kind)
 
     def _mark_with(self, settings: Settings, label: str, kind: Kind) -> Mark:
@@ -488,8 +457,7 @@ class Session:
         self.mark_present("Left here")
         self.stop()
         mark = self.timeline.show(number)
-        self._shown, self._played_by = mark, None
-        self.snapshot, self.merging = mark.snapshot, mark.merging
+        self._of, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
         self._choose(mark.settings, self.look)
         self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
@@ -548,12 +516,7 @@ class Session:
 
     def has_played(self, run: Run) -> bool:
         """Return whether the map on show is one of this run."""
-        return self._played_by is run
-
-    @property
-    def steered(self) -> Settings:
-        """The settings that the run was given last."""
-        return self._steered
+        return self._of is run
 
     @property
     def edges(self) -> Any:
@@ -570,13 +533,13 @@ class Session:
         if progress.snapshot is not None:
             self._follow(progress)
             if progress.snapshot.finished:
-                self._number_clusters()
+                self.clusters.finish()
                 self.mark("Finished", "end")
             elif run.paused:
-                moment = self.moment
-                assert moment is not None
-                self.timeline.follow(moment)
-            self._go(_state_of(run, progress.snapshot))
+                assert self.moment is not None
+                self.timeline.follow(self.moment)
+            is_held: State = "paused" if run.paused else "running"
+            self._go("finished" if progress.snapshot.finished else is_held)
             self.say(self._told_of_map())
         self.progressed.emit(progress)
 
@@ -617,12 +580,12 @@ class Session:
     @property
     def moment(self) -> Moment | None:
         """What is on show, with the settings that it was played with."""
-        snapshot, run = self.snapshot, self._played_by
-        if self._shown is not None or run is None or snapshot is None:
-            return self._shown or self._restored
+        run, snapshot = self._of, self.snapshot
+        if snapshot is None or not isinstance(run, Run):
+            return run if isinstance(run, Moment) else None
         last = snapshot.iteration
         return Moment(
-            settings=steered(self._begun_with, self._steered),
+            settings=steered(self._begun_with, self.steered),
             snapshot=snapshot,
             record=record(run, snapshot),
             energies=tuple(e for e in list(run.energies) if e[0] <= last),
@@ -656,25 +619,32 @@ class Session:
         parts = self.merging.split(landmarks, n_parts)
         return self.clusters.split(cluster, rows, parts[place])
 
+    def annotate_by(self, column: str) -> None:
+        """Annotate the points by the levels of a column of the metadata."""
+        assert self.dataset is not None
+        values = self.dataset.obs[column].astype("category").cat
+        values = values.remove_unused_categories().cat
+        names = [*map(str, values.categories)]
+        self.clusters.annotate_by(column, values.codes.to_numpy(), names)
+
     def add_score(self, scores: GeneScores) -> str:
         """Add a gene set's scores to the metadata, and return what they are called."""
-        assert self.dataset is not None
-        name = add_score(self.dataset, scores)
-        self.columns_changed.emit()
+        name: str = self._added(add_score, scores)
         return name
 
     def add_predicted(self, predicted: PredictedLabels) -> str:
         """Add predicted labels to the metadata, and return their column."""
-        assert self.dataset is not None
-        name = self.dataset.add_predicted(predicted)
-        self.columns_changed.emit()
+        name: str = self._added(Dataset.add_predicted, predicted)
         return name
 
     def add_column(self, name: str, values: NDArray[np.floating]) -> None:
         """Add what was worked out of the map, (N,), to the metadata, or replace it."""
-        assert self.dataset is not None
-        self.dataset.add_column(name, values)
+        self._added(Dataset.add_column, name, values)
+
+    def _added(self, add: Callable[..., Any], *what: Any) -> Any:
+        name = add(self.dataset, *what)
         self.columns_changed.emit()
+        return name
 
     # To and from a file
 
@@ -683,12 +653,7 @@ class Session:
     ) -> SavedMap | None:
         """Return all there is to store of the map, at once; None without data.
 
-        Parameters
-        ----------
-        key, title : str
-            Lasting key of the map among others, and what a person calls it.
-        view : mapping
-            What only the window knows, such as the camera, in values for JSON.
+        ``view`` is what only the window knows, such as the camera, in values for JSON.
         """
         if self.dataset is None:
             return None
@@ -701,7 +666,7 @@ class Session:
             snapshot=self.snapshot,
             energies=tuple(self.energies),
             merging=self.merging,
-            book=self.clusters.state(),
+            clusters=self.clusters.state,
             selected=self.selection.clusters,
             drawn=self.selection.points if self.selection.is_of_points else None,
             look=replace(self.look),
@@ -716,9 +681,8 @@ class Session:
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
         """Go on where a stored map stopped: everything is as it was shown.
 
-        Its run is over: :meth:`play_on` goes on from its map, :meth:`begin` begins
-        anew.  Where this fails, the map that
-        was open is shown again as it was, its run ended.
+        Its run is over: :meth:`play_on` goes on from its map.  Where this fails, the
+        map that was open is shown again as it was, its run ended.
 
         Parameters
         ----------
@@ -727,7 +691,7 @@ class Session:
             The data where they could be read again; without them the map can be
             looked at and its clusters edited.
         """
-        before, trail = self.capture(), self.clusters.history.trail
+        before = self.capture()
         chosen = self.settings.value, replace(self.look)
         try:
             self._take_up(saved, dataset or saved.dataset)
@@ -737,7 +701,6 @@ class Session:
                 self._choose(*chosen)
             else:
                 self._take_up(before, before.dataset)
-                self.clusters.history.take_up(trail)
             raise
 
     # Inside
@@ -746,15 +709,14 @@ class Session:
         self.load(dataset)
         self.boxes = saved.boxes
         self._choose(saved.settings, saved.look)
-        self._restored, self.snapshot = saved, saved.snapshot
+        self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on
-        self.merging = saved.merging
         self.hand.restore(saved.record)
         for comparison in saved.comparisons:
             self.comparisons.add(comparison)
         for figure in saved.figures:
             self.figures.add(figure)
-        self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
+        self.clusters.restore(saved.clusters, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)
             self._go("stopped")
@@ -770,7 +732,7 @@ class Session:
             self.timeline.take_up(saved.timeline)
             shown = self.timeline.shown
             if shown is not None and shown.snapshot.embedding is self._positions:
-                self._shown = shown
+                self._of = shown
         self.mark_present("As it was opened")
 
     def _choose(self, settings: Settings, look: DisplaySettings) -> None:
@@ -779,14 +741,11 @@ class Session:
         for field in fields(look):
             setattr(self.look, field.name, getattr(look, field.name))
 
-    def _number_clusters(self) -> None:
-        self.clusters.finish(are_looked_at=bool(self.selection.points.any()))
-
     def _follow(self, progress: Progress) -> None:
         """Let the clusters follow the game, unless nothing has been found since."""
         former, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
-        self.snapshot, self._played_by, self._shown = snapshot, self.run, None
+        self.snapshot, self._of = snapshot, self.run
         n_landmarks = len(snapshot.landmarks)
         is_known = former is not None and former.labels is snapshot.labels
         if (
@@ -833,16 +792,16 @@ class Session:
             self.settings.n_landmarks = n_landmarks
         finally:
             self._is_by_hand = False
-        self._steered = steered(self._steered, self.chosen())
-        return self._steered
+        self.steered = steered(self.steered, self.chosen())
+        return self.steered
 
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
-        if self._played_by is run and self.snapshot is not None:
+        if self._of is run and self.snapshot is not None:
             is_told = self.timeline.widen_change(self.snapshot, settings)
-            if not is_told and settings != self._steered:
-                self.mark(told_change(self._steered, settings), "change")
-        self._steered = settings
+            if not is_told and settings != self.steered:
+                self.mark(told_change(self.steered, settings), "change")
+        self.steered = settings
         run.steer(settings)
 
     @property
@@ -853,11 +812,7 @@ class Session:
 
     @property
     def _needs_restart(self) -> bool:
-        """Whether what is played cannot become what is chosen.
-
-        The method has other edges, or something else than the game moves the points
-        of either, or all pairs are too many.
-        """
+        """Whether what is played cannot become what is chosen."""
         if self.run is None:
             return False
         begun, chosen = self.run.settings, self.chosen()
@@ -877,20 +832,17 @@ class Session:
         return settled(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
-        played = None if self._shown is None else self._shown.record
-        if self._shown is None and self._restored is not None and self.run is None:
-            played = self._restored.record
-        if self._shown is not None or self.run is None:
+        is_stored = isinstance(self._of, Moment) and self.state not in ALIVE
+        if is_stored:
             # Only what steers can be changed without another graph of neighbours.
-            stale = played is not None and needs_start(played.settings, self.chosen())
+            played = self.played
+            made_with = None if played is None else played.settings
         else:
-            stale = (
-                self.run is not None
-                and self.state != "idle"
-                and (
-                    needs_start(self.run.settings, self.chosen()) or self._needs_restart
-                )
-            )
+            made_with = None if self.run is None else self.run.settings
+        stale = made_with is not None and (
+            needs_start(made_with, self.chosen())
+            or (not is_stored and self._needs_restart)
+        )
         if stale != self.stale:
             self.stale = stale
             self.staleness_changed.emit(stale)
@@ -911,12 +863,6 @@ def _same_edges(run: Run, settings: Settings) -> bool:
     """Return whether a run has the edges of these settings, in any dimensions."""
     begun = replace(run.settings, n_components=settings.n_components)
     return not needs_start(begun, settings)
-
-
-def _state_of(run: Run, snapshot: Snapshot) -> State:
-    if snapshot.finished:
-        return "finished"
-    return "paused" if run.paused else "running"
 
 
 def sentence(error: BaseException) -> str:

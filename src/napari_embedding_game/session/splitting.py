@@ -56,11 +56,6 @@ def split_columns(dataset: Dataset | None) -> list[str]:
     ]
 
 
-def groups_of(column: pd.Series) -> pd.Series:
-    """Return a column of names, or of few whole numbers, as categories that it has."""
-    return column.astype("category").cat.remove_unused_categories()
-
-
 def split(
     snapshot: Snapshot,
     column: pd.Series,
@@ -83,8 +78,9 @@ def split(
         As in :func:`~.panels.lay_out`.
     """
     shown = slice(None) if hidden is None else ~hidden
-    there = groups_of(column[shown]).cat.categories
-    column = column.astype("category").cat.set_categories(there)
+    column = column.astype("category")
+    there = column[shown].cat.remove_unused_categories().cat.categories
+    column = column.cat.set_categories(there)
     names = [*map(str, column.cat.categories)]
     codes = column.cat.codes.to_numpy().astype(np.intp)
     if (codes[shown] < 0).any():
@@ -114,11 +110,11 @@ class Splitting:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._of: tuple[object, ...] = ()
-        """What :attr:`_split` is of: layout, metadata, column and hidden points."""
+        """What :attr:`_split` is of: layout, metadata, hidden points and column."""
         self._split: Split | None = None
-        self._known: tuple[object, frozenset[str]] = None, frozenset()
+        self._known: tuple[object, list[str]] = None, []
         """The metadata, and the columns that they can be split by."""
-        self._told = False
+        self._is_told = False
         session.look.events.split_by.connect(self._tell)
         session.hiding.changed.connect(self._on_hidden)
         session.columns_changed.connect(self._on_columns)
@@ -127,50 +123,45 @@ class Splitting:
 
     def check(self) -> None:
         """Tell where the map has become split, or whole."""
-        if self.is_shown != self._told:
+        if self.is_shown != self._is_told:
             self._tell()
 
     @property
     def is_shown(self) -> bool:
-        """Whether the map is drawn split now."""
+        """Whether the map is drawn split now; asked at each move."""
         session = self._session
-        shot, by = session.snapshot, session.look.split_by
-        is_wide = shot is not None and shot.embedding.shape[1] in (2, 3)
-        is_at_rest = session.state not in ("preparing", "running")
-        is_free = is_at_rest and not session.comparing.is_side_by_side
-        return bool(by) and is_wide and is_free and self._has_column(by)
-
-    def _has_column(self, by: str) -> bool:
-        """Return whether the data can be split by a column; asked at each move."""
-        dataset = self._session.dataset
-        if dataset is not None and self._known[0] is not dataset.obs:
-            self._known = dataset.obs, frozenset(split_columns(dataset))
-        return dataset is not None and by in self._known[1]
+        shot, by, dataset = session.snapshot, session.look.split_by, session.dataset
+        is_moving = session.state in ("preparing", "running")
+        if not by or shot is None or dataset is None or is_moving:
+            return False
+        if session.comparing.is_side_by_side or shot.embedding.shape[1] not in (2, 3):
+            return False
+        if self._known[0] is not dataset.obs:
+            self._known = dataset.obs, split_columns(dataset)
+        return by in self._known[1]
 
     def of(self, snapshot: Snapshot) -> Split | None:
         """Return a layout of the session's map as it is drawn; None if it is whole."""
         if not self.is_shown:
             self._of, self._split = (), None
             return None
-        assert self._session.dataset is not None
-        by, hidden = self._session.look.split_by, self._session.hiding.mask
-        obs = self._session.dataset.obs
-        of = snapshot, obs, hidden, by
-        is_known = (
-            bool(self._of)
-            and self._of[3] == by
-            and all(map(operator.is_, of[:3], self._of))
+        session = self._session
+        assert session.dataset is not None
+        obs, by, hidden = (
+            session.dataset.obs,
+            session.look.split_by,
+            session.hiding.mask,
         )
-        if self._split is None or not is_known:
-            self._split = split(snapshot, obs[by], hidden, self._session.facing)
+        of = snapshot, obs, hidden, by
+        if len(self._of) < len(of) or not all(map(operator.is_, of, self._of)):
+            self._split = split(snapshot, obs[by], hidden, session.facing)
             self._of = of
         return self._split
 
     @property
     def current(self) -> Split | None:
         """What is drawn now, if it is split."""
-        session = self._session
-        shown = session.comparing.drawn or session.snapshot
+        shown = self._session.comparing.drawn or self._session.snapshot
         return None if shown is None else self.of(shown)
 
     def _on_hidden(self) -> None:
@@ -179,15 +170,12 @@ class Splitting:
 
     def _on_columns(self) -> None:
         """Move the points whose group was written anew."""
-        former, shown = self._split, self._session.comparing.drawn
-        shown = shown or self._session.snapshot
-        if former is None or shown is None or not self.is_shown:
+        former, now = self._split, self.current
+        if former is None or now is None:
             self.check()
-            return
-        now = self.of(shown)
-        if now is None or not now.is_as(former):
+        elif not now.is_as(former):
             self._tell()
 
     def _tell(self, *event: object) -> None:
-        self._told = self.is_shown
+        self._is_told = self.is_shown
         self.moved.emit()

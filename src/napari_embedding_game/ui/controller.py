@@ -315,7 +315,6 @@ class Controller(QObject):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
-            self.workspace.palette.restart()
             self.scene.show_stored(self.session.drawn or saved.snapshot)
             self.session_store.show_view(saved.view)
 

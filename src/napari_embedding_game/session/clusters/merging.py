@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
@@ -44,10 +45,41 @@ class Merging:
         former = previous.tree if previous is not None else None
         return cls(graph, merge_tree(graph, sizes, previous=former))
 
-    def __call__(self, n_clusters: int) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, (L,) int32; -1: it has no points."""
-        cut: NDArray[np.int32] = self.tree.cut(n_clusters)
-        return cut
+    def cut(
+        self,
+        n_clusters: int,
+        sizes: NDArray[np.integer] | None = None,
+        fewest: int = 0,
+    ) -> NDArray[np.int32]:
+        """Return the cluster of each landmark, (L,) int32; -1: it has no points.
+
+        Parameters
+        ----------
+        n_clusters : int
+        sizes : (L,) int, optional
+            Points of each landmark.
+        fewest : int
+            Clusters of fewer points go to the one that most of their edges lead to.
+        """
+        parts: NDArray[np.int32] = self.tree.cut(n_clusters)
+        if sizes is None or not fewest:
+            return parts
+        held = np.flatnonzero(parts >= 0)
+        onto = sp.csr_matrix((np.ones(len(held)), (parts[held], held)))
+        onto.resize(int(parts.max()) + 1, len(parts))
+        weights = (onto @ self.graph @ onto.T).toarray()
+        np.fill_diagonal(weights, 0)
+        points, goes_to = onto @ sizes, np.arange(len(weights))
+        for part in np.argsort(points, kind="stable"):
+            nearest = int(weights[part].argmax())
+            if points[part] >= fewest or weights[part, nearest] <= 0:
+                continue
+            goes_to[goes_to == part] = nearest
+            points[nearest] += points[part]
+            weights[nearest] += weights[part]
+            weights[:, nearest] += weights[:, part]
+            weights[part] = weights[:, part] = weights[nearest, nearest] = 0
+        return np.where(parts < 0, parts, goes_to[parts]).astype(np.int32)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:

@@ -132,10 +132,11 @@ def summary(path: str | Path) -> Summary:
 
 
 def _summary(one: SavedMap) -> Summary:
-    names = {given.name for given in one.book.edits.given.values()} - {""}
     shown = one.snapshot
     told = "" if shown is None else shown.map_hash
-    return Summary(one.title, len(one.dataset.obs), len(names), told)
+    return Summary(
+        one.title, len(one.dataset.obs), len(one.clusters.annotation.groups), told
+    )
 
 
 def _head(path: Path) -> _Head:
@@ -172,6 +173,7 @@ def _stored(one: SavedMap) -> SavedMap:
         one,
         dataset=data,
         reading=None,
+        clusters=replace(one.clusters, done=(), undone=()),
         look=look,
         snapshot=snapshot,
         timeline=timeline,

@@ -11,8 +11,7 @@ import numpy as np
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.automatic import BookState
-from napari_embedding_game.session.clusters.clustering import is_color
+from napari_embedding_game.session.clusters.annotation import Annotation, is_color
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.rows import ROWS
@@ -46,8 +45,8 @@ SHAPES = {
     ),
     "Prepared": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
-    "BookState": {"automatic": "n"},
-    "Edits": {"by_hand": "n", "below": "n"},
+    "ClusterState": {"cluster": "n"},
+    "Annotation": {"codes": "m"},
 }
 """By class and field a letter for each axis: n points, a rows of the source, d
 coordinates; what else has the same letter in a value has the same size."""
@@ -56,11 +55,15 @@ BOUNDS = {
     "Hold": {"rows": (0, "n")},
     "Spring": {"rows": (0, "n")},
     "MergeTree": {"leader": (0, "l"), "levels": (0, "l")},
+    "ClusterState": {"cluster": (0, "i")},
+    "Annotation": {"codes": (-1, "i")},
 }
 """By class and field the least number, and the letter that all are below."""
 NOT_NEGATIVE = {"stretch", "isolation"}
 FINITE = {"embedding", "landmarks", "places", "placed", "cells", "X"}
 FINITE |= {"mean", "std", "loadings", "offset"}
+MOST_IDS = 1 << 22
+"""Above the ids of clusters."""
 
 
 def check_session(session: SavedSession) -> None:
@@ -82,13 +85,17 @@ def check_session(session: SavedSession) -> None:
 
 def _check_map(one: SavedMap) -> None:
     dataset, limits = one.dataset, one.look.limits
-    sizes = {"n": len(dataset.obs), "a": dataset.n_source_rows}
+    sizes = {"n": len(dataset.obs), "a": dataset.n_source_rows, "i": MOST_IDS}
     rows = dataset.known[ROWS]
     _check_arrays(replace(one, dataset=rows), sizes, "its map")
     _expect(bool(np.isfinite(dataset.X).all()), "its numbers")
     if rows.prepared is not None:
         _expect(rows.prepared.X.shape[1] > 0, "its recipe")
-    _check_book(one)
+    n_clusters, said = one.clusters.n_clusters, one.clusters.annotation
+    _expect(n_clusters is None or n_clusters >= 0, "its clusters")
+    _expect(said.codes.shape == (len(dataset.obs),), "its annotation")
+    for each in filter(None, (said, one.overlaid)):
+        _check_annotation(each)
     _expect(limits is None or limits[0] < limits[1], "its colours")
     for examples in (*dataset.taught.values(), one.boxes):
         found = [row for each in examples.values() for row in each]
@@ -193,23 +200,12 @@ def _check_record(record: RunRecord) -> None:
         _expect(all(one == d for one in held), "its moves by hand")
 
 
-def _check_book(one: SavedMap) -> None:
-    book: BookState = one.book
-    edits, n_landmarks = book.edits, one.landmark_labels[1]
-    is_right = edits.n_clusters is None or edits.n_clusters >= 0
-    is_right &= book.of_landmarks.shape in ((0,), (n_landmarks,))
-    ids = [*edits.given, *edits.joined, *book.numbers]
-    is_right &= all(0 <= i < book.next_id < 2**30 for i in ids)
-    _expect(is_right, "its clusters")
-    arrived: set[int] = set()
-    for cluster in edits.joined:  # what it was merged into, and that into, ...
-        way: set[int] = set()
-        while cluster in edits.joined and cluster not in arrived:
-            _expect(cluster not in way, "its merged clusters")
-            way.add(cluster)
-            cluster = edits.joined[cluster]
-        arrived |= way
-    colors = [given.color for given in edits.given.values()]
+def _check_annotation(one: Annotation) -> None:
+    is_right = set(np.unique(one.codes).tolist()) - {-1} == one.groups.keys()
+    _expect(is_right, "its annotation")
+    names = [group.name for group in one.groups.values()]
+    _expect(len({"", *names}) == len(names) + 1, "its names")
+    colors = [group.color for group in one.groups.values()]
     _expect(all(not color or is_color(color) for color in colors), "its colours")
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.session.clusters.automatic import BookState
+from napari_embedding_game.session.clusters.annotation import Annotation
+from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
 from napari_embedding_game.session.moment import Moment
@@ -32,7 +33,9 @@ class SavedMap(Moment):
     """The data, or rows without numbers where they were not read again."""
     reading: ReadResult | None = None
     """What came of reading the data again; it is not saved."""
-    book: BookState
+    clusters: ClusterState
+    overlaid: Annotation | None = None
+    """Of a part: what its parent's cells were annotated with when it was made."""
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None
     """(n,) points that were selected one by one."""

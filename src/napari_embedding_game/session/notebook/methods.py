@@ -12,8 +12,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
-from napari_embedding_game.session.clusters.clustering import Clustering
+from napari_embedding_game.session.clusters.clustering import Clustering, shown
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.run.record import RunRecord
@@ -282,25 +281,19 @@ def _in_words(name: str) -> str:
 
 def clustering_of(saved: SavedMap) -> Clustering:
     """Return the clusters of a saved map, as they were shown."""
-    book = ClusterBook(len(saved.dataset.obs))
-    book.restore(saved.book, *saved.landmark_labels, saved.merging)
-    return book.clustering
+    return shown(saved.clusters.cluster, saved.clusters.annotation)
 
 
 def how_merged(saved: SavedMap, clustering: Clustering) -> str:
     """Return how the clusters came about, and what a person did to them."""
-    shown, n_landmarks = clustering.clusters, saved.landmark_labels[1]
-    counts = {
-        "merged, split or drawn by hand": sum(one.is_by_hand for one in shown),
-        "named": sum(one.is_named for one in shown),
-    }
-    edited = [f"{n} {'was' if n == 1 else 'were'} {w}" for w, n in counts.items() if n]
-    besides = f", of which {' and '.join(edited)}" if edited else ""
-    if len(shown) == n_landmarks:
+    clusters, n_landmarks = clustering.clusters, saved.landmark_labels[1]
+    n, n_shown = sum(one.is_named for one in clusters), len(clusters)
+    besides = f", of which {n} {'was' if n == 1 else 'were'} annotated" if n else ""
+    if n_shown == n_landmarks:
         return f"Each of the {n_landmarks} landmarks was taken for a cluster{besides}."
     return (
         f"The {n_landmarks} landmarks were merged along the graph of neighbours into "
-        f"{len(shown)} clusters{besides}."
+        f"{n_shown} clusters{besides}."
     )
 
 

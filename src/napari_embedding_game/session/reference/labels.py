@@ -17,9 +17,9 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.clusters.automatic import BookState
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clusters import clusters_of
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.placed_on import PlacedOn
@@ -52,7 +52,7 @@ class PlacedCells:
     predicted: PredictedLabels
     on: PlacedOn
     moment: Moment
-    book: BookState
+    clusters: ClusterState
     """The clusters that come of it."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
@@ -137,10 +137,8 @@ def place_cells(
     (snapshot,) = replay.frames(edges, layout, record)
     # No game has squeezed these points.
     snapshot = replace(snapshot, pressure=undefined(n))
-    merging = Merging.of(edges, snapshot.labels, len(snapshot.landmarks))
-    book = ClusterBook(n)
-    book.receive(snapshot.labels, len(snapshot.landmarks), merging)
-    book.finish()
+    n_landmarks = len(snapshot.landmarks)
+    merging = Merging.of(edges, snapshot.labels, n_landmarks)
     codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
     return PlacedCells(
         dataset=dataset,
@@ -156,7 +154,7 @@ def place_cells(
         moment=Moment(
             settings=settings, snapshot=snapshot, record=record, merging=merging
         ),
-        book=book.state(),
+        clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
         notes=mapped.notes,
     )
 

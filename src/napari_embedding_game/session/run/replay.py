@@ -138,7 +138,7 @@ def replayed_result(
     if n_clusters is None:
         return found
     merging = Merging.of(edges, last.labels, len(last.landmarks))
-    return replace(found, clusters=merging(n_clusters)[last.labels])
+    return replace(found, clusters=merging.cut(n_clusters)[last.labels])
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:

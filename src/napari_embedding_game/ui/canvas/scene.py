@@ -157,7 +157,6 @@ class Scene(QObject):
             self._drawn_run = run
             if run.warm_start is not None and self.layers.points is not None:
                 return  # it goes on from the map that is drawn
-            self._workspace.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
 
     @contextmanager

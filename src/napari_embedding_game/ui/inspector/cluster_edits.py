@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.hiding import CLUSTERS
 from napari_embedding_game.session.reclustering import (
     Reclustered,
@@ -29,6 +30,7 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
+from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -36,6 +38,7 @@ UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
 ARROW = 26
 """Pixels of a button with an arrow on it."""
 MOST_PARTS = 60
+AS_ANNOTATION = "Use {} as annotation"
 AGAIN = (
     "Clusters to be found among the {} selected points alone, along their nearest\n"
     "neighbours in the data. No point moves; Undo brings the former clusters back."
@@ -75,9 +78,12 @@ class ClusterEdits(QWidget):
         table.customContextMenuRequested.connect(self._open_menu)
         self._connections = Connections(self)
         book, selection = self._book, session.selection
-        changes = (selection.changed, book.changed, book.history.changed)
+        changes = (selection.changed, book.changed)
         self._connections.connect_all(changes, self.follow)
-        self.follow()
+        others = (session.look.events.color_by, session.dataset_changed)
+        self._connections.connect_all(others, self._offer_column)
+        self._offer_column()
+        self.let_have_keys(True)
 
     def follow(self) -> None:
         """Enable what can be done now."""
@@ -85,16 +91,15 @@ class ClusterEdits(QWidget):
         for action in (self.rename, self.split, self.recolor, self.note):
             action.setEnabled(len(chosen) == 1)
         self.merge.setEnabled(len(chosen) > 1)
-        self.release.setEnabled(len(chosen) == 1 and chosen[0].is_by_hand)
+        self.release.setEnabled(len(chosen) == 1 and chosen[0].is_named)
         self.make.setEnabled(self._session.selection.is_of_points)
         for button in self._buttons:
             button.setVisible(button.defaultAction().isEnabled())
         is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and not self._finding.is_busy)
-        history = self._book.history
         for action, label in (
-            (self.undo, history.undo_label),
-            (self.redo, history.redo_label),
+            (self.undo, self._book.undo_label),
+            (self.redo, self._book.redo_label),
         ):
             action.setEnabled(bool(label))
             label = label or f"Nothing to {action.text().lower()}"
@@ -107,48 +112,51 @@ class ClusterEdits(QWidget):
     # Making
 
     def _make(self) -> None:
-        self.rename = self._action(
-            "Rename", "Give the cluster a name (F2).", QKeySequence("F2")
+        book, action = self._book, self._action
+        self.rename = action("Rename", "Give the cluster a name (F2).", self._rename)
+        self.rename.setShortcut(QKeySequence("F2"))
+        self.merge = action(
+            "Merge", "Make one cluster of the selected ones.", self._merge
         )
-        self.merge = self._action("Merge", "Make one cluster of the selected ones.")
-        self.split = self._action("Split", "Divide the cluster in two.")
-        self.recolor = self._action("Colour…", "Give the cluster another colour.")
-        self.note = self._action("Note…", "Write down what is known of the cluster.")
-        self.release = self._action(
-            "Give points back",
+        self.split = action("Split", "Divide the cluster in two.", self._split)
+        self.recolor = action(
+            "Colour…", "Give the cluster another colour.", self._recolor
+        )
+        self.note = action(
+            "Note…", "Write down what is known of the cluster.", self._annotate
+        )
+        self.release = action(
+            "Remove annotation",
             "Let the game and the slider decide again where its points belong.",
+            lambda: self._do(book.release, self._chosen()[0].id),
         )
-        self.make = self._action(
-            "New cluster", "Make the selected points a cluster of their own."
+        self.make = action(
+            "New cluster",
+            "Make the selected points a cluster of their own.",
+            self._make_cluster,
         )
-        self.recluster = self._action(
+        self.recluster = action(
             "Cluster again…",
             "Find clusters among the selected points alone, where they are: none of "
             "them moves.",
+            self._recluster,
         )
-        self.undo = self._action("Undo", "", QKeySequence(UNDO))
-        self.redo = self._action("Redo", "", QKeySequence(REDO))
+        self.use = action(
+            AS_ANNOTATION,
+            "Give each group of the column on show its name as an annotation, which "
+            "stays on its points.",
+            self._use_column,
+        )
+        self.undo = action("Undo", "", lambda: self._do(book.undo))
+        self.redo = action("Redo", "", lambda: self._do(book.redo))
         self.undo.setIconText("↶")  # their words would widen the whole window
         self.redo.setIconText("↷")
-        self.rename.triggered.connect(self._rename)
-        self.merge.triggered.connect(self._merge)
-        self.split.triggered.connect(self._split)
-        self.recolor.triggered.connect(self._recolor)
-        self.note.triggered.connect(self._annotate)
-        self.release.triggered.connect(
-            lambda: self._do(self._book.release, self._chosen()[0].id)
-        )
-        self.make.triggered.connect(self._make_cluster)
-        self.recluster.triggered.connect(self._recluster)
-        self.undo.triggered.connect(lambda: self._do(self._book.undo))
-        self.redo.triggered.connect(lambda: self._do(self._book.redo))
 
-    def _action(self, text: str, tip: str, key: QKeySequence | None = None) -> QAction:
+    def _action(self, text: str, tip: str, act: Callable[[], Any]) -> QAction:
         action = QAction(text, self)
         action.setToolTip(tip)
-        if key is not None:
-            action.setShortcut(key)
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(lambda: act())
         return action
 
     def _build(self) -> None:
@@ -168,7 +176,7 @@ class ClusterEdits(QWidget):
         self.more = QMenu(more)
         self.more.setToolTipsVisible(True)
         self.more.addActions([self.recolor, self.note])
-        self.more.addActions([self.recluster, self.release])
+        self.more.addActions([self.recluster, self.release, self.use])
         more.setMenu(self.more)
         row.addWidget(more)
         row.addStretch(1)
@@ -183,7 +191,7 @@ class ClusterEdits(QWidget):
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
         menu.addActions([self.recolor, self.note])
-        menu.addActions([self.recluster, self.release])
+        menu.addActions([self.recluster, self.release, self.use])
         menu.addSeparator()
         hiding, chosen = self._session.hiding, self._chosen()
         level = str(chosen[0].id) if len(chosen) == 1 else ""
@@ -248,6 +256,23 @@ class ClusterEdits(QWidget):
         if made is not None:
             self._session.selection.select(made)
             self.edit_name(made)
+
+    def _column(self) -> str:
+        """Return the column of groups that colours the map; "" if none does."""
+        dataset, choice = self._session.dataset, self._session.look.color_by
+        name = None if dataset is None else name_of(choice, dataset)
+        if dataset is None or name is None or name not in dataset.obs:
+            return ""
+        return name if is_of_levels(dataset.obs[name]) else ""
+
+    def _offer_column(self, event: object = None) -> None:
+        column = self._column()
+        self.use.setVisible(bool(column))
+        self.use.setText(AS_ANNOTATION.format(column))
+
+    def _use_column(self) -> None:
+        self._do(self._session.annotate_by, self._column())
+        self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""

@@ -6,7 +6,7 @@ import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QSlider, QSpinBox, QWidget
 
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.connections import Connections
 
 FEWEST = 2
@@ -21,10 +21,10 @@ class ClusterSlider(QWidget):
 
     Parameters
     ----------
-    book : ClusterBook
+    book : Clusters
     """
 
-    def __init__(self, book: ClusterBook) -> None:
+    def __init__(self, book: Clusters) -> None:
         super().__init__()
         self._book = book
         self._stops = slider_stops(FEWEST)

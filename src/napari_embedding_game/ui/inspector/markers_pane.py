@@ -130,7 +130,6 @@ class MarkersPane(QWidget):
         self.levels = QWidget()
         self.more = QToolButton()
         self.menu = QMenu(self.more)
-        self.aside = QAction("Set the selection aside", self.menu)
         self.saved = QAction("Save the whole table…", self.menu)
         self.kept = QAction("Keep for the notebook", self.menu)
         self.state = text_label()
@@ -154,7 +153,6 @@ class MarkersPane(QWidget):
             ),
         )
         self._build()
-        self.aside.triggered.connect(self._set_aside)
         self.saved.triggered.connect(self._save)
         self.kept.triggered.connect(self._keep)
         for box in (self.against, self.test, self.one, self.other):
@@ -252,27 +250,23 @@ class MarkersPane(QWidget):
 
     def _build(self) -> None:
         self.against.setToolTip(
-            "What the selected points are compared with: all others, points set aside, "
-            "another cluster; or, inside the selection, one level of a column with "
+            "What the selected points are compared with: all others, another "
+            "cluster; or, inside the selection, one level of a column with "
             "another, such as treated cells with untreated ones."
         )
         self.one.setToolTip("The level whose markers are looked for.")
         self.other.setToolTip("The level that it is compared with, or all others.")
         self.more.setText("More ▾")
         self.more.setProperty("role", "edit")
-        self.more.setToolTip("A group set aside, and saving the table.")
+        self.more.setToolTip("Saving the table, and keeping the comparison.")
         self.more.setMenu(self.menu)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setToolTipsVisible(True)
         self.test.setToolTip(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
         self.offer_columns(())
-        self.aside.setToolTip(
-            "Keep the selected points as a group: select others, and compare them with "
-            "these in the list above."
-        )
         self.saved.setToolTip("All columns as .csv, under scanpy's names.")
         self.kept.setToolTip("The notebook and the methods have this comparison.")
-        self.menu.addActions([self.aside, self.saved, self.kept])
+        self.menu.addActions([self.saved, self.kept])
         top, pair = QHBoxLayout(), QHBoxLayout(self.levels)
         top.addWidget(self.against, 1)
         top.addWidget(self.test)
@@ -336,13 +330,8 @@ class MarkersPane(QWidget):
         return replace(choice, levels=pair)
 
     def _enable(self) -> None:
-        self.aside.setEnabled(not self._session.selection.is_empty)
         for action in (self.saved, self.kept):
             action.setEnabled(self.compared is not None)
-
-    def _set_aside(self) -> None:
-        self.groups.set_aside()
-        self._offer()
 
     def _save(self) -> None:
         compared = self.compared

@@ -15,7 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Levels, PointColors
 from napari_embedding_game.data.images.join import label_column
 from napari_embedding_game.session.cluster_report import is_continuous
-from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
@@ -118,7 +118,6 @@ def colored(
         The gene is in a file that cannot be read any more.
     """
     if choice == CLUSTER:
-        palette.follow(snapshot)
         legend, book = Legend(CLUSTER), session.clusters  # whose list says the rest
         return Colored(palette.of_points(), legend, lambda: cluster_levels(book))
     if choice not in BUILT_IN:
@@ -152,7 +151,7 @@ def _measured(
     return None if current is None else current.maps.moved, None, NOTHING_COMPARED
 
 
-def cluster_levels(book: ClusterBook) -> Levels:
+def cluster_levels(book: Clusters) -> Levels:
     """Return the cluster that each point is in."""
     ids = np.array([cluster.id for cluster in book.clusters])
     order = np.argsort(ids)

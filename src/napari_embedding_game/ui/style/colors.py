@@ -54,27 +54,6 @@ def oklch(
     return rgba
 
 
-def landmark_colors(positions: NDArray[np.floating]) -> Colors:
-    """Return one colour for each landmark (L, d), by where it lies.
-
-    The direction from the middle of the map gives the hue, the distance from
-    it the saturation, so that the map reads as a whole; lightness alternates
-    by number, so that neighbours can be told apart.
-    """
-    place = positions[:, :2] - np.median(positions[:, :2], axis=0)
-    angle = np.arctan2(place[:, 0], place[:, 1]) / (2 * np.pi)
-    # Ranks spread the hues evenly, whatever the shape of the map.
-    hue = _ranks(angle)
-    chroma = 0.07 + 0.10 * np.sqrt(_ranks(np.hypot(place[:, 0], place[:, 1])))
-    number = np.arange(len(positions))
-    lightness = 0.58 + 0.26 * ((number * GOLDEN) % 1.0)
-    return oklch(lightness, chroma, hue)
-
-
-def _ranks(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    return np.argsort(np.argsort(values)) / max(len(values), 1)
-
-
 def category_colors(n_levels: int) -> Colors:
     """Return colours for ``n_levels`` categories, as different as can be."""
     extra = np.arange(max(0, n_levels - len(_TEN)))

@@ -58,7 +58,7 @@ class Replacing:
             return True
         if by is self._source_being_read and work == self._given_up:
             return True
-        answer = ask_to_replace(self.parent_widget, dataset.name, made.told())
+        answer = ask_to_replace(self.parent_widget, dataset.name, made)
         if answer == "save":
             path = ask_for_session(self.parent_widget, dataset)
             if path is not None:

@@ -1,0 +1,420 @@
+"""The clusters of a session: those that the game finds, under what a person said.
+
+``cluster`` moves with the map: landmarks are merged to the chosen number, and numbers
+follow the cells.  ``annotation`` is what a person said of cells, and stays on them
+until they say otherwise.  An annotated cell is shown in its group, any other in its
+cluster, so that no name ever comes to stand on other cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.annotation import (
+    Annotation,
+    Group,
+    is_color,
+    unique_name,
+)
+from napari_embedding_game.session.clusters.clustering import (
+    Cluster,
+    Clustering,
+    shown,
+    told_parted,
+)
+from napari_embedding_game.session.clusters.following import follow
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.state import (
+    UNDECIDED,
+    ClusterState,
+    untouched,
+)
+
+READABLE, MANY = 20, 40
+"""Clusters that can be taken in at once; landmarks above which there are so many."""
+FEWEST_POINTS, SMALLEST_SHARE = 10, 0.002
+"""Clusters of fewer points, or of less than this share of all, go to their neighbour
+while nobody has chosen how many there are."""
+MOST_IN_NAME = 3
+"""Of clusters that are merged."""
+RESERVED_NAME = "unassigned"
+"""What rows that are not on the map are called in every file."""
+
+
+class Clusters:
+    """The present clusters; ``changed`` tells that anything to be seen has changed."""
+
+    changed = Signal()
+
+    state: ClusterState
+    n_landmarks: int
+    """L, landmarks in the game; 0 before the first frame."""
+    _followed: NDArray[np.int32] | None
+    """(n,) numbers that new ones follow."""
+
+    def __init__(self, n_points: int = 0) -> None:
+        self.restart(n_points)
+
+    # The game and the slider
+
+    def restart(self, n_points: int) -> None:
+        """Forget everything: other points."""
+        self.restore(untouched(n_points), np.zeros(n_points, np.int32), 0)
+        self._is_rested, self._followed = False, None
+
+    def receive(
+        self,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        merging: Merging | None = None,
+    ) -> None:
+        """Follow the game.
+
+        Parameters
+        ----------
+        labels : (n,) int32
+            Landmark of each point.
+        n_landmarks : int
+        merging : Merging, optional
+            How to merge landmarks; None while nobody knows: then each landmark is
+            a cluster of its own, whatever the slider says.
+        """
+        self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
+        self._become(replace(self.state, cluster=self._divided()))
+        if not self._is_rested:
+            self._followed = self.state.cluster
+
+    def finish(self) -> None:
+        """Number the clusters by size where nobody has looked at them yet; rest."""
+        if not self._is_rested and self.n_landmarks:
+            self._followed = None
+            self._become(replace(self.state, cluster=self._divided()))
+        self.rest()
+
+    def rest(self) -> None:
+        """Note that somebody sees the present numbers: those that come follow them."""
+        if self.n_landmarks:
+            self._followed, self._is_rested = self.state.cluster, True
+
+    @property
+    def clustering(self) -> Clustering:
+        """The present clusters; immutable, so it may be handed to a thread."""
+        return self._clustering
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """All clusters that have points."""
+        return self._clustering.clusters
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """(n,) cluster id of each point."""
+        return self._clustering.labels
+
+    @property
+    def n_clusters(self) -> int | None:
+        """How many clusters the landmarks are merged into; None: not at all.
+
+        While nobody has decided, as many as can be taken in, and no more than leave
+        each some points: half the root of their number.
+        """
+        if self.state.n_clusters != UNDECIDED:
+            return self.state.n_clusters
+        if self.n_landmarks <= MANY:
+            return None
+        return min(READABLE, max(2, round(math.sqrt(len(self._labels)) / 2)))
+
+    def told_parted(self) -> str:
+        """Return which names are of points that are no longer one cluster."""
+        return told_parted(self.state.cluster, self.state.annotation)
+
+    def set_n_clusters(self, n_clusters: int | None) -> None:
+        """Merge the landmarks into so many clusters; None leaves each its own.
+
+        Raises
+        ------
+        DataError
+            Fewer than one.
+        """
+        if n_clusters is not None and n_clusters < 1:
+            raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
+        if n_clusters != self.n_clusters:
+            self.state = replace(self.state, n_clusters=n_clusters)
+            if self.n_landmarks:
+                self.state = replace(self.state, cluster=self._divided())
+            self._become(self.state)
+            self.rest()
+
+    # What a person says, which can be undone
+
+    def rename(self, cluster: int, name: str) -> None:
+        """Annotate the points of a cluster with a name; "" takes their annotation away.
+
+        Raises
+        ------
+        DataError
+            Another cluster has that name.
+        """
+        name, before = " ".join(name.split()), self._find(cluster)
+        if not name:
+            self.release(cluster)
+        elif name != before.name:
+            self._check_name(name, cluster)
+            self._give(f"rename of {before.name}", before, name=name)
+
+    def recolor(self, cluster: int, color: str) -> None:
+        """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
+        color, before = color.lower(), self._find(cluster)
+        if color and not is_color(color):
+            raise DataError(f"{color} is no colour: give one such as #1f77b4.")
+        if color != before.color:
+            self._give(f"colour of {before.name}", before, color=color)
+
+    def annotate(self, cluster: int, note: str) -> None:
+        """Write a note on a cluster; "" takes it away."""
+        note, before = note.strip(), self._find(cluster)
+        if note != before.note:
+            self._give(f"note on {before.name}", before, note=note)
+
+    def release(self, cluster: int) -> None:
+        """Take the annotation of a group away: its points are in clusters again."""
+        before = self._find(cluster)
+        if before.is_named:
+            self._edit(f"release of {before.name}", self._annotation.without(cluster))
+
+    def merge(self, clusters: Iterable[int]) -> int:
+        """Make clusters one group; return its id, which the largest of them had.
+
+        The name is that of the largest cluster that has one; all notes stay.
+        """
+        parts = [self._find(cluster) for cluster in dict.fromkeys(clusters)]
+        parts.sort(key=lambda part: -part.size)
+        if len(parts) < 2:
+            raise DataError("Select two or more clusters to merge them.")
+        names = [part.name for part in parts]
+        label = f"merge of {' and '.join(names)}"
+        if len(names) > MOST_IN_NAME:
+            names[MOST_IN_NAME - 1 :] = [f"{len(names) - MOST_IN_NAME + 1} more"]
+        given = [part.name for part in parts if part.is_named]
+        group = Group(
+            name=given[0] if given else self._new_name(" + ".join(names)),
+            color=next((part.color for part in parts if part.color), ""),
+            note="\n".join(part.note for part in parts if part.note),
+        )
+        rows = np.isin(self.labels, [part.id for part in parts])
+        self._edit(label, self._annotation.put(rows, parts[0].id, group))
+        return parts[0].id
+
+    def split(
+        self, cluster: int | None, rows: NDArray[Any], parts: NDArray[np.integer]
+    ) -> list[int]:
+        """Make parts of points groups; return their ids, the largest first.
+
+        Parameters
+        ----------
+        cluster : int, optional
+            The cluster that the points are of: its largest part stays what it is.
+        rows : (m,) int
+        parts : (m,) int
+            Which part each belongs to, in any numbers.
+        """
+        _, place = np.unique(parts, return_inverse=True)
+        order = np.argsort(-np.bincount(place), kind="stable")
+        if len(order) < 2:
+            raise DataError(
+                "These points are one cluster, however they are divided: choose more "
+                "parts, or draw around some of them instead."
+            )
+        whole = None if cluster is None else self._clustering.by_id.get(cluster)
+        levels, names = np.full(len(self.labels), -1), []
+        spare = self._spare_names()
+        for level, part in enumerate(order if whole is None else order[1:]):
+            levels[rows[place == part]] = level
+            if whole is None:
+                names.append(next(spare))
+            else:
+                between = " " if whole.is_named else "."
+                names.append(self._new_name(f"{whole.name}{between}{level + 2}"))
+        what = f"{len(rows):,} points" if whole is None else whole.name
+        groups = [Group(name=name) for name in names]
+        ids = self._join(f"split of {what}", levels, groups)
+        return ids if whole is None else [whole.id, *ids]
+
+    def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
+        """Make points a group of their own and return its id.
+
+        Parameters
+        ----------
+        points : (n,) bool or (m,) int
+        name : str
+            "" for the next free "Group 1".
+        """
+        points, name = np.asarray(points), " ".join(name.split())
+        if not (points.any() if points.dtype == bool else len(points)):
+            raise DataError("Select some points first, for instance with the lasso.")
+        self._check_name(name)
+        group = Group(name=name or next(self._spare_names()))
+        levels = np.full(len(self.labels), -1)
+        levels[points] = 0
+        (cluster,) = self._join("new cluster from selection", levels, [group])
+        return cluster
+
+    def annotate_by(
+        self, column: str, levels: NDArray[np.integer], names: Sequence[str]
+    ) -> None:
+        """Annotate all points by the levels of a column.
+
+        Parameters
+        ----------
+        column : str
+            What it is called.
+        levels : (n,) int
+            Place of each point's level in ``names``, -1 where it has none.
+        names : sequence of str
+        """
+        out = [place for place, name in enumerate(names) if name == RESERVED_NAME]
+        levels = np.where(np.isin(levels, out), -1, levels)
+        self._join(f"annotation by {column}", levels, [Group(name=n) for n in names])
+
+    @property
+    def undo_label(self) -> str:
+        """Words for the menu, such as "Undo rename of T cells"; "" when nothing is."""
+        return f"Undo {self.state.done[-1].label}" if self.state.done else ""
+
+    @property
+    def redo_label(self) -> str:
+        """Words for the menu; "" when there is nothing to redo."""
+        return f"Redo {self.state.undone[-1].label}" if self.state.undone else ""
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        self._become(self.state.undo())
+        self.rest()
+
+    def redo(self) -> None:
+        """Make the last undone edit again."""
+        self._become(self.state.redo())
+        self.rest()
+
+    # To and from a file
+
+    def restore(
+        self,
+        state: ClusterState,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        merging: Merging | None = None,
+    ) -> None:
+        """Go on where a stored state stopped: the clusters are as they were seen."""
+        self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
+        self._is_rested, self._followed = True, state.cluster
+        self.state = state
+        self._is_merged = None if not n_landmarks else self.n_clusters is not None
+        self._become(state)
+
+    # Inside
+
+    @property
+    def _annotation(self) -> Annotation:
+        return self.state.annotation
+
+    def _divided(self) -> NDArray[np.int32]:
+        """Return the number of each point's cluster, as game and slider have it."""
+        wanted, former = self.n_clusters, self._followed
+        is_merged = wanted is not None and self._merging is not None
+        if self._is_merged not in (None, is_merged):
+            former = None
+        self._is_merged = is_merged
+        division = self._labels
+        if wanted is not None and self._merging is not None:
+            fewest = 0
+            if self.state.n_clusters == UNDECIDED:
+                fewest = max(FEWEST_POINTS, round(SMALLEST_SHARE * len(division)))
+            sizes = np.bincount(division, minlength=self.n_landmarks)
+            parts = self._merging.cut(wanted, sizes, fewest)
+            division = (parts + 1).take(division)  # 0: of a landmark without points
+        elif former is None or not self._is_rested:
+            former = division  # a landmark has a number of its own
+        return follow(division, former, self._annotation)
+
+    def _find(self, cluster: int) -> Cluster:
+        known = self._clustering.by_id.get(cluster)
+        if known is None:
+            raise DataError("This cluster is gone: choose one from the table.")
+        return known
+
+    def _check_name(self, name: str, cluster: int | None = None) -> None:
+        if name.lower() == RESERVED_NAME:
+            raise DataError(
+                f"'{RESERVED_NAME}' is what rows outside the map are called: "
+                "choose another name."
+            )
+        if any(name == c.name and c.id != cluster for c in self.clusters):
+            raise DataError(
+                f"There is already a cluster called {name}: merge the two, or "
+                "choose another name."
+            )
+
+    def _new_name(self, name: str) -> str:
+        return unique_name(name, {one.name for one in self.clusters})
+
+    def _spare_names(self) -> Iterator[str]:
+        taken = {one.name for one in self.clusters}
+        names = (f"Group {number}" for number in itertools.count(1))
+        return (name for name in names if name not in taken)
+
+    def _give(self, label: str, cluster: Cluster, **what: str) -> None:
+        """Change what is said of the points of a cluster, which make a group."""
+        annotation = self._annotation
+        if not cluster.is_named:
+            name = what.get("name") or self._new_name(f"Cluster {cluster.name}")
+            rows = self._clustering.rows(cluster.id)
+            group = Group(name=name, is_whole=True)
+            annotation = annotation.put(rows, cluster.id, group)
+        self._edit(label, annotation.changed(cluster.id, **what))
+
+    def _join(
+        self, label: str, levels: NDArray[np.integer], groups: Sequence[Group]
+    ) -> list[int]:
+        """Annotate points by level, and return the id of each group."""
+        joined = self._annotation.joined(levels, groups, self.state.free_ids())
+        self._edit(label, joined)
+        ids = [self._annotation.group_id(group.name) for group in groups]
+        return [one for one in ids if one is not None]
+
+    def _edit(self, label: str, annotation: Annotation) -> None:
+        self._become(self.state.edited(label, annotation))
+        self.rest()
+
+    def _become(self, state: ClusterState) -> None:
+        self.state = state
+        self._clustering = shown(state.cluster, state.annotation)
+        self.changed.emit()
+
+
+def clusters_of(edges: Any, labels: NDArray[np.int32], n_landmarks: int) -> Clusters:
+    """Return the clusters of a finished run without any edits.
+
+    They are those that a window shows at the end of the same game.
+
+    Parameters
+    ----------
+    edges : core.edges.Edges
+        Of all n points.
+    labels : (n,) int32
+        Landmark of each point.
+    n_landmarks : int
+    """
+    clusters = Clusters(len(labels))
+    clusters.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))
+    clusters.finish()
+    return clusters

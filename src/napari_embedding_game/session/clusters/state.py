@@ -1,0 +1,115 @@
+"""All that a session knows of its clusters, and the way back through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.session.clusters.annotation import (
+    Annotation,
+    carried,
+    unannotated,
+)
+from napari_embedding_game.session.clusters.following import apart, free_ids
+
+UNDECIDED = 0
+"""In ``n_clusters``: nobody has decided yet, so that many landmarks are merged."""
+DEPTH = 100
+"""Edits that can be undone; older ones are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edit:
+    """An edit, as a menu calls it, and the annotation on its other side."""
+
+    label: str
+    annotation: Annotation
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClusterState:
+    """Clusters of n cells, what a person said of them, and the steps of undo."""
+
+    cluster: NDArray[np.int32]
+    """(n,) number of the cluster of each cell, as the game finds them."""
+    annotation: Annotation
+    n_clusters: int | None = UNDECIDED
+    """How many clusters the landmarks are merged into; None: each is its own."""
+    done: tuple[Edit, ...] = ()
+    undone: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.cluster.setflags(write=False)
+
+    def edited(
+        self, label: str, annotation: Annotation, *, joins: bool = False
+    ) -> ClusterState:
+        """Return it with another annotation, which can be undone.
+
+        Parameters
+        ----------
+        joins : bool
+            Whether edits of this label that follow each other are one step.
+        """
+        if annotation == self.annotation:
+            return self
+        done = self.done
+        if not (joins and done and done[-1].label == label and not self.undone):
+            done = (*done, Edit(label, self.annotation))[-DEPTH:]
+        return self._with(annotation, done, ())
+
+    def undo(self) -> ClusterState:
+        """Return it without its last edit."""
+        if not self.done:
+            return self
+        *done, last = self.done
+        undone = (*self.undone, Edit(last.label, self.annotation))
+        return self._with(last.annotation, tuple(done), undone)
+
+    def redo(self) -> ClusterState:
+        """Return it with the edit that was last undone."""
+        if not self.undone:
+            return self
+        *undone, last = self.undone
+        done = (*self.done, Edit(last.label, self.annotation))
+        return self._with(last.annotation, done, tuple(undone))
+
+    def carried(self, places: NDArray[np.intp], n_points: int) -> ClusterState:
+        """Return it for other cells, without undo: ``places`` (n,) are theirs or -1.
+
+        Cells that have no place here are a cluster of their own.
+        """
+        rest = int(self.cluster.max(initial=0)) + 1
+        cluster = carried(self.cluster, places, n_points, rest)
+        annotation = self.annotation.carried(places, n_points)
+        return ClusterState(
+            cluster=apart(cluster, annotation),
+            annotation=annotation,
+            n_clusters=self.n_clusters,
+        )
+
+    def free_ids(self) -> Iterator[int]:
+        """Return ids that no cluster or group has, the lowest first."""
+        numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
+        return free_ids({*numbers, *self.annotation.groups})
+
+    def _with(
+        self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
+    ) -> ClusterState:
+        return replace(
+            self,
+            cluster=apart(self.cluster, annotation),
+            annotation=annotation,
+            done=done,
+            undone=undone,
+        )
+
+
+def untouched(n_points: int) -> ClusterState:
+    """Return what is known before any game."""
+    return ClusterState(
+        cluster=np.zeros(n_points, np.int32), annotation=unannotated(n_points)
+    )

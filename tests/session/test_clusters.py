@@ -1,0 +1,367 @@
+"""Clusters of 60 points on 6 landmarks, 10 points each, merged by number."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from napari_embedding_game.core.inspect.clusters import MergeTree
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.annotation import Annotation, Group
+from napari_embedding_game.session.clusters.clustering import shown
+from napari_embedding_game.session.clusters.clusters import Clusters
+from napari_embedding_game.session.clusters.merging import Merging
+
+N, L = 60, 6
+LABELS = np.repeat(np.arange(L), N // L).astype(np.int32)
+
+
+def chained(n_landmarks):
+    """Landmarks in a line, of which those with the highest numbers merge first."""
+    line = sp.diags([1.0, 1.0], [-1, 1], shape=(n_landmarks, n_landmarks))
+    number = np.arange(n_landmarks)
+    tree = MergeTree(number + 1, np.maximum(number - 1, 0), number[None])
+    return Merging(line.tocsr(), tree)
+
+
+def sizes(clusters):
+    return {cluster.name: cluster.size for cluster in clusters.clusters}
+
+
+def id_of(clusters, name):
+    return next(c.id for c in clusters.clusters if c.name == name)
+
+
+def rows_of(clusters, name):
+    return clusters.clustering.rows(id_of(clusters, name))
+
+
+@pytest.fixture
+def six():
+    clusters = Clusters(N)
+    clusters.receive(LABELS, L, chained(L))
+    return clusters
+
+
+@pytest.fixture
+def three(six):
+    """Clusters "1" (40 points), "2" and "3" (10 points each)."""
+    six.set_n_clusters(3)
+    assert sizes(six) == {"1": 40, "2": 10, "3": 10}
+    return six
+
+
+def fifty(clusters, labels=None):
+    """Let a game with 50 landmarks be played."""
+    labels = np.arange(200) % 50 if labels is None else labels
+    clusters.receive(labels.astype(np.int32), 50, chained(50))
+
+
+def test_each_of_few_landmarks_is_its_own_cluster(six):
+    assert six.n_clusters is None
+    assert sizes(six) == {str(i): 10 for i in range(L)}
+    np.testing.assert_array_equal(six.labels, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_clusters"), [(41, 3), (313, 9), (2638, 20), (10**6, 20)]
+)
+def test_many_landmarks_are_as_many_clusters_as_can_be_read(n_points, n_clusters):
+    clusters = Clusters(n_points)
+    clusters.receive((np.arange(n_points) % 41).astype(np.int32), 41, chained(41))
+    assert clusters.n_clusters == n_clusters
+
+
+def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chosen():
+    clusters = Clusters(200)
+    fifty(clusters)  # 7 clusters: 6 of 4 points, and the rest
+    assert clusters.n_clusters == 7
+    assert min(sizes(clusters).values()) >= 10
+    assert sum(sizes(clusters).values()) == 200
+    clusters.set_n_clusters(8)
+    assert sorted(sizes(clusters).values()) == [4] * 7 + [172]
+
+
+@pytest.mark.parametrize("chosen", [5, None])
+def test_a_chosen_number_of_clusters_is_kept(chosen):
+    clusters = Clusters(200)
+    fifty(clusters)
+    clusters.set_n_clusters(chosen)
+    fifty(clusters)
+    assert len(clusters.clusters) == (chosen or 50)
+    again = Clusters(200)
+    again.restore(clusters.state, np.arange(200, dtype=np.int32) % 50, 50, chained(50))
+    assert again.n_clusters == chosen
+    fifty(again)
+    assert again.clusters == clusters.clusters
+
+
+def test_one_is_the_largest_when_the_first_game_has_ended():
+    clusters = Clusters(N)
+    clusters.set_n_clusters(3)
+
+    def play(*counts):
+        labels = np.repeat(np.arange(3), counts).astype(np.int32)
+        clusters.receive(labels, 3, chained(3))
+
+    play(30, 20, 10)
+    play(20, 10, 30)
+    assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}  # nothing jumps meanwhile
+    clusters.finish()
+    assert sizes(clusters) == {"1": 30, "2": 20, "3": 10}
+    play(30, 10, 20)  # from then on they follow their cells
+    clusters.finish()
+    assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_numbers_follow_what_was_seen_at_rest(looks):
+    """Each step is small, so that a frame after the other would carry them round."""
+    clusters = Clusters(N)
+    clusters.set_n_clusters(3)
+
+    def receive(step):
+        clusters.receive(
+            ((np.arange(N) + step) // 20 % 3).astype(np.int32), 3, chained(3)
+        )
+
+    receive(0)
+    if looks:
+        clusters.rest()
+    else:
+        clusters.finish()
+    before = clusters.clustering.names.copy()
+    for step in range(1, 21):
+        receive(step)
+    clusters.finish()
+    np.testing.assert_array_equal(clusters.clustering.names, before)
+
+
+def test_a_name_stays_on_its_points_through_game_and_slider(three):
+    three.rename(id_of(three, "2"), "B cells")
+    rows = rows_of(three, "B cells")
+    moved = LABELS.copy()
+    moved[rows[:4]] = 5
+    moved[:3] = LABELS[rows[0]]
+    order = np.array([3, 4, 5, 0, 1, 2], np.int32)  # other landmarks, same places
+    for labels in (moved, order[moved], np.zeros(N, np.int32)):
+        three.receive(labels, L, chained(L))
+        np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
+    for n_clusters in (1, 6, None, 3):
+        three.set_n_clusters(n_clusters)
+        np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
+        assert sum(sizes(three).values()) == N
+    three.undo()
+    assert "B cells" not in sizes(three)
+    three.redo()
+    np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
+
+
+def test_points_that_come_later_get_no_name(three):
+    merged = three.merge([id_of(three, "1"), id_of(three, "2")])
+    three.rename(merged, "B cells")
+    three.receive(np.zeros(N, np.int32), L, chained(L))
+    assert sorted(sizes(three).values()) == [10, 50]
+    assert sizes(three)["B cells"] == 50
+
+
+def test_names_of_points_that_part_are_told(three):
+    for name in ("1", "2", "3"):
+        three.rename(id_of(three, name), f"type {name}")
+    three.make_cluster(np.arange(2), "two of them")
+    assert three.told_parted() == ""
+    three.undo()
+    three.set_n_clusters(2)
+    assert three.told_parted() == (
+        "type 3 is no longer one cluster: its points keep the name until you change it."
+    )
+    three.set_n_clusters(1)
+    assert three.told_parted() == (
+        "type 2 and type 3 are no longer one cluster each: their points keep the names "
+        "until you change them."
+    )
+    assert sizes(three) == {"type 1": 40, "type 2": 10, "type 3": 10}
+
+
+def test_merge_keeps_the_given_name_colour_and_note(three):
+    rare = id_of(three, "3")
+    three.rename(rare, "NK")
+    three.recolor(rare, "#FF0080")
+    three.annotate(rare, " CD56 high ")
+    target = three.merge([rare, id_of(three, "1")])
+    assert sizes(three) == {"NK": 50, "2": 10}
+    merged = three.clustering.by_id[target]
+    assert (merged.color, merged.note) == ("#ff0080", "CD56 high")
+    three.set_n_clusters(6)
+    assert sizes(three)["NK"] == 50
+    three.undo()
+    assert sizes(three)["NK"] == 10
+
+
+def test_merge_without_names_says_of_what(three):
+    three.merge(c.id for c in three.clusters)
+    assert sizes(three) == {"1 + 2 + 3": 60}
+
+
+def test_parts_become_groups_and_the_largest_stays(three):
+    large = id_of(three, "1")
+    rows = three.clustering.rows(large)
+    ids = three.split(large, rows, np.repeat([7, 3, 5], [8, 20, 12]))
+    assert ids[0] == large
+    assert sizes(three) == {"1": 20, "2": 10, "3": 10, "1.2": 12, "1.3": 8}
+    assert [three.clustering.by_id[i].name for i in ids] == ["1", "1.2", "1.3"]
+    three.set_n_clusters(1)
+    assert {"1.2": 12, "1.3": 8}.items() <= sizes(three).items()
+    with pytest.raises(DataError, match="are one cluster"):
+        three.split(large, rows, np.zeros(len(rows), int))
+
+
+def test_a_group_of_a_selection_holds_until_it_is_released(three):
+    drawn = three.make_cluster(np.array([0, 11, 25, 25]), "doublets")
+    assert sizes(three) == {"1": 39, "2": 9, "3": 9, "doublets": 3}
+    three.set_n_clusters(1)
+    three.receive(np.zeros(N, np.int32), L, chained(L))
+    assert three.clustering.rows(drawn).tolist() == [0, 11, 25]
+    three.release(drawn)
+    assert list(sizes(three).values()) == [60]
+    mask = np.arange(N) < 5
+    three.make_cluster(mask)
+    three.make_cluster(np.roll(mask, 20))
+    assert {"Group 1": 5, "Group 2": 5}.items() <= sizes(three).items()
+
+
+def test_a_column_becomes_annotation(three):
+    levels = np.where(np.arange(N) < 50, np.arange(N) % 2, -1)
+    three.annotate_by("leiden", levels, ["T", "3"])
+    assert sizes(three)["T"] == sizes(three)["3"] == 25
+    assert len(set(sizes(three))) == len(three.clusters)  # a cluster 3 is called else
+    assert three.undo_label == "Undo annotation by leiden"
+    three.undo()
+    assert sizes(three) == {"1": 40, "2": 10, "3": 10}
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (lambda c: c.rename(id_of(c, "1"), "2"), "already a cluster called 2"),
+        (lambda c: c.rename(id_of(c, "1"), "Unassigned"), "outside the map"),
+        (lambda c: c.rename(99, "B"), "This cluster is gone"),
+        (lambda c: c.recolor(id_of(c, "1"), "blue"), "blue is no colour"),
+        (lambda c: c.merge([id_of(c, "1")]), "two or more"),
+        (lambda c: c.make_cluster([]), "Select some points"),
+        (lambda c: c.set_n_clusters(0), "choose 1 or more"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_changes_nothing(three, edit, sentence):
+    before = three.state
+    with pytest.raises(DataError, match=sentence):
+        edit(three)
+    assert three.state is before
+
+
+def test_a_restored_state_shows_what_was_seen(three):
+    three.rename(id_of(three, "2"), "B")
+    three.make_cluster(np.arange(7))
+    for merging in (None, chained(L)):
+        other = Clusters()
+        other.restore(three.state, LABELS, L, merging)
+        assert other.clusters == three.clusters
+        np.testing.assert_array_equal(other.labels, three.labels)
+    other.set_n_clusters(2)
+    three.set_n_clusters(2)
+    assert other.clusters == three.clusters
+
+
+def test_what_is_on_show_is_a_function_of_two_columns():
+    cluster = np.array([1, 1, 2, 2, 3], np.int32)
+    codes = np.array([4, -1, 4, 2, -1], np.int32)
+    groups = {4: Group(name="3", color="#000000"), 2: Group(name="B", note="x")}
+    found = shown(cluster, Annotation(codes, groups))
+    assert found.labels.tolist() == [4, 1, 4, 2, 3]
+    assert [(c.id, c.name, c.size, c.is_named) for c in found.clusters] == [
+        (1, "1", 1, False),
+        (2, "B", 1, True),
+        (3, "3 (2)", 1, False),
+        (4, "3", 2, True),
+    ]
+    assert found.names.tolist() == ["3", "1", "3", "B", "3 (2)"]
+
+
+class Editing(RuleBasedStateMachine):
+    """Any edits: all the way back is untouched, all the way forth is what was."""
+
+    def __init__(self):
+        super().__init__()
+        self.clusters = Clusters(N)
+        self.clusters.receive(LABELS, L, chained(L))
+
+    def some(self, place):
+        return self.clusters.clusters[place % len(self.clusters.clusters)].id
+
+    def try_to(self, edit, *arguments):
+        """Edit; cells that were annotated and not meant keep what was said of them."""
+        before = self.clusters.state
+        try:
+            edit(*arguments)
+        except DataError:
+            assert self.clusters.state is before
+
+    @rule(place=st.integers(0, 9), name=st.sampled_from(["", "A", "B", "3", "x  y"]))
+    def rename(self, place, name):
+        self.try_to(self.clusters.rename, self.some(place), name)
+
+    @rule(places=st.lists(st.integers(0, 9), max_size=4))
+    def merge(self, places):
+        self.try_to(self.clusters.merge, [self.some(place) for place in places])
+
+    @rule(place=st.integers(0, 9), parts=st.integers(1, 4))
+    def split(self, place, parts):
+        rows = self.clusters.clustering.rows(self.some(place))
+        self.try_to(
+            self.clusters.split, self.some(place), rows, np.arange(len(rows)) % parts
+        )
+
+    @rule(rows=st.lists(st.integers(0, N - 1), max_size=12))
+    def draw(self, rows):
+        self.try_to(self.clusters.make_cluster, np.array(rows, int))
+
+    @rule(place=st.integers(0, 9))
+    def release(self, place):
+        self.try_to(self.clusters.release, self.some(place))
+
+    @rule(n_clusters=st.none() | st.integers(1, 8), seed=st.integers(0, 5))
+    def play(self, n_clusters, seed):
+        before = self.clusters.state.annotation
+        rng = np.random.default_rng(seed)
+        labels = LABELS.copy()
+        labels[rng.choice(N, 20)] = rng.integers(0, L, 20)
+        self.clusters.receive(labels, L, chained(L))
+        self.clusters.set_n_clusters(n_clusters)
+        assert self.clusters.state.annotation is before
+
+    @rule()
+    def all_the_way_back_and_forth(self):
+        clusters = self.clusters
+        present, n_steps = clusters.state.annotation, len(clusters.state.done)
+        for _ in range(n_steps):
+            clusters.undo()
+        assert not clusters.state.annotation.groups
+        for _ in range(n_steps):
+            clusters.redo()
+        assert clusters.state.annotation == present
+
+    @invariant()
+    def every_point_is_in_one_cluster_with_a_name_of_its_own(self):
+        clusters, said = self.clusters.clusters, self.clusters.state.annotation
+        assert sum(c.size for c in clusters) == N
+        assert {c.id for c in clusters} == set(np.unique(self.clusters.labels).tolist())
+        assert len({c.name for c in clusters}) == len(clusters)
+        for code, group in said.groups.items():
+            rows = np.flatnonzero(self.clusters.clustering.names == group.name)
+            np.testing.assert_array_equal(rows, np.flatnonzero(said.codes == code))
+
+
+TestEditing = Editing.TestCase
+TestEditing.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
