@@ -83,7 +83,7 @@ class ClusterEdits(QWidget):
         others = (session.look.events.color_by, session.dataset_changed)
         self._connections.connect_all(others, self._offer_column)
         self._offer_column()
-        self.let_have_keys(True)
+        self.follow()
 
     def follow(self) -> None:
         """Enable what can be done now."""
@@ -149,6 +149,8 @@ class ClusterEdits(QWidget):
         )
         self.undo = action("Undo", "", lambda: self._do(book.undo))
         self.redo = action("Redo", "", lambda: self._do(book.redo))
+        self.undo.setShortcut(QKeySequence(UNDO))
+        self.redo.setShortcut(QKeySequence(REDO))
         self.undo.setIconText("↶")  # their words would widen the whole window
         self.redo.setIconText("↷")
 
