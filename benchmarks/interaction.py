@@ -168,7 +168,7 @@ class Person:
         workspace = Workspace(self.session)
         self.dock = GameDock(viewer, workspace, warm_up=False)
         viewer.window.add_dock_widget(self.dock, name="game")
-        self.dock.run.run.native.click()
+        self.dock.run.run.click()
         while self.session.state != "finished":
             assert self.session.state != "failed", self.session.error
             app.rest(0.1)
@@ -251,7 +251,7 @@ class Person:
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
         yield "a frame of moved points", self.frame
-        yield "brush on", self.dock.select.brush.native.click
+        yield "brush on", self.dock.select.brush.click
         yield "a stroke of the brush, 20 moves", self.brush
 
 

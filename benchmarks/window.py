@@ -127,7 +127,7 @@ class Watch:
         self._app.draws.clear()
         self.phase = "preparing"
         self._clicked = time.perf_counter()
-        self._dock.run.run.native.click()
+        self._dock.run.run.click()
 
     def _tick(self) -> None:
         now, now_busy = time.perf_counter(), time.thread_time()

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 from qtpy import QtWidgets as W
-from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.controls.comparison_bar import ComparisonBar
-from napari_embedding_game.ui.controls.timeline_strip import Strip, TimelineStrip
+from napari_embedding_game.ui.controls.comparison import Comparison
+from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.style.legend import LegendView
@@ -86,7 +86,7 @@ class Purposes:
         if self.session.dataset is None:
             self.open_sample()
         elif self.session.snapshot is None and self.session.state != "preparing":
-            self._press(dock.run.run.native)
+            self._press(dock.run.run)
         return None if self.session.snapshot is None else dock
 
     def _press(self, widget: W.QWidget) -> None:
@@ -115,7 +115,7 @@ class Purposes:
         names, drawn = dock.names.names, dock.controller.layers.projection()
         if not names.clusters or drawn is None:
             self.note("looks for a name to drag")
-            self._press(dock.run.stop.native)  # names are read on a map at rest
+            self._press(dock.run.stop)  # names are read on a map at rest
             return
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
@@ -133,7 +133,7 @@ class Purposes:
         if layer not in self.viewer.layers or not len(snapshot.landmarks):
             return
         if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
-            self._press(dock.run.timeline.go_on.native)
+            self._press(dock.run.go_on)
         self.viewer.layers.selection.active = layer
         layer.visible = True
         number = self.rng.randrange(len(snapshot.landmarks))
@@ -153,7 +153,7 @@ class Purposes:
             return
         brush, layers = dock.controller.brush, dock.controller.layers
         if not brush.is_on:
-            self._press(dock.select.brush.native)
+            self._press(dock.select.brush)
         drawn = layers.projection()
         if drawn is None:
             return
@@ -167,7 +167,7 @@ class Purposes:
         )
         QTest.keyClick(self._canvas(), key)
         if brush.is_on and self.rng.random() < 0.8:
-            self._press(dock.select.brush.native)
+            self._press(dock.select.brush)
 
     def _canvas(self) -> W.QWidget:
         native: W.QWidget = self.viewer.window._qt_viewer.canvas.native
@@ -198,39 +198,37 @@ class Purposes:
 
     # Timeline
 
-    def _strip(self) -> Strip | None:
-        """Return the strip where it has marks; a run or a pause makes some."""
+    def _timeline(self) -> Timeline | None:
+        """Return the timeline where it has marks; a run or a pause makes some."""
         dock = self._map()
         if dock is None:
             return None
-        strip = dock.run.timeline.strip
         if not self.session.timeline.marks:
             self.note("wants marks in the timeline")
             running = self.session.state == "running"
-            self._press(dock.run.pause.native if running else dock.run.run.native)
+            self._press(dock.run.pause if running else dock.run.run)
             return None
-        self._scroll_to(strip)
-        return strip
+        self._scroll_to(dock.timeline.marks)
+        return dock.timeline
 
     def use_mark(self) -> None:
         """Look back to a mark, or choose something from its menu."""
-        strip = self._strip()
-        if strip is None:
+        timeline = self._timeline()
+        if timeline is None:
             return
-        mark = self.rng.choice(self.session.timeline.marks)
-        place = strip.place(mark.number).toPoint()
+        row = self.rng.randrange(len(self.session.timeline.marks))
         if self.rng.random() < 0.6:
-            self.note(f"looks back at mark {mark.number} {mark.label!r}")
-            QTest.mouseClick(strip, LEFT, pos=place)
+            self.note(f"looks back at picture {row}")
+            marks = timeline.marks
+            place = marks.visualItemRect(marks.item(row)).center()
+            QTest.mouseClick(marks.viewport(), LEFT, pos=place)
         else:
-            self._choose_of_mark(strip, place, self.rng.randrange(5))
+            self._choose_of_mark(timeline, row, self.rng.randrange(5))
 
-    def _choose_of_mark(self, strip: Strip, place: QPoint, number: int) -> None:
+    def _choose_of_mark(self, timeline: Timeline, row: int, number: int) -> None:
         """Choose an entry of a mark's menu, which has an event loop of its own."""
-        mark = strip.mark_at(QPointF(place))
-        if mark is None:
-            return
-        menu = strip.menu(mark)
+        mark = self.session.timeline.marks[row]
+        menu = timeline.menu(mark)
         action = menu.actions()[number]
         self.note(f"mark {mark.number} > {action.text()!r}")
         action.trigger()
@@ -238,25 +236,23 @@ class Purposes:
 
     def step_in_time(self) -> None:
         """Go back or forth in the timeline, and play on from there."""
-        strip = self._strip()
-        if strip is None:
+        timeline, dock = self._timeline(), self._map()
+        if timeline is None or dock is None:
             return
-        timeline = strip.parentWidget()
-        assert isinstance(timeline, TimelineStrip)
         self.note("steps in the timeline")
-        ways = (timeline.back.native, timeline.forward.native, timeline.go_on.native)
+        ways = (timeline.back, timeline.forward, dock.run.go_on)
         for _ in range(self.rng.randint(1, 4)):
             self._press(self.rng.choice(ways))
 
     def compare_maps(self) -> None:
         """Compare with a mark, and use what is then offered."""
-        strip = self._strip()
-        if strip is None:
+        timeline = self._timeline()
+        if timeline is None:
             return
-        mark = self.rng.choice(self.session.timeline.marks)
-        self._choose_of_mark(strip, strip.place(mark.number).toPoint(), 1)
+        row = self.rng.randrange(len(self.session.timeline.marks))
+        self._choose_of_mark(timeline, row, 1)
         self.rest(0.3)
-        bar = self._dock(ComparisonBar)
+        bar = self._dock(Comparison)
         if bar is None or not bar.isVisible():
             return
         for _ in range(self.rng.randint(1, 4)):
@@ -290,7 +286,7 @@ class Purposes:
         field = controls["n_neighbors"]
         if field.visible and field.enabled:
             field.value = number
-        both = (dock.game.continue_stale.native, dock.run.run.native)
+        both = (dock.game.continue_stale, dock.run.run)
         self._press(self.rng.choice(both))
 
     def hide_level(self) -> None:
@@ -410,4 +406,4 @@ class Purposes:
         self.open_sample()
         dock = self._dock(GameDock)
         if dock is not None and self.session.dataset is not None:
-            self._press(dock.run.run.native)
+            self._press(dock.run.run)

@@ -136,10 +136,10 @@ def _point(place: np.ndarray) -> QPoint:
 
 def raise_repulsion(person: Person, film: Film) -> None:
     """Drag the handle of the repulsion to the right."""
-    slider = person.dock.game.strength_slider.native
+    slider = person.dock.game.repulsion_slider.native
     person.show(slider)
     for exponent in np.linspace(np.log10(300), np.log10(700), 8):
-        person.dock.game.strength_slider.value = float(exponent)
+        person.dock.game.repulsion_slider.value = float(exponent)
         person.rest(0.1)
         film.shoot()
     film.follow_run()
@@ -147,7 +147,7 @@ def raise_repulsion(person: Person, film: Film) -> None:
 
 def compare(person: Person, film: Film) -> None:
     """Let the map go to the one with the higher repulsion and back."""
-    timeline = person.dock.run.timeline
+    timeline = person.dock.timeline
     timeline.comparison.begin(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.comparing.current is not None, "comparison")
     person.show(timeline.comparison.words)
@@ -209,12 +209,12 @@ def record(person: Person, path: Path) -> Film:
     film = Film(person)
     person.open(path)
     film.follow(0.6)
-    person.press(person.dock.run.run.native)
+    person.press(person.dock.run.run)
     film.follow_run()
     drag_cluster(person, film)
     raise_repulsion(person, film)
     for _ in range(3):
-        person.press(person.dock.run.timeline.back.native)
+        person.press(person.dock.timeline.back)
         person.rest(0.4)
         film.shoot(900)
     compare(person, film)

@@ -183,12 +183,12 @@ class Person:
     def open(self, path: Path) -> None:
         """Choose Open > File… and the file."""
         with self.loading(), _answered("getOpenFileName", path):
-            self.choose_from(self.dock.data.open_button.native, "File…")
+            self.choose_from(self.dock.data.start.open_button, "File…")
 
     def open_images(self, folder: Path) -> None:
         """Choose Open > Images and labels… and the folder."""
         with self.loading(), _answered("getExistingDirectory", folder):
-            self.choose_from(self.dock.data.open_button.native, "Images and labels")
+            self.choose_from(self.dock.data.start.open_button, "Images and labels")
 
     def open_sample(self, words: str) -> None:
         """Choose a sample from napari's File menu by its name there."""
@@ -245,7 +245,7 @@ class Person:
     def prepare_counts(self) -> None:
         """Take the recipe as it is offered."""
         with self.loading():
-            self.press(self.dock.data.recipe.apply.native)
+            self.press(self.dock.data.recipe.apply)
 
     def measure(self) -> None:
         """Measure the objects of the labels."""
@@ -254,7 +254,7 @@ class Person:
 
     def run(self) -> None:
         """Press Run, and watch to the end."""
-        self.press(self.dock.run.run.native)
+        self.press(self.dock.run.run)
         self.wait(lambda: self.session.state == "finished", "the end of the run")
         settle()
 
@@ -262,7 +262,7 @@ class Person:
         """Choose Save and the format, and the name of the file."""
         with _heard(self.dock.controller.writing.saved) as saved:
             with _answered("getSaveFileName", path):
-                self.choose_from(self.dock.run.save.native, path.suffix)
+                self.choose_from(self.dock.run.save, path.suffix)
             self.wait(lambda: saved, "the file")
 
     # Mouse and keys
@@ -513,7 +513,7 @@ class Person:
 
     def mix_samples(self) -> None:
         """Press the button with which Quality mends a map that follows samples."""
-        mix = self.dock.quality.mix.native
+        mix = self.dock.trust.mix
         self.wait(lambda: not mix.isHidden(), "the offer to mix samples")
         with self.loading():
             self.press(mix)

@@ -305,26 +305,26 @@ def cells(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
 def _run_states(person: Person, shoot: Callable[[str], None]) -> None:
     run, settings = person.dock.run, person.session.settings
     settings.max_iter = 200_000
-    person.press(run.run.native)
+    person.press(run.run)
     person.wait(lambda: person.session.snapshot is not None, "the first frame")
     person.rest(1)
     shoot("running")
-    person.press(run.pause.native)
+    person.press(run.pause)
     person.wait(lambda: person.session.state == "paused", "the pause")
     shoot("paused")
-    person.press(run.stop.native)
+    person.press(run.stop)
     person.wait(lambda: person.session.state == "stopped", "the stop")
     shoot("stopped")
     settings.max_iter, settings.learning_rate = None, 10.0
     settings.landmark_learning_rate = 10.0
     person.dock.game.show_settings()
-    person.press(run.run.native)
+    person.press(run.run)
     person.wait(lambda: person.session.state == "finished", "the end")
     shoot("diverged")
     settings.learning_rate = settings.landmark_learning_rate = None
     person.dock.game.show_settings()
     with patch.object(CoreEngine, "play", side_effect=MemoryError):
-        person.press(run.run.native)
+        person.press(run.run)
         person.wait(lambda: person.session.state == "failed", "the failure")
     shoot("failed")
     person.run()
@@ -333,17 +333,10 @@ def _run_states(person: Person, shoot: Callable[[str], None]) -> None:
 
 def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     dock = person.dock
-    person.unfold(dock.quality)
-    person.wait(lambda: dock.quality.bars["continuity"].value() > 0, "the quality")
-    person.press(dock.quality.stability.button)
-    person.rest(1)
-    person.show(dock.quality.stability)
-    shoot("stability_measured")
-    person.wait(dock.quality.stability.keep.isVisible, "the stability")
-    person.show(dock.quality.stability)
+    person.unfold(dock.trust_fold)
+    person.wait(lambda: dock.trust.bars["continuity"].value() > 0, "the quality")
     shoot("quality")
-    person.press(dock.quality.stability.keep)
-    strip = dock.run.timeline
+    strip = dock.timeline
     strip.comparison.begin(person.session.timeline.marks[-1].number)
     person.rest(1)
     person.show(strip.comparison)
@@ -356,15 +349,13 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     person.rest(1)
     shoot("comparing_beside")
     person.press(strip.comparison.close_button)
-    person.unfold(dock.quality)
-    person.unfold(dock.data.recipe.quality.fold)
-    person.press(strip.back.native)
+    person.press(strip.back)
     person.rest(0.5)
     person.show(strip)
     shoot("looking_back")
     person.session.settings.n_neighbors = 30
     dock.game.show_settings()
-    person.show(dock.game.continue_stale.native)
+    person.show(dock.game.continue_stale)
     shoot("stale")
     person.session.settings.n_neighbors = 15
     dock.game.show_settings()
@@ -386,17 +377,15 @@ def _looks(person: Person, shoot: Callable[[str], None]) -> None:
     person.show(look.legend)
     shoot("split")
     person.split_by("Nothing: one map")
-    look.hiding_requested.emit("hide", 0)
+    look.legend.hiding_requested.emit("hide", 0)
     person.rest(0.5)
     person.show(look.legend)
     shoot("hidden")
-    look.hiding_requested.emit("show all", -1)
-    person.unfold(look.gene_sets.fold)
-    person.unfold(look.reference.fold)
-    person.show(look.reference)
-    shoot("gene_sets_reference")
-    person.unfold(look.gene_sets.fold)
-    person.unfold(look.reference.fold)
+    look.legend.hiding_requested.emit("show all", -1)
+    person.unfold(look.gene_sets)
+    person.show(look.gene_sets)
+    shoot("gene_sets")
+    person.unfold(look.gene_sets)
     person.color_by("Cluster")
     person.scroll_dock(0)
 
@@ -493,7 +482,7 @@ def space(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     person.dock.game.repulsion.value /= 3
     person.wait(lambda: person.session.state == "running", "the game to go on")
     person.wait(lambda: person.session.state == "finished", "the end")
-    strip = person.dock.run.timeline
+    strip = person.dock.timeline
     strip.comparison.begin(former)
     person.wait(lambda: person.session.comparing.current, "the comparison")
     person.show(strip.comparison)

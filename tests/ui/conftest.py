@@ -22,7 +22,6 @@ from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
 from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks import confirm_replace
-from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import open_workspace
 
@@ -112,18 +111,15 @@ def press(qtbot):
 
 
 @pytest.fixture(autouse=True)
-def garbage_is_new(monkeypatch):
+def garbage_is_new():
     """Have full collections look at no more than the tests of this process have made.
 
     What was imported is half a million objects, and takes 0.3 s each time: a third of
-    the time of a test with a window.  The program does the same while it plays, but a
-    dock that is closed has everything looked at again.
+    the time of a test with a window.
     """
     if next(_BEGUN) in (0, 10):  # the first windows import more
         gc.collect()
         gc.freeze()
-    for name in ("freeze", "unfreeze"):
-        monkeypatch.setattr(GcGuard, name, staticmethod(lambda: None))
 
 
 @pytest.fixture
@@ -140,14 +136,8 @@ def workspace(viewer, session):
 
 
 @pytest.fixture
-def viewer(monkeypatch):
-    """A viewer without a window, which is made in no time.
-
-    It has no canvas that a late collection could harm, and one of all objects for each
-    dock that is closed would take a fifth of the suite's time.
-    """
-    quick = staticmethod(lambda: gc.collect(1))
-    monkeypatch.setattr(GcGuard, "collect_all", quick)
+def viewer():
+    """A viewer without a window, which is made in no time."""
     return ViewerModel()
 
 
@@ -206,7 +196,7 @@ def click_run(qtbot, session):
     """Click on Run in a dock, wait for a state, and open what is folded."""
 
     def start(dock, until="finished"):
-        dock.run.run.native.click()
+        dock.run.run.click()
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
             fold.expand(animate=False)

@@ -8,7 +8,7 @@ import numpy as np
 import skimage.io
 
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.app import CommandLineRun
+from napari_embedding_game.ui.app import after_run
 
 
 def coloured_pixels(picture):
@@ -39,17 +39,17 @@ def test_a_file_that_cannot_be_read_ends_with_a_sentence(
 ):
     broken = tmp_path / "broken.csv"
     broken.write_text("")
-    command_line_run = CommandLineRun(window, docked, None, None, quit_after_run=False)
+    code = after_run(window, docked)
     docked.controller.reading.load(FileSource(broken))
-    qtbot.waitUntil(lambda: command_line_run.code == 1)
+    qtbot.waitUntil(lambda: code() == 1)
     assert "broken.csv is empty" in capsys.readouterr().err
 
 
 def test_a_run_that_fails_ends_with_a_sentence(
     click_run, qtbot, window, docked, engine, capsys
 ):
-    command_line_run = CommandLineRun(window, docked, None, None, quit_after_run=False)
+    code = after_run(window, docked)
     engine.fail_at = 20
     click_run(docked, "failed")
-    qtbot.waitUntil(lambda: command_line_run.code == 1)
+    qtbot.waitUntil(lambda: code() == 1)
     assert "out of numbers" in capsys.readouterr().err

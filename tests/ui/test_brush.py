@@ -60,7 +60,7 @@ class Painter:
 
     @property
     def told(self):
-        return self.dock.select.brush_size.told.text()
+        return self.dock.select.painted.text()
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def painter(make_napari_viewer, session, qtbot, click_run, make_snapshot):
 
 def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     dock, points = painter.dock, painter.layers.points
-    dock.select.lasso.native.click()
-    dock.select.brush.native.click()
-    assert not dock.select.lasso.native.isChecked()
+    dock.select.lasso.click()
+    dock.select.brush.click()
+    assert not dock.select.lasso.isChecked()
     assert painter.told == HOW
     brush, camera = dock.controller.brush, painter.viewer.scene.camera
     brush.set_radius(8)
@@ -127,18 +127,18 @@ def check_modifiers_and_keys(painter):
     QTest.mouseDClick(painter.native, LEFT, NONE, far)
     QTest.mouseRelease(painter.native, LEFT, NONE, far)
     assert painter.viewer.scene.camera.zoom == zoom
-    size = painter.dock.select.brush_size.slider
+    size = painter.dock.select.size
     assert size.value() == 8
     size.setValue(RADIUS)
     assert painter.dock.controller.brush.radius == RADIUS
     painter.key(Qt.Key.Key_B)
-    assert not painter.dock.select.brush_size.isVisible()
-    assert not painter.dock.select.brush.native.isChecked()
+    assert not painter.dock.select.size_row.isVisible()
+    assert not painter.dock.select.brush.isChecked()
     painter.stroke(20, 22)  # moves the picture, as ever
     assert painter.selected == [10, 15, 16]
     painter.key(Qt.Key.Key_B)
-    assert painter.dock.select.brush.native.isChecked()
-    painter.dock.select.lasso.native.click()
+    assert painter.dock.select.brush.isChecked()
+    painter.dock.select.lasso.click()
     assert not painter.dock.controller.brush.is_on
     QTest.mouseDClick(painter.native, LEFT, NONE, far)
     assert painter.viewer.scene.camera.zoom == 2 * zoom

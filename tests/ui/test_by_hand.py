@@ -40,7 +40,7 @@ class Docks:
         QTest.mouseClick(widget, LEFT, pos=place or widget.rect().center())
 
     def click_run(self):
-        self.click(self.game.run.run.native)
+        self.click(self.game.run.run)
         self._qtbot.waitUntil(lambda: self.session.state == "finished")
 
     def choose(self, cluster):
@@ -354,7 +354,7 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
 
 def test_the_share_of_misplaced_points_is_shown(docks):
     table, numbers = docks.game.clusters.table, docks.inspector.numbers
-    assert "5.0% misplaced" in docks.game.run.far.text()
+    assert "5.0% misplaced" in docks.game.trust.far.text()
     model = table.model()
     far = {model.index(row, MISPLACED).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}
@@ -382,4 +382,4 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     docks.choose(0)
     assert not table.isColumnHidden(MISPLACED)
     assert "crowded" not in docks.inspector.numbers.text()
-    assert docks.game.run.squeezed.text() == NO_PRESSURE
+    assert docks.game.trust.squeezed.text() == NO_PRESSURE

@@ -52,13 +52,13 @@ def test_a_frame_of_a_former_run_is_neither_received_nor_rendered(
 
 
 def test_views_hear_what_is_read_and_what_failed(controller, qtbot, tmp_path):
-    busy, trouble = [], []
-    controller.busy_changed.connect(busy.append)
+    stages, trouble = [], []
+    controller.reading.stage_changed.connect(stages.append)
     controller.trouble.connect(trouble.append)
-    with qtbot.waitSignal(controller.reading.failed, timeout=20_000):
+    with qtbot.waitSignal(controller.reading.given_up, timeout=20_000):
         controller.reading.load(FileSource(tmp_path / "gone.csv"))
-    assert busy[0] == "Reading gone.csv …"
-    assert busy[-1] == ""
+    assert stages[0].text == "Reading gone.csv"
+    assert stages[-1] is None
     assert trouble[0] == ""
     assert "gone.csv" in trouble[-1]
 

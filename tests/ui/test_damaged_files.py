@@ -73,7 +73,7 @@ def test_a_damaged_file_does_no_harm_to_the_window(
     drop(path)
     qtbot.waitUntil(lambda: "Opening endless" in data.summary.text())
     (reader,) = readers()
-    data.cancel.native.click()
+    data.cancel.click()
     qtbot.waitUntil(lambda: not reader.is_running() or reader not in readers())
     assert "40 rows" in data.summary.text()
     assert data.trouble.isHidden()

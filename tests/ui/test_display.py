@@ -40,14 +40,14 @@ def test_colour_by_stretch(play, session, dock):
 
 def test_rows_unlike_all_others_are_told_and_coloured(play, session, dock):
     layers = play()
-    assert dock.run.unlike.isHidden()  # nobody knows
+    assert dock.trust.unlike.isHidden()  # nobody knows
     isolation = np.ones(40, np.float32)
     isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
     known = replace(session.snapshot, isolation=isolation)
     session.restore(replace(session.capture(), snapshot=known))
     told = "2 outliers (5.0%)"
-    assert dock.run.unlike.text() == told
-    assert not dock.run.unlike.isHidden()
+    assert dock.trust.unlike.text() == told
+    assert not dock.trust.unlike.isHidden()
     dock.look.color_by.value = "Isolation"
     colors = layers.points.face_color
     assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
@@ -63,7 +63,7 @@ def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session
     for choice, text in (("Stretch", NO_STRETCH), ("Isolation", NO_ISOLATION)):
         dock.look.color_by.value = choice
         assert dock.look.legend.text.text() == text
-    assert dock.run.far.text() == ""
+    assert dock.trust.far.text() == ""
 
 
 def test_landmarks_can_be_hidden(play, dock):

@@ -2,49 +2,41 @@
 
 import gc
 import threading
-from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
+from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QApplication,
-    QProgressBar,
-    QScrollArea,
+    QPushButton,
     QWidget,
 )
 from superqt import QCollapsible
 
-from napari_embedding_game.core import settings as choices
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.controls.method import (
     AUTOMATICALLY,
-    MethodControls,
 )
-from napari_embedding_game.ui.controls.method_choices import AUTOMATIC
-from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
+from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
 from napari_embedding_game.ui.style.coloring import of_column
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.texts import NO_PRESSURE
-from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 
+LEFT = Qt.MouseButton.LeftButton
 STEPPED = ("optimistic", "adaptive_rates")
 
 
 def test_run_is_the_first_click(play, session, dock):
-    assert dock.run.run.text == "Run"
-    figures = (dock.run.status, dock.run.squeezed, dock.run.curve)
+    assert dock.run.run.text() == "Run"
+    figures = (dock.trust.status, dock.trust.squeezed)
     assert all(widget.isHidden() for widget in figures)  # there is nothing to tell
     layers = play()
     assert not any(widget.isHidden() for widget in figures)
@@ -53,38 +45,56 @@ def test_run_is_the_first_click(play, session, dock):
         (layers.landmarks, session.snapshot.landmarks),
     ):
         np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
-    assert dock.run.run.text == "Run again"
+    assert dock.run.run.text() == "Run again"
     assert "Finished" in dock.run.stage.text()
-    assert dock.run.squeezed.text().startswith("25% of points crowded")
+    assert dock.trust.squeezed.text().startswith("25% of points crowded")
 
 
-def role_of(button):
-    return button.native.property("role") or ""
+def main_buttons(dock):
+    """The texts of the buttons that are seen in the colour of what comes next."""
+    buttons = dock.findChildren(QPushButton)
+    return [
+        button.text()
+        for button in buttons
+        if button.property("role") == "main" and button.isVisibleTo(dock)
+    ]
 
 
-def test_one_button_is_to_be_pressed_next(dock, play, session):
-    data, run = dock.data, dock.run
-    assert role_of(run.run) == "main"
-    assert role_of(data.open_button) == ""
-    assert "Press Run" in run.stage.text()
-    run.note_offer(True)
-    assert role_of(run.run) == ""
-    assert "Prepare the data" in run.stage.text()
-    run.note_offer(False)
+def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
+    dock, play, session, qtbot, tmp_path, viewer
+):
+    assert main_buttons(dock) == ["Run"]
+    assert "Press Run" in dock.run.stage.text()
     play()
-    assert role_of(run.run) == ""
+    assert main_buttons(dock) == []
     session.load(None)
-    assert role_of(data.open_button) == "main"
-    assert dock.look.isHidden()
-
-
-def test_run_and_what_goes_wrong_are_seen_wherever_the_dock_is_scrolled(dock):
-    inside = dock.findChild(QScrollArea).widget()
-    run = dock.run
-    for seen in (run.run.native, run.pause.native, run.stage, run.message):
-        assert not inside.isAncestorOf(seen)
-        assert dock.isAncestorOf(seen)
-    assert inside.isAncestorOf(run.curve)
+    assert main_buttons(dock) == ["Open…"]
+    assert not dock.look.isVisibleTo(dock)
+    labels = np.zeros((60, 60), np.int32)
+    for number in range(16):
+        row, column = divmod(number, 4)
+        labels[row * 14 : row * 14 + 4 + number % 5, column * 14 : column * 14 + 6] = (
+            number + 1
+        )
+    layer = viewer.add_labels(labels)
+    assert main_buttons(dock) == ["Measure and run"]
+    QTest.mouseClick(dock.run.run, LEFT)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert len(session.dataset.objects) == 16
+    viewer.layers.remove(layer)
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150))
+    np.save(tmp_path / "counts.npy", counts)
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        drop(dock, tmp_path / "counts.npy")
+    assert main_buttons(dock) == ["Prepare and run"]
+    assert dock.run.plain.isVisibleTo(dock)
+    dock.data.recipe.numbers["min_genes"].value = 20
+    dock.data.recipe.numbers["n_comps"].value = 7
+    QTest.mouseClick(dock.run.run, LEFT)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert session.dataset.X.shape == (60, 7)
+    assert not dock.run.plain.isVisibleTo(dock)
 
 
 def test_a_file_is_dropped_on_the_dock(dock, tmp_path, qtbot):
@@ -95,80 +105,39 @@ def test_a_file_is_dropped_on_the_dock(dock, tmp_path, qtbot):
     assert dock.data.title.text() == "cells.csv"
     drop(dock, tmp_path / "absent.csv")
     qtbot.waitUntil(lambda: "absent.csv" in dock.data.trouble.text())
-    wanted = MagicMock()
-    dock.data.open_session_requested.connect(wanted)
     drop(dock, tmp_path / "earlier.zip")
-    wanted.assert_called_once_with(tmp_path / "earlier.zip")
+    qtbot.waitUntil(lambda: "earlier.zip" in dock.data.trouble.text())
 
 
 def drop(dock, path):
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile(str(path))])
-    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    copied = Qt.DropAction.CopyAction, files, left, none
+    none = Qt.KeyboardModifier.NoModifier
+    copied = Qt.DropAction.CopyAction, files, LEFT, none
     enter = QDragEnterEvent(QPoint(5, 5), *copied)
     QApplication.sendEvent(dock, enter)
     assert enter.isAccepted()
     QApplication.sendEvent(dock, QDropEvent(QPointF(5, 5), *copied))
 
 
-def test_a_game_of_many_points_is_on_a_grid_until_landmarks_are_chosen(
-    play, session, dock, dataset, engine, monkeypatch
-):
-    monkeypatch.setattr(choices, "MANY_POINTS", len(dataset.obs))
-    session.load(dataset)
-    approximation = dock.game.controls["approximation"]
-    assert approximation.value == "mesh"
-    play()
-    assert engine.games[-1].approximation == "mesh"
-    assert session.settings.approximation is None
-    approximation.value = "landmarks"
-    assert session.steered.approximation == "landmarks"
-    assert not session.stale
-    monkeypatch.undo()
-
-
-def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
-    from napari_embedding_game.session.session import Session
-    from napari_embedding_game.ui.game_dock import GameDock
-
-    dock = GameDock(viewer, Workspace(Session(engine)), warm_up=False)
-    assert "Open a table" in dock.data.summary.text()
-    assert not dock.run.run.enabled
-    dock.close()
-
-
 def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
-    def enabled():
+    def shown():
         run = dock.run
-        buttons = (run.run, run.pause, run.step, run.stop, run.save)
-        return "".join("x" if button.enabled else "." for button in buttons)
+        buttons = (run.run, run.pause, run.stop, run.save)
+        return "".join("x" if b.isVisibleTo(dock) else "." for b in buttons)
 
-    assert enabled() == "x...."
+    assert shown() == "x..."
     engine.gate.clear()
     play("preparing")
-    assert enabled() == "x..x."
+    assert shown() == "..x."
     session.run.pause()
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "paused")
-    assert enabled() == "xxxx."
-    assert dock.run.pause.text == "Resume"
-    dock.run.stop.native.click()
-    assert enabled() == "x...x"
-
-
-def test_pause_step_and_resume_by_click(play, qtbot, session, dock, engine):
-    engine.gate.clear()
-    play("preparing")
-    session.run.pause()
-    engine.gate.set()
-    qtbot.waitUntil(lambda: session.state == "paused")
-    first = session.snapshot.iteration
-    dock.run.step.native.click()
-    qtbot.waitUntil(lambda: session.snapshot.iteration > first)
-    assert session.state == "paused"
-    dock.run.pause.native.click()
+    assert shown() == ".xx."
+    assert dock.run.pause.text() == "Resume"
+    dock.run.pause.click()
     qtbot.waitUntil(lambda: session.state == "finished")
+    assert shown() == "x..x"
 
 
 def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine):
@@ -180,43 +149,9 @@ def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine)
     assert dock.game.repulsion.value == 1000.0
 
 
-def test_a_stopped_game_is_steered_as_a_finished_one(
-    play, qtbot, session, dock, engine
+def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
+    dock, session, play
 ):
-    engine.gate.clear()
-    play("preparing")
-    session.run.pause()
-    engine.gate.set()
-    qtbot.waitUntil(lambda: session.state == "paused")
-    QTest.mouseClick(dock.run.stop.native, Qt.MouseButton.LeftButton)
-    assert dock.run.stage.text() == STOPPED
-    before = session.snapshot.iteration
-    for widget, value in (
-        (dock.game.repulsion, 600),
-        (dock.game.controls["n_landmarks"], 30),
-    ):
-        widget.value = value
-        assert session.state == "preparing"
-        qtbot.waitUntil(lambda: session.state == "finished")
-        session.stop()
-    played = engine.games[-1]
-    assert (played.repulsion, played.n_landmarks) == (600.0, 30)
-    assert session.snapshot.iteration != before
-    told = [mark.label for mark in session.timeline.marks]
-    assert "Repulsion 300 to 600" in told
-    session.look_back(session.timeline.marks[0].number)
-    dock.game.repulsion.value = 70  # of an earlier moment: Continue is what plays on
-    assert session.state == "stopped"
-
-
-def test_number_and_slider_of_the_repulsion_agree(dock, session):
-    dock.game.repulsion.value = 70
-    assert session.settings.repulsion == 70
-    assert dock.game.repulsion_slider.value == pytest.approx(np.log10(70), abs=0.01)
-    assert dock.game.paper_lambda.text() == "default 300  ·  λ = 1.75"
-
-
-def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, session):
     game = dock.game
     game.controls["affinity"].value = "uniform"
     assert "inner_products" not in game.controls["affinity"].choices
@@ -227,55 +162,16 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, sessio
     assert session.settings.affinity == "auto"
     assert not game.repulsion.enabled
     assert game.paper_lambda.text() == "cannot be steered"
+    assert not game.controls["learning_rate"].enabled
+    play()
+    assert "come to rest" in dock.run.stage.text()
+    assert dock.trust.squeezed.text() == NO_PRESSURE
     game.controls["affinity"].value = "inner_products"
     game.controls["method"].value = "pca_low_rank"
     assert game.controls["affinity"].value == "inner_products"
     game.controls["method"].value = "game"
     assert game.controls["affinity"].value == session.settings.affinity == "auto"
     assert "inner_products" not in game.controls["affinity"].choices
-
-
-def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours(
-    dock, session
-):
-    def shown():
-        asked = {
-            "neighbours": game.controls["n_neighbors"],
-            "perplexity": game.controls["perplexity"],
-        }
-        return [n for n, w in asked.items() if not w.native.isHidden()]
-
-    game = dock.game
-    assert shown() == ["neighbours"]
-    game.controls["method"].value = "tsne"
-    assert shown() == ["perplexity"]
-    game.controls["perplexity"].value = 12
-    assert session.settings.value.perplexity == 12
-    game.controls["affinity"].value = "uniform"
-    assert shown() == ["neighbours"]
-    game.controls["affinity"].value = "auto"
-    game.controls["method"].value = "game"
-    assert shown() == ["neighbours"]
-    session.settings.method = "ssne"
-    game.show_settings()
-    assert shown() == ["perplexity"]
-
-
-@pytest.mark.parametrize(
-    ("method", "idle"),
-    [
-        ("pca", {"learning_rate"}),
-        ("tsne", set()),
-    ],
-)
-def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
-    game = dock.game
-    game.controls["method"].value = method
-    asked = {"learning_rate", "landmark_learning_rate", "schedule", "max_iter"}
-    content = game.more.content()  # folded away, so that none of them acts
-    idling = {n for n in asked if not game.controls[n].native.isEnabledTo(content)}
-    assert idling == idle
-    assert game.repulsion.enabled == (method == "tsne")
 
 
 def test_without_landmarks_the_reason_is_told(dock):
@@ -290,19 +186,25 @@ def test_without_landmarks_the_reason_is_told(dock):
     assert "Not landmarks" not in game.controls["approximation"].tooltip
 
 
-def test_pca_comes_to_rest_without_pressure(play, session, dock):
-    dock.game.controls["method"].value = "pca"
-    play()
-    assert "come to rest" in dock.run.stage.text()
-    assert dock.run.squeezed.text() == NO_PRESSURE
+def test_a_preset_sets_what_belongs_together_and_a_change_by_hand_ends_it(
+    dock, session
+):
+    box, game = dock.game.presets, dock.game
+    assert box.currentText() == "Standard"
 
+    def pick(name):
+        box.setCurrentText(name)
+        box.activated.emit(box.currentIndex())
 
-def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):
-    session.settings.choose_method("pca")
-    session.settings.affinity = "inner_products"
-    dock.game.show_settings()
-    assert dock.game.controls["method"].value == "pca"
-    assert dock.game.controls["affinity"].value == "inner_products"
+    pick("Continuity")
+    assert (session.settings.repulsion, game.repulsion.value) == (100, 100)
+    assert game.controls["n_neighbors"].value == 50
+    tip = box.itemData(box.currentIndex(), Qt.ItemDataRole.ToolTipRole)
+    assert "Repulsion 100, Neighbours 50" in tip
+    game.controls["n_neighbors"].value = 33
+    assert box.currentIndex() == -1
+    pick("Standard")
+    assert (game.controls["n_neighbors"].value, game.repulsion.value) == (15, 300)
 
 
 def test_every_setting_of_the_engine_has_its_control(dock, session):
@@ -342,74 +244,26 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     assert settings.momentum is None
 
 
-def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
-    session._engine = CoreEngine()
-    game = docked.game
-    docked.method_fold.expand(animate=False)
-    game.more.expand()
-    assert "homotopy" not in game.controls["optimizer"].choices
-    game.controls["optimizer"].value = "spectral_direction"
-    game.controls["affinity"].value = "lle"  # of which some push
-    assert game.controls["optimizer"].choices == ("game", "lbfgs", *STEPPED)
-    assert game.controls["optimizer"].value == session.settings.optimizer == "game"
-    game.controls["affinity"].value = "auto"
-    game.controls["method"].value = "ee"
-    assert len(game.controls["optimizer"].choices) == 7
-    game.controls["optimizer"].value = "pressured_points"
-    assert game.controls["approximation"].value == "exact"
-    of_the_players = (
-        game.controls["learning_rate"],
-        game.controls["landmark_learning_rate"],
-        game.controls["schedule"],
-    )
-    assert not any(w.enabled for w in (game.controls["approximation"], *of_the_players))
-    assert game.repulsion.enabled
-    docked.run.run.native.click()
-    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
-    before = session.snapshot
-    assert session.played.settings.optimizer == "pressured_points"
-    game.controls["optimizer"].value = "homotopy"
-    assert session.snapshot is before
-    assert not game.stale.isHidden()
-    game.controls["method"].value = "umap"
-    assert game.controls["optimizer"].choices == ("game", *STEPPED)
-    assert session.settings.optimizer == "game"
-    assert all(w.enabled for w in of_the_players)
-    session.stop()
-
-
-def test_work_of_which_nobody_knows_the_end_is_told_without_one(
-    dock, session, make_snapshot
-):
-    session.dataset_changed.emit(session.dataset)
-    dock.run._tell_snapshot(make_snapshot(iteration=1_200, n_iter=0))
-    assert dock.run.status.text().startswith("1,200 iterations")
-    assert dock.run.bar.value == 0
-    dock.run._tell_snapshot(make_snapshot(iteration=10, n_iter=50))
-    assert dock.run.status.text().startswith("10 of 50 iterations")
-    assert (dock.run.bar.value, dock.run.bar.max) == (10, 50)
-
-
 def test_what_needs_a_restart_says_so(play, dock):
     play()
     assert dock.game.stale.isHidden()
     dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
-    assert dock.game.continue_stale.native.isVisibleTo(dock)
+    assert dock.game.continue_stale.isVisibleTo(dock)
     dock.game.controls["method"].value = "pca"
-    assert not dock.game.continue_stale.native.isVisibleTo(dock)
+    assert not dock.game.continue_stale.isVisibleTo(dock)
     assert "Run again makes one" in dock.game.stale.text()
     dock.game.controls["method"].value = "game"
     play()
     assert dock.game.stale.isHidden()
-    assert not dock.game.continue_stale.native.isVisibleTo(dock)
+    assert not dock.game.continue_stale.isVisibleTo(dock)
 
 
 def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session):
     play()
     drawn, run = dock.controller.layers.points, session.run
     dock.game.controls["n_neighbors"].value = 30
-    QTest.mouseClick(dock.game.continue_stale.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.game.continue_stale, LEFT)
     qtbot.waitUntil(lambda: session.run is not run and session.state == "finished")
     assert session.played.settings.n_neighbors == 30
     assert session.played.is_branch
@@ -463,32 +317,20 @@ def test_what_the_engine_knows_to_mend_is_mended_with_a_click(
     engine.remedy = {"repulsion": 900.0, "landmark_learning_rate": None}
     play()
     mend = dock.run.mend
-    assert mend.native.isVisibleTo(dock)
-    assert mend.text == "Run again with Repulsion 900"  # the rate is automatic already
+    assert mend.isVisibleTo(dock)
+    assert (
+        mend.text() == "Run again with Repulsion 900"
+    )  # the rate is automatic already
+    assert dock.run.message.text() == engine.warning
+    assert dock.run.message.property("role") == "warning"
     engine.warning, engine.remedy = "", {}
-    QTest.mouseClick(mend.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(mend, LEFT)
     assert session.settings.repulsion == 900
     assert dock.game.repulsion.value == 900
     qtbot.waitUntil(lambda: session.state == "finished")
     assert engine.games[-1].repulsion == 900
-    assert not mend.native.isVisibleTo(dock)
+    assert not mend.isVisibleTo(dock)
     assert not dock.run.message.isVisibleTo(dock)
-
-
-def test_without_a_remedy_there_is_no_button(play, dock, engine, session):
-    assert not dock.run.mend.native.isVisibleTo(dock)
-    engine.warning = "The points are collapsing."
-    play()
-    assert not dock.run.mend.native.isVisibleTo(dock)
-    session.say("Something else.")
-    assert not dock.run.mend.native.isVisibleTo(dock)
-
-
-def test_a_warning_of_the_game_is_shown(play, dock, engine):
-    engine.warning = "The points are collapsing: raise the repulsion."
-    play()
-    assert dock.run.message.text() == engine.warning
-    assert dock.run.message.property("role") == "warning"
 
 
 def test_every_control_explains_itself(dock):
@@ -504,20 +346,6 @@ def test_every_control_explains_itself(dock):
         and not isinstance(w.parentWidget(), QCollapsible)
     ]
     assert silent == []
-
-
-def test_escape_in_the_dock_clears_the_selection(play, qtbot, session, dock):
-    play()
-    session.selection.select(1)
-    qtbot.keyClick(dock, Qt.Key.Key_Escape)
-    assert session.selection.clusters == ()
-
-
-def test_themes_change_while_running(play, viewer, dock):
-    play()
-    dark = dock.styleSheet()
-    viewer.theme = "light"
-    assert dock.styleSheet() != dark
 
 
 # Data
@@ -554,35 +382,12 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
         "below)."
     )
     assert session.dataset is before
-    assert not dock.data.drop.native.isHidden()
+    assert not dock.data.drop.isHidden()
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.drop.native.click()
+        dock.data.drop.click()
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
     assert "40 rows × 5 values, from X" in dock.data.summary.text()
-
-
-@pytest.mark.parametrize("error", [DataError("No map."), InputError("No map.")])
-def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
-    def refuse():
-        raise error
-
-    dock.controller.reading.load(
-        Table(dataset), ReadOptions(missing="drop"), then=refuse
-    )
-    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
-    assert dock.data.trouble.text() == "No map."
-
-
-def test_another_space_is_read_at_once(qtbot, dock, dataset):
-    source = Table(dataset)
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(source, ReadOptions(missing="drop"))
-    assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
-    with qtbot.waitSignal(dock.controller.trouble):
-        dock.data.space.value = "obsm['X_pca']"
-    qtbot.waitUntil(lambda: len(source.asked) == 2)
-    assert source.asked[-1][0] == "obsm['X_pca']"
 
 
 def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
@@ -611,13 +416,13 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
         name="nuclei",
     )
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.layer_button.native.click()
+        dock.data.start.layer_button.click()
     assert session.dataset.X.shape == (20, 2)
 
 
 def test_a_layer_without_a_table_is_explained(viewer, dock):
     viewer.add_image(np.zeros((8, 8)))
-    dock.data.layer_button.native.click()
+    dock.data.start.layer_button.click()
     assert "Select a layer with a table" in dock.data.trouble.text()
 
 
@@ -640,109 +445,21 @@ def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
         assert to_hex(shown) == colors[names.index(cluster.name)]
 
 
-def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):
-    play()
-    with qtbot.waitSignal(dock.controller.busy_changed):
-        dock.controller.writing.save(tmp_path / "no folder" / "map.h5ad")
-    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
-
-
 def test_stop_during_the_search_is_told_and_another_run_can_begin(
     play, qtbot, session, dock, engine
 ):
     engine.gate.clear()
     play("preparing")
     qtbot.waitUntil(lambda: dock.run.stage.text() == "Finding neighbours …")
-    dock.run.stop.native.click()
+    dock.run.stop.click()
     assert dock.run.stage.text() == "Stopped before there was a map."
-    assert (dock.run.run.text, dock.run.run.enabled) == ("Run", True)
-    assert (dock.run.bar.native.value(), dock.run.bar.native.maximum()) == (0, 100)
-    assert not dock.run.stop.enabled
-    dock.run.run.native.click()
+    assert (dock.run.run.text(), dock.run.run.isEnabled()) == ("Run", True)
+    assert (dock.run.bar.value(), dock.run.bar.maximum()) == (0, 100)
+    assert not dock.run.stop.isVisibleTo(dock)
+    dock.run.run.click()
     qtbot.waitUntil(lambda: "earlier work" in dock.run.stage.text())
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished")
-
-
-class Paints(QObject):
-    """Counts how often a widget is drawn."""
-
-    def __init__(self, widget):
-        super().__init__(widget)
-        self.count = 0
-        widget.installEventFilter(self)
-
-    def eventFilter(self, watched, event):
-        self.count += event.type() == QEvent.Type.Paint
-        return False
-
-
-def test_a_bar_that_moves_is_drawn_later(qtbot):
-    bar = QProgressBar()
-    qtbot.addWidget(bar)
-    bar.show()
-    qtbot.waitExposed(bar)
-    qtbot.wait(20)
-    paints = Paints(bar)
-    for value in range(10, 60, 10):
-        move_bar(bar, value, 80)
-    assert paints.count == 0
-    qtbot.waitUntil(lambda: paints.count > 0)
-    assert (bar.value(), bar.maximum()) == (50, 80)
-
-
-def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
-    bar = QProgressBar()
-    qtbot.addWidget(bar)
-    bar.show()
-    qtbot.waitExposed(bar)
-    sweep = BusyBar(bar)
-    sweep.begin()
-    qtbot.wait(20)
-    paints = Paints(bar)
-    qtbot.wait(4 * STEP_MS)
-    assert paints.count <= 6
-    qtbot.waitUntil(lambda: paints.count >= 1)
-    # It has been full and empties.
-    qtbot.waitUntil(lambda: bar.property("invertedAppearance"))
-    assert bar.maximum() == STEPS
-    sweep.end()
-    move_bar(bar, 30, 100)
-    qtbot.wait(2 * STEP_MS)
-    assert (bar.value(), bar.maximum()) == (30, 100)
-    assert not bar.property("invertedAppearance")
-
-
-def test_words_that_wait_for_their_turn_are_dropped_when_the_run_stops(
-    slow, play, qtbot, session, dock
-):
-    play("running")
-    qtbot.waitUntil(lambda: dock.run._progress is not None)
-    for _ in range(3):  # the first is told at once, the others wait
-        session.progressed.emit(dock.run._progress)
-    dock.run.stop.native.click()
-    qtbot.waitUntil(lambda: session.state == "stopped")
-    qtbot.wait(2 * WORDS_MS)
-    assert dock.run.stage.text() == STOPPED
-
-
-def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypatch):
-    collected = []
-
-    class DueForAll:
-        get_threshold = staticmethod(lambda: (700, 10, 10))
-        get_count = staticmethod(lambda: (10_000, 100, 100))
-        collect = staticmethod(lambda which=2: collected.append(which))
-
-    play("running")
-    monkeypatch.setattr(GcGuard, "_was_enabled", True)
-    with monkeypatch.context() as patched:
-        patched.setattr("napari_embedding_game.ui.tasks.gc_guard.gc", DueForAll)
-        dock.controller._gc_guard.collect()
-        assert collected == [1]
-        dock.run.pause.native.click()
-        dock.controller._gc_guard.collect()
-        assert collected == [1, 2]
 
 
 def test_garbage_is_collected_in_the_thread_of_the_window_alone(qtbot, dock):
@@ -755,26 +472,12 @@ def test_garbage_is_collected_in_the_thread_of_the_window_alone(qtbot, dock):
         def __del__(self):
             threads.add(threading.current_thread())
 
-    assert not gc.isenabled()
+    gc.enable()
     Worker(lambda: [Circle() for _ in range(20_000)] and None).begin()
+    assert not gc.isenabled()
     qtbot.waitUntil(lambda: bool(threads))
     assert threads == {threading.main_thread()}
-
-
-def test_after_the_last_dock_python_collects_again(qtbot, monkeypatch):
-    monkeypatch.setattr(GcGuard, "_open", set())
-    monkeypatch.setattr(GcGuard, "_is_ours", False)
-    was_enabled = gc.isenabled()
-    gc.enable()
-    one, other = GcGuard(), GcGuard()
-    assert not gc.isenabled()
-    one.close()
-    qtbot.wait(3 * AFTER_CLOSE_MS)
-    assert not gc.isenabled()
-    other.close()
     qtbot.waitUntil(gc.isenabled)
-    if not was_enabled:
-        gc.disable()
 
 
 def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, caplog):
@@ -802,7 +505,7 @@ def test_a_run_that_ends_before_its_map_leaves_no_empty_layers(
     if end == "fails":
         engine.fail_at = 0
     else:
-        dock.run.stop.native.click()
+        dock.run.stop.click()
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state in ("failed", "stopped"))
     qtbot.waitUntil(lambda: not viewer.layers)
@@ -841,19 +544,3 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
     again.close()
-
-
-@pytest.mark.parametrize("approximation", [None, "landmarks", "sampled_edges"])
-@pytest.mark.parametrize("optimizer", ["spectral_direction", "homotopy", "game"])
-@pytest.mark.parametrize("method", ["umap", "pca", "game"])
-def test_a_dock_opens_with_settings_that_contradict_each_other(
-    qtbot, session, method, optimizer, approximation
-):
-    settings = session.settings
-    settings.method, settings.optimizer = method, optimizer
-    settings.approximation = approximation
-    before = settings.value
-    part = MethodControls(session)
-    qtbot.addWidget(part)
-    assert settings.value == before
-    part.controls["method"].value = "tsne"  # the way out of any contradiction

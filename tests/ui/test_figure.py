@@ -95,19 +95,3 @@ def test_colours_of_a_gene_between_chosen_limits(play, session, saved):
     np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
     assert bar.get_ylim() == (-0.25, 0.5)
     assert bar.get_ylabel() == "b"
-
-
-def test_colours_of_the_pressure(play, session, saved):
-    layers = play()
-    session.look.color_by = "Pressure"
-    axes, bar = saved()
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
-    assert len(np.unique(colors_of(axes), axis=0)) == 2
-    assert bar.get_ylabel() == "Pressure"
-
-
-def test_the_colours_of_a_figure_are_not_those_of_a_selection(play, session, saved):
-    play()
-    plain = colors_of(saved()[0])
-    session.selection.select(1)
-    np.testing.assert_array_equal(colors_of(saved()[0]), plain)

@@ -26,7 +26,7 @@ def panel(session, dock, dataset, play):
     play()
     dock.show()
     dock.look_fold.expand(animate=False)
-    dock.look.gene_sets.fold.expand(animate=False)
+    dock.look.gene_sets.expand(animate=False)
     return dock.look.gene_sets
 
 

@@ -52,16 +52,21 @@ def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
 
         def save(self):
             with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
-                dock.run.save_session_requested.emit(path)
+                dock.controller.writing.save_session(path)
             viewer.layers.clear()
             qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
 
         def open(self):
             self.answer = path
-            actions = dock.data.open_menu.actions()
+            actions = dock.data.start.open_menu.actions()
             (action,) = (one for one in actions if one.text().startswith("Session"))
             action.trigger()
-            qtbot.waitUntil(lambda: not dock.controller.reading.text)
+            qtbot.waitUntil(
+                lambda: (
+                    dock.data.cancel.isHidden()
+                    or not dock.data.cancel.isVisibleTo(dock.data)
+                )
+            )
 
         @property
         def linked(self):
@@ -211,7 +216,7 @@ def test_the_images_of_a_plate_are_found_again(
 ):
     desk.answer = plate
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        dock.data.choose_images()
+        dock.data.start.choose_folder("")
     desk.run()
     desk.save()
     desk.open()

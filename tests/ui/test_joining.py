@@ -93,10 +93,10 @@ def test_the_annotation_of_a_layer_gets_the_clusters_and_so_does_the_layer(
     }
     nuclei.metadata["adata"] = adata
     viewer.layers.selection.active = nuclei
-    loading(dock.data.layer_button.native.click)
+    loading(dock.data.start.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids.tolist()
     play()
-    dock.run.save.menu.aboutToShow.emit()
+    dock.run.save.menu().aboutToShow.emit()
     assert dock.run.save.columns.text() == IN_ANNDATA
     dock.run.save.columns.trigger()
     table = nuclei.features.set_index("index")

@@ -53,9 +53,9 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
         "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
     )
     dock = plugin.open_dock(window)
-    session, recovery_banner = dock.controller.session, dock.data.recovery_banner
+    session, recovery_banner = dock.controller.session, dock.data.recovery
     assert not recovery_banner.isHidden()
-    recovery_banner.back.native.click()
+    recovery_banner.back.click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
@@ -63,5 +63,5 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     assert window.scene.camera.zoom == 7.5
-    qtbot.waitUntil(lambda: dock.controller.session_store._worker is None)
+    qtbot.waitUntil(lambda: dock.controller.session_store._saving.is_busy is False)
     dock.controller.session_store.close()

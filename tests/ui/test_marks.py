@@ -60,7 +60,7 @@ def test_lines_are_of_the_selection_of_a_map_at_rest(shown, session, engine, qtb
     choose(shown, qtbot, [3, 23], [])  # both ends are selected
     choose(shown, qtbot, [3], ACROSS)
     engine.gate.clear()
-    shown.run.run.native.click()
+    shown.run.run.click()
     qtbot.waitUntil(lambda: not len(shown.far.pairs))
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished")

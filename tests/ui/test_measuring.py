@@ -41,7 +41,9 @@ def loading(qtbot, dock):
 
     def press(button):
         with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-            QTest.mouseClick(button.native, Qt.MouseButton.LeftButton)
+            QTest.mouseClick(
+                getattr(button, "native", button), Qt.MouseButton.LeftButton
+            )
         return dock.controller.session.dataset
 
     return press
@@ -136,7 +138,7 @@ def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, load
     assert panel.labels.value.name == "field 2 masks"
     assert ticked(panel) == ["field 2"]
     loading(panel.measure)
-    run = dock.run.run.native
+    run = dock.run.run
     assert run.isEnabled()
     # What is measured takes the place of the data on show: nothing plays these.
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
@@ -253,7 +255,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     assert "1 row of labels that 'cells' has not: 999." in notes
     session = dock.controller.session
     session.settings.max_iter = 30
-    QTest.mouseClick(dock.run.run.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.run.run, Qt.MouseButton.LeftButton)
     # The engine may have to be compiled first.
     qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
     session.selection.select_points(np.array([2, 5]))
@@ -312,7 +314,7 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     told = "The labels 'cells' were edited after they were measured"
     assert stale.text.text().startswith(told)
     QTest.mouseClick(stale.again.native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(dock.data.cancel.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.data.cancel, Qt.MouseButton.LeftButton)
     assert stale.is_stale  # nothing was read
     again = measured(loading(stale.again), "area")
     assert again[0] > before[0]

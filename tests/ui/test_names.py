@@ -43,9 +43,9 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
 def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     play("running")
     assert dock.names.shown() == {}
-    dock.run.pause.native.click()
+    dock.run.pause.click()
     written(dock, qtbot, "0123")
-    dock.run.pause.native.click()
+    dock.run.pause.click()
     qtbot.waitUntil(lambda: session.state == "running")
     assert dock.names.shown() == {}
     session.stop()  # and are read in a branch that moves

@@ -11,7 +11,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.game_dock import PLOTS
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
-from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
+from napari_embedding_game.ui.widgets.figure_page import FigurePageWidget
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -129,11 +129,14 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
     gate.clear()
     session.selection.select(2)
     assert pane.state.text() == "Comparing …"
-    alone, page = saved_as("volcano.svg"), tmp_path / "page.svg"
+    alone = saved_as("volcano.svg")
     dock.plots.saved.click()
-    choice = FigureChoice(has_clusters=False, has_volcano=True)
-    with qtbot.waitSignal(dock.controller.writing.saved, timeout=60_000):
-        dock.controller.writing.save_panels(choice, page)
+    page, widget = saved_as("page.svg"), FigurePageWidget(dock._viewer)
+    widget.clusters.setChecked(False)
+    widget.volcano.setChecked(True)
+    widget.save.click()
+    qtbot.waitUntil(lambda: "Saved" in widget.told.text())
+    widget.close()
     gate.set()
     for path in (alone, page):
         text = path.read_text()
@@ -250,7 +253,7 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
 ):
     genes = dots.result.genes
     engine.gate.clear()
-    dock.run.run.native.click()
+    dock.run.run.click()
     qtbot.waitUntil(lambda: dots.state.text().startswith("The clusters still move"))
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished" and dots.state.text() == "")

@@ -26,7 +26,7 @@ def until(found):
 plugin.open_digits()
 until(lambda: session.dataset is not None)
 session.settings.max_iter = 30
-game.run.run.native.click()
+game.run.run.click()
 until(lambda: session.state == "finished")
 session.selection.select(session.clusters.clusters[0].id)
 for box in viewer.window._qt_window.findChildren(QDockWidget):

@@ -128,7 +128,7 @@ def test_other_data_end_the_search(
 
 def test_the_picture_of_the_sample_is_made_again(qtbot, viewer, dock, session, play):
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        menu = dock.data.sample_button.native.menu()
+        menu = dock.data.start.sample_button.menu()
         menu.actions()[2].trigger()
     play()
     saved = dock.controller.session_store.capture()

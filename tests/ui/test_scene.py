@@ -142,7 +142,7 @@ def mapped(scene, qtbot):
 
 
 def play(scene, qtbot):
-    scene.dock.run.run.native.click()
+    scene.dock.run.run.click()
     qtbot.waitUntil(lambda: scene.session.state == "finished")
     scene.dock.method_fold.expand(animate=False)
 
@@ -363,7 +363,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
 
 def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
-    here, n, bar = session.snapshot, 40, spatial.dock.run.timeline.comparison
+    here, n, bar = session.snapshot, 40, spatial.dock.timeline.comparison
     spatial.dock.trust_fold.expand(animate=False)
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
     bar.begin(

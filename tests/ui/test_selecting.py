@@ -189,7 +189,7 @@ def test_a_clicked_object_selects_its_point(viewer, dock, session, nuclei, lit):
 
 def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
     session.selection.select_points(np.array([24]))
-    dock.select.show_objects.native.click()
+    dock.select.show_objects.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
 
 
@@ -224,7 +224,7 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     corners = [low, (low[0], 0.5), (high[0], 0.5), (high[0], low[1])]
     modifier = Qt.KeyboardModifier.ShiftModifier
     if by_button:
-        dock.select.lasso.native.click()
+        dock.select.lasso.click()
         modifier = Qt.KeyboardModifier.NoModifier
     left = Qt.MouseButton.LeftButton
     QTest.mousePress(native, left, modifier, pixel(corners[0]))
@@ -256,7 +256,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     dock.data_fold.expand(animate=False)
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         dock.data.measure.measure.native.click()
-    dock.run.run.native.click()
+    dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     native = viewer.window._qt_viewer.canvas.native
     camera = viewer.scene.camera
@@ -283,7 +283,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     assert drag(*around, modifier=shift) == [1, 2, 6, 7]
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, modifier=shift | control) == [1, 2, 6, 7, 21]
-    dock.select.brush.native.click()
+    dock.select.brush.click()
     dock.controller.brush.set_radius(12)
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
@@ -433,62 +433,62 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     assert (hold.number, hold.is_pinned) == (2, True)
     end = np.array([[at.x(), at.y() + 40.0]])
     assert np.allclose(hold.place, layers.projection().to_plane(end)[0])
-    assert dock.select.hand.told.text() == "By hand: 1 landmark pinned."
+    assert dock.select.told.text() == "By hand: 1 landmark pinned."
     # The engine of this test leaves it where it was.
     QTest.mouseMove(native, at + QPoint(100, 0))
     qtbot.wait(40)
     QTest.keyClick(native, Qt.Key.Key_Delete)
-    assert "Point at a landmark" in dock.select.hand.told.text()
+    assert "Point at a landmark" in dock.select.told.text()
     QTest.mouseMove(native, at)
     qtbot.wait(40)
     QTest.keyClick(native, Qt.Key.Key_Delete)
     assert session.timeline.newest.label == "Landmark deleted by hand"
     assert session.settings.n_landmarks == 3
     QTest.keyClick(native, Qt.Key.Key_A)
-    assert "just changing" in dock.select.hand.told.text()
+    assert "just changing" in dock.select.told.text()
 
 
 def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     _, dock = canvas
-    hand = dock.select.hand
-    assert not hand.buttons["hold"].enabled
+    hand = dock.select
+    assert not hand.hold.isEnabled()
     session.selection.select_points(np.arange(5))
-    QTest.mouseClick(hand.buttons["hold"].native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(hand.hold, Qt.MouseButton.LeftButton)
     assert hand.told.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
-    assert not hand.buttons["hold"].enabled
-    QTest.mouseClick(hand.buttons["let go"].native, Qt.MouseButton.LeftButton)
+    assert not hand.hold.isEnabled()
+    QTest.mouseClick(hand.let_go, Qt.MouseButton.LeftButton)
     assert hand.told.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
-    assert not hand.buttons["hold"].enabled
+    assert not hand.hold.isEnabled()
     assert hand.told.text().startswith("Only a game")
 
 
 def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):
     _, dock = canvas
-    points, button = dock.controller.layers.points, dock.select.hand.neighbors
-    assert not button.enabled
+    points, button = dock.controller.layers.points, dock.select.neighbors
+    assert not button.isEnabled()
     # 3 and 23 lie where the others are that they are not like.
     session.selection.select_points(np.arange(0, 8))
     before, snapshot = points.data.copy(), session.snapshot
     left = Qt.MouseButton.LeftButton
-    QTest.mousePress(button.native, left)
+    QTest.mousePress(button, left)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
-    assert "stepped out" in dock.select.hand.told.text()
+    assert "stepped out" in dock.select.told.text()
     assert session.snapshot is snapshot
     qtbot.wait(300)
     moved = np.flatnonzero((points.data != before).any(axis=1))
     assert 3 in moved
     assert len(moved) < 6
-    QTest.mouseRelease(button.native, left)
+    QTest.mouseRelease(button, left)
     assert np.array_equal(points.data, before)
-    assert dock.select.hand.told.text() == ""
-    QTest.mousePress(button.native, left)
+    assert dock.select.told.text() == ""
+    QTest.mousePress(button, left)
     session.settings.repulsion = 900.0  # the game plays on
     qtbot.waitUntil(lambda: not dock.controller.scene.is_elsewhere)
-    QTest.mouseRelease(button.native, left)
+    QTest.mouseRelease(button, left)
     assert not dock.controller.scene.is_elsewhere
 
 

@@ -110,7 +110,7 @@ def check_code(person, folder):
     cells = json.loads(notebook.read_text())["cells"]
     code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     assert f'"{person.session.look.color_by}"' in code  # a gene
-    person.choose_from(person.dock.run.save.native, "Copy methods text")
+    person.choose_from(person.dock.run.save, "Copy methods text")
     text = QApplication.clipboard().text()
     assert text in "".join(cells[-1]["source"])
     assert "Wolf" in text
@@ -174,7 +174,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()
     person.unfold(person.dock.trust_fold)
-    person.wait(person.dock.quality.mix.native.isVisible, "the quality")
+    person.wait(person.dock.trust.mix.isVisible, "the quality")
     assert "follows stim" in person.dock.trust_fold.toggleButton().text()
     person.mix_samples()
     assert "Harmony mixed" in person.dock.data.notes.text()

@@ -23,7 +23,7 @@ def test_closing_the_dock_ends_the_worker(
         request.getfixturevalue("slow")
     click_run(docked, "running" if state == "paused" else state)
     if state == "paused":
-        docked.run.pause.native.click()
+        docked.run.pause.click()
     # What a finished run has measured besides comes to its end.
     qtbot.waitUntil(lambda: running_workers() == 1)
     engine.gate.set()
@@ -91,7 +91,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     assert {
         label.text() for label in again.look.legend._body.findChildren(QLabel)
     } == told
-    assert again.run.run.text == "Run again"
+    assert again.run.run.text() == "Run again"
     click_run(again)
     assert len(window.layers) == 2
     again.controller.session_store.close()

@@ -1,11 +1,9 @@
 """The threads: everything they do reaches the window, exceptions first of all."""
 
-import itertools
 import threading
-import time
 
 import pytest
-from qtpy.QtCore import QObject, QThread, QTimer
+from qtpy.QtCore import QObject, QThread
 
 from napari_embedding_game.ui.connections import release
 from napari_embedding_game.ui.tasks.worker import (
@@ -37,14 +35,6 @@ def test_every_exception_arrives_in_the_window_thread(qtbot, error):
     assert arrived == [(error, worker.thread())]
 
 
-def test_the_result_arrives_and_the_thread_is_gone(qtbot):
-    worker = Worker(lambda: threading.get_ident())
-    with qtbot.waitSignal(worker.returned) as returned:
-        worker.begin()
-    assert returned.args[0] != threading.get_ident()
-    qtbot.waitUntil(lambda: running_workers() == 0)
-
-
 def test_an_abandoned_worker_is_silent(qtbot):
     gate = threading.Event()
     worker = Worker(gate.wait)
@@ -67,32 +57,6 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
     assert seen[-1] == 1000
     assert len(seen) < 100
     assert seen == sorted(seen)
-
-
-@pytest.mark.parametrize("is_drawn_later", [False, True])
-def test_a_slow_window_gets_fewer_frames(qtbot, is_drawn_later):
-    def frames():
-        for i in range(120):
-            time.sleep(0.01)
-            yield i
-
-    worker = Worker(frames)
-    shown = []
-
-    def show_slowly(frame):
-        shown.append(time.monotonic())
-        if is_drawn_later:  # as Qt does with a canvas that has changed
-            QTimer.singleShot(5, lambda: time.sleep(0.06))
-        else:
-            time.sleep(0.06)
-
-    worker.frame.connect(show_slowly)
-    with qtbot.waitSignal(worker.returned):
-        worker.begin()
-    # The second frame follows at once, and so may the last one before the end.
-    free = [b - a - 0.06 for a, b in itertools.pairwise(shown[1:-1])]
-    assert len(free) >= 2
-    assert min(free) > 0.05  # the window had as much time for other things
 
 
 def test_the_frame_before_an_exception_arrives_first(qtbot):

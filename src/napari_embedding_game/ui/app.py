@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 
 if TYPE_CHECKING:
     import napari
 
-    from napari_embedding_game.session.session import Session
     from napari_embedding_game.ui.game_dock import GameDock
 
 WINDOW = (1500, 950)
@@ -32,7 +32,7 @@ def launch(
     Parameters
     ----------
     sample : {"digits", "pbmc", "nuclei", "mnist"}, optional
-        Sample to load and play; none opens the docks ready for the first click.
+        Sample to load and play; none opens the dock ready for the first click.
     path : str or Path, optional
         File to load and play, or where to find the MNIST sample.
     screenshot : str or Path, optional
@@ -49,79 +49,69 @@ def launch(
     """
     import napari
 
+    from napari_embedding_game.session.sources import FileSource, SampleSource
     from napari_embedding_game.ui.plugin import open_dock
 
     viewer = napari.Viewer(title="napari · embedding game")
     viewer.window.resize(*WINDOW)
     dock = open_dock(viewer)
-    command_line_run = CommandLineRun(viewer, dock, screenshot, out, quit_after_run)
-    source = _source(sample, path)
-    if source is not None:
+    code = after_run(viewer, dock, screenshot, out, quit_after_run=quit_after_run)
+    where = None if path is None else Path(path)
+    if sample is not None or where is not None:
+        source: Any = FileSource(where) if where else None
+        if sample is not None:
+            source = SampleSource(sample, where)
         dock.controller.reading.load(source, then=dock.controller.play)
     napari.run()
-    return command_line_run.code
+    return code()
 
 
-def _source(sample: str | None, path: str | Path | None):
-    from napari_embedding_game.session.sources import FileSource, SampleSource
+def after_run(
+    viewer: napari.Viewer,
+    dock: GameDock,
+    screenshot: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    quit_after_run: bool = False,
+) -> Callable[[], int]:
+    """Do what :func:`launch` says once the first run has ended; return its exit code.
 
-    where = Path(path) if path is not None else None
-    if sample is not None:
-        return SampleSource(sample, where)
-    return FileSource(where) if where is not None else None
+    What fails is printed to standard error.
+    """
+    from qtpy.QtCore import QTimer
 
+    controller, session = dock.controller, dock.controller.session
+    troubles: list[str] = []
 
-class CommandLineRun:
-    """What is to be done once the first run has ended."""
+    def later(job: Callable[[], object]) -> None:
+        QTimer.singleShot(SETTLE_MS, job)
 
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        dock: GameDock,
-        screenshot: str | Path | None,
-        out: str | Path | None,
-        quit_after_run: bool,
-    ) -> None:
-        self.code = 0
-        self._viewer = viewer
-        self._dock = dock
-        self._session: Session = dock.controller.session
-        self._screenshot = screenshot
-        self._out = out
-        self._quit = quit_after_run
-        self._session.state_changed.connect(self._on_state)
-        dock.controller.trouble.connect(self._on_trouble)
-        dock.controller.writing.saved.connect(self._leave)
+    def leave(*event: object) -> None:
+        if quit_after_run:
+            later(viewer.close)
 
-    def _on_state(self, state: str) -> None:
-        if state == "failed":
-            # The sentence comes right after the state.
-            self._later(lambda: self._on_trouble(self._session.message))
-        elif state == "finished":
-            self._session.state_changed.disconnect(self._on_state)
-            self._later(self._take_picture)
-
-    def _on_trouble(self, sentence: str) -> None:
+    def on_trouble(sentence: str) -> None:
         if sentence:
             print(sentence, file=sys.stderr)
-            self.code = 1
-            self._leave()
+            troubles.append(sentence)
+            leave()
 
-    def _take_picture(self) -> None:
-        if self._screenshot is not None:
-            picture = str(self._screenshot)
-            self._viewer.screenshot(picture, canvas_only=False, flash=False)
-        if self._out is not None:
-            self._dock.controller.writing.save(Path(self._out))
+    def take_away() -> None:
+        if screenshot is not None:
+            viewer.screenshot(str(screenshot), canvas_only=False, flash=False)
+        if out is not None:
+            controller.writing.save(Path(out))
         else:
-            self._leave()
+            leave()
 
-    def _leave(self) -> None:
-        if self._quit:
-            self._later(self._viewer.close)
+    def on_state(state: str) -> None:
+        if state == "failed":  # the sentence comes right after the state
+            later(lambda: on_trouble(session.message))
+        elif state == "finished":
+            session.state_changed.disconnect(on_state)
+            later(take_away)
 
-    @staticmethod
-    def _later(job) -> None:
-        from qtpy.QtCore import QTimer
-
-        QTimer.singleShot(SETTLE_MS, job)
+    session.state_changed.connect(on_state)
+    controller.trouble.connect(on_trouble)
+    controller.writing.saved.connect(leave)
+    return lambda: int(bool(troubles))

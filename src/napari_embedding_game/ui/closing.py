@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from weakref import ref
 
 from qtpy.QtCore import QEvent, QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui.compat import main_window_of
+
+Kind = QEvent.Type
 
 
 class Closing(QObject):
@@ -35,10 +36,24 @@ class Closing(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Watch, and let every event through."""
+        kind, window = event.type(), self._window
         if watched is self._widget:
-            self._on_widget(event.type())
-        elif self._on_close is not None and watched is self._window:
-            self._on_window(event.type())
+            is_alone = self._widget.parentWidget() is None and window is not None
+            if kind == Kind.Close or (kind == Kind.ParentChange and is_alone):
+                self.close()
+            elif kind in (Kind.ParentChange, Kind.Show):  # a box may come in later
+                self._watch_window()
+        elif self._on_close is not None and watched is window:
+            if kind == Kind.Close:
+                # Whether the window agrees to close is known after this event.
+                self._is_asked = True
+                QTimer.singleShot(0, self._close_with_window)
+            elif kind == Kind.Hide and self._is_asked:
+                self._close_as_the_window_does()
+            elif kind == Kind.DeferredDelete:
+                # Whoever lets go of it last deletes it: not in one of its own events.
+                QTimer.singleShot(0, lambda held=window: None)
+                self._close_as_the_window_does()
         return False
 
     def close(self) -> None:
@@ -57,37 +72,10 @@ class Closing(QObject):
         """The window that the widget was seen in last."""
         return None if self._seen_window is None else self._seen_window()
 
-    def _on_widget(self, kind: QEvent.Type) -> None:
-        if kind == QEvent.Type.ParentChange:
-            self._on_parent()
-        elif kind == QEvent.Type.Show:
-            self._watch_window()  # its box may have come into the window later
-        elif kind == QEvent.Type.Close:
-            self.close()
-
-    def _on_window(self, kind: QEvent.Type) -> None:
-        if kind == QEvent.Type.Close:
-            # Whether the window agrees to close is known after this event.
-            self._is_asked = True
-            QTimer.singleShot(0, self._close_with_window)
-        elif kind == QEvent.Type.Hide and self._is_asked:
-            self._close_as_the_window_does()
-        elif kind == QEvent.Type.DeferredDelete:
-            # Whoever lets go of it last deletes it: not in one of its own events.
-            QTimer.singleShot(0, partial(_hold, self._window))
-            self._close_as_the_window_does()
-
-    def _on_parent(self) -> None:
-        if self._widget.parentWidget() is not None:
-            self._watch_window()
-        elif self._window is not None:
-            self.close()
-
     def _watch_window(self) -> None:
-        window = main_window_of(self._widget)
-        if self._on_close is None:
+        window, former = main_window_of(self._widget), self._window
+        if self._widget.parentWidget() is None or self._on_close is None:
             return
-        former = self._window
         if window is not former and window is not self._widget:
             if former is not None:
                 former.removeEventFilter(self)
@@ -102,7 +90,3 @@ class Closing(QObject):
     def _close_as_the_window_does(self) -> None:
         self.is_with_window = True
         self.close()
-
-
-def _hold(window: QWidget | None) -> None:
-    """Do nothing but have held a window until now."""

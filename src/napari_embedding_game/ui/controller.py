@@ -15,16 +15,12 @@ from napari.layers import Points
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import HandAction
-from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.brush import MapBrush
 from napari_embedding_game.ui.canvas.layers import MapLayers, remove_placeholders
@@ -38,11 +34,9 @@ from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
-from napari_embedding_game.ui.tasks.confirm_replace import Replacing
-from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest, Worker
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 if TYPE_CHECKING:
@@ -64,15 +58,8 @@ class Controller(QObject):
     ``reading`` and ``writing`` are its background tasks, ``scene`` draws the map,
     ``session_store`` saves by itself, ``brush`` paints a selection, ``object_colors``
     colours objects in the image, ``shown_field`` goes to the image of a selected one.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace
     """
 
-    busy_changed = Signal(str)
-    """What is being read or written, "" when nothing is."""
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
     warming_changed = Signal(bool)
@@ -80,30 +67,33 @@ class Controller(QObject):
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
-        self._viewer = viewer
-        self.workspace = workspace
+        self._viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
         linked = workspace.linked
-        self.session_store = SessionStore(viewer, workspace)
+        self.session_store = SessionStore(viewer, workspace, self._map_frame)
         self.writing = WritingTask(workspace, self.session_store)
-        self.replacing = Replacing(workspace, self.writing)
-        self.reading = ReadingTask(
-            viewer,
-            workspace,
-            self.session_store,
-            self.replacing.is_allowed,
-        )
+        self.reading = ReadingTask(viewer, workspace, self.session_store, self.writing)
         self.scene = Scene(viewer, workspace, self._on_lost)
         self.object_colors = ObjectColors(viewer, workspace)
         self.shown_field = ShownField(viewer, session, linked)
         self.brush = MapBrush(viewer, session, self.scene)
         self.mouse = MapMouse(viewer, session, self.layers, linked, self.brush)
-        self.session_store.map_frame = self._map_frame
-        self._worker: Worker | None = None
-        self._gc_guard = GcGuard()
+        self._run: Run | None = None
+        self._playing = Latest(
+            self, self._on_ended, self._on_failed, self._on_frame, at_once=True
+        )
         self._is_open = True
         self._connections = Connections()
-        self._connect()
+        for signal, slot in (
+            (linked.changed, self.scene.make_room),
+            (session.restored, self._on_restored),
+            (session.looked_back, self._on_looked_back),
+            (session.play_on_wanted, self.play_on),
+        ):
+            self._connections.connect(signal, slot)
+        for task in (self.reading, self.writing, self.session_store):
+            task.trouble.connect(self.trouble)
+        self.reading.given_up.connect(lambda _: remove_placeholders(viewer))
 
     @property
     def layers(self) -> MapLayers:
@@ -114,15 +104,12 @@ class Controller(QObject):
         """Load and compile the engine in the background, before it is needed."""
         if not self._is_open:
             return
-        # What is garbage now must not be left out of later ones.
-        self._gc_guard.collect_all()
         # napari sets up its physical units with the first layer of a process.  That
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
-        worker.failed.connect(lambda error: self.warming_changed.emit(False))
-        worker.returned.connect(self._on_warm)
+        worker.ended.connect(lambda: self.warming_changed.emit(False))
         worker.begin()
         self.warming_changed.emit(True)
 
@@ -149,24 +136,6 @@ class Controller(QObject):
         hand = self.session.hand
         self._play(lambda: hand.act(action), hand.refuse)
 
-    def _play(
-        self,
-        begin: Callable[[], Run | None],
-        refuse: Callable[[str], None] | None = None,
-    ) -> None:
-        try:
-            run = begin()
-        except (DataError, InputError) as error:
-            (refuse or self.session.say)(sentence(error))
-            return
-        if run is None:
-            return
-        self._worker = worker = Worker(run.frames)
-        worker.frame.connect(lambda progress: self.receive(run, progress))
-        worker.returned.connect(lambda _: self.session.ended(run))
-        worker.failed.connect(lambda error: self.session.failed(run, error))
-        worker.begin()
-
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame of a run, then render it; one of a former run is dropped."""
         if not self.session.plays(run):
@@ -189,17 +158,15 @@ class Controller(QObject):
         for close in (
             self.session.stop,
             self._connections.close,
-            self._gc_guard.unfreeze,
             self.object_colors.close,
             self.shown_field.close,
             self.session_store.close,
             self.mouse.close,
             self.brush.close,
             self.scene.close,
-            self._end_run,
+            lambda: self._playing.stop(CLOSE_SECONDS),
             self.reading.close,
             self.writing.close,
-            self._gc_guard.close,
         ):
             try:
                 close()
@@ -234,83 +201,50 @@ class Controller(QObject):
             acts = {HIDE: hiding.hide, ISOLATE: hiding.isolate, SHOW: hiding.show}
             acts[action](column, levels[place])
 
-    def embed_selection(
-        self, source: Source | None = None, options: ReadOptions | None = None
-    ) -> None:
-        """Open a map of the selected points alone, and play.
-
-        In another space where ``options`` are given: then the source is read again.
-        """
+    def embed_selection(self) -> None:
+        """Open a map of the selected points alone, and play."""
         selection, clusters = self.session.selection, self.session.clusters
         known = clusters.clustering.by_id
         chosen = [known[c] for c in selection.clusters if c in known]
         names = [c.name if c.is_named else f"Cluster {c.name}" for c in chosen]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
-        points, whole = selection.points, self.session.dataset
-        if source is None or options is None:
-            self._embed(points, title)
-            return
-
-        def embed(loaded: LoadResult) -> None:
-            if self.session.dataset is whole:  # nothing else was opened meanwhile
-                self._embed(points, title, loaded.dataset)
-
-        self.reading.read(source.name, lambda: source.read(options), embed)
-
-    def place(self, cells: PlacedCells) -> None:
-        """Open a map of cells on that of a reference, coloured by their labels."""
+        self.workspace.leaving.emit()
         try:
-            self.session_store.place(cells)
-        except DataError as error:
-            self.trouble.emit(str(error))
-
-    # Inside
-
-    def _connect(self) -> None:
-        connect = self._connections.connect
-        connect(self.workspace.linked.changed, self.scene.make_room)
-        connect(self.session.restored, self._on_restored)
-        connect(self.session.looked_back, self._on_looked_back)
-        connect(self.session.state_changed, self._on_state)
-        connect(self.session.play_on_wanted, self.play_on)
-        connect(self.session_store.failed, self._on_not_kept)
-        for task in (self.reading, self.writing):
-            task.busy_changed.connect(self._tell_busy)
-            task.trouble.connect(self.trouble)
-        reading = self.reading
-        for given_up in (reading.failed, reading.incomplete, reading.cancelled):
-            given_up.connect(self._on_nothing_to_map)
-
-    def _embed(
-        self, points: np.ndarray, title: str, dataset: Dataset | None = None
-    ) -> None:
-        try:
-            self.session_store.embed(points, title, dataset)
+            self.workspace.maps.embed(selection.points, title)
         except DataError as error:
             self.trouble.emit(str(error))
         else:
             self.play()
 
-    def _tell_busy(self) -> None:
-        self.busy_changed.emit(self.reading.text or self.writing.text)
+    # The run
 
-    def _end_run(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-        self._worker = None
+    def _play(
+        self,
+        begin: Callable[[], Run | None],
+        refuse: Callable[[str], None] | None = None,
+    ) -> None:
+        try:
+            run = begin()
+        except (DataError, InputError) as error:
+            (refuse or self.session.say)(sentence(error))
+            return
+        if run is not None:
+            self._run = run
+            self._playing.ask(run.frames)
+
+    def _on_frame(self, progress: Progress) -> None:
+        if self._run is not None:
+            self.receive(self._run, progress)
+
+    def _on_ended(self, nothing: object) -> None:
+        if self._run is not None:
+            self.session.ended(self._run)
+
+    def _on_failed(self, error: BaseException) -> None:
+        if self._run is not None:
+            self.session.failed(self._run, error)
 
     # What happens
-
-    def _on_warm(self) -> None:
-        self.warming_changed.emit(False)
-        if self._is_open:  # else what is left of this dock would never be freed
-            self._gc_guard.freeze()
-
-    def _on_not_kept(self, error: BaseException) -> None:
-        self.trouble.emit(sentence(error))
-
-    def _on_nothing_to_map(self) -> None:
-        remove_placeholders(self._viewer)
 
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
@@ -332,12 +266,6 @@ class Controller(QObject):
         """Draw a map of an earlier moment."""
         snapshot = self.session.drawn or mark.snapshot
         self.scene.show_stored(snapshot, is_same_map=True)
-
-    def _on_state(self, state: str) -> None:
-        if state in ("preparing", "running"):
-            self._gc_guard.defer_full()
-        else:
-            self._gc_guard.allow_full()
 
     def _on_lost(self) -> None:
         if self.session.state in ("running", "paused", "finished", "stopped"):

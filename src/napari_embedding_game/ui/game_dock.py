@@ -16,6 +16,7 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST
 from napari_embedding_game.ui.canvas.hand import LandmarkHandles
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import FarLines, add_captions, add_hand_marks
@@ -25,9 +26,10 @@ from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
 from napari_embedding_game.ui.controls.method import MethodControls
-from napari_embedding_game.ui.controls.quality_panel import QualityPanel
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
+from napari_embedding_game.ui.controls.timeline import Timeline
+from napari_embedding_game.ui.controls.trust import TrustControls
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
@@ -38,7 +40,6 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.upstream_fixes import mend
-from napari_embedding_game.ui.wiring import connect_views
 
 if TYPE_CHECKING:
     import napari
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
-WIDTH = 350
+WIDTH = 320
 """Also the least: below it controls are cut."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
@@ -65,14 +66,6 @@ class GameDock(MapWidget):
 
     Without data it offers to open some, with data to run; a map has tabs for itself,
     for its selection and for plots.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace
-        What is shown and edited.
-    warm_up : bool
-        Whether to load the engine in the background at once.
     """
 
     def __init__(
@@ -81,32 +74,23 @@ class GameDock(MapWidget):
         super().__init__(viewer, workspace)
         mend()
         self._session = session = workspace.session
-        self.controller = Controller(viewer, workspace)
-        self.controller.replacing.parent_widget = self
+        self.controller = controller = Controller(viewer, workspace)
+        controller.reading.parent_widget = self
         self._make_views()
-        views = connect_views(
-            self.controller,
-            self.data,
-            self.game,
-            self.run,
-            self.look,
-            self.select,
-            self.hover,
-        )
-        landmarks = LandmarkHandles(viewer, session, self.controller.scene)
-        mouse, brush = self.controller.mouse, self.controller.brush
+        landmarks = LandmarkHandles(viewer, session, controller.scene)
+        mouse, brush = controller.mouse, controller.brush
         mouse.overlay = brush.overlay = self.overlay
         mouse.find_handle = lambda pixel: (
             landmarks.handle_at(pixel) or self.names.handle_at(pixel)
         )
         self._build()
-        self._connect()
-        for part in (self.controller, landmarks, views):
+        for part in (controller, landmarks):
             self._connections.call(part.close)
+        self._connect()
         self.begin()
         self._show_state()
         if warm_up:
-            QTimer.singleShot(AFTER_SHOWN_MS, self.controller.warm_up)
+            QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -122,7 +106,7 @@ class GameDock(MapWidget):
         path = _file_of(event)
         if path is not None:
             event.acceptProposedAction()
-            self.data.open_file(path)
+            self.data.start.open_file(path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
@@ -134,24 +118,34 @@ class GameDock(MapWidget):
     # Making
 
     def _make_views(self) -> None:
-        viewer, workspace = self._viewer, self.workspace
-        session, maps, linked = workspace.session, workspace.maps, workspace.linked
-        scene = self.controller.scene
-        self.data = DataControls(viewer, session, maps, workspace.loading, linked)
-        self.game = MethodControls(session)
-        self.run = RunControls(session, linked)
-        self.run.note_offer(self.data.recipe.is_offered)
-        self.quality = QualityPanel(session)
+        viewer, workspace, controller = self._viewer, self.workspace, self.controller
+        session, linked = workspace.session, workspace.linked
+        scene = controller.scene
+        self.data = DataControls(
+            viewer,
+            workspace,
+            controller.reading,
+            controller.session_store,
+        )
+        self.game = MethodControls(
+            session, controller.play_on, controller.change_dimensions
+        )
+        self.run = RunControls(
+            session, linked, controller.writing, controller.play, controller.play_on
+        )
+        self.trust = TrustControls(session)
+        self.timeline = Timeline(session)
         self.look = DisplayControls(session)
-        self.select = SelectionControls(session, maps, linked)
+        self.look.legend.set_legend(controller.scene.legend())
+        self.select = SelectionControls(session, linked, controller.brush)
+        self.select.size.setRange(SMALLEST, LARGEST)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)
         self.overlay = overlay = MapOverlay(viewer, scene, self)
         self.far = FarLines(session, scene, overlay, self)
         add_hand_marks(overlay, session)
-        move = self.controller.move_cluster
-        self.names = MapNames(session, scene, overlay, self, move)
+        self.names = MapNames(session, scene, overlay, self, controller.move_cluster)
         add_captions(overlay, session)
         self.hover = Hover(viewer, workspace, scene, self)
         self.larger = LargerMap(self)
@@ -161,8 +155,8 @@ class GameDock(MapWidget):
         trust = QWidget()
         column = QVBoxLayout(trust)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.run)
-        column.addWidget(self.quality)
+        column.addWidget(self.trust)
+        column.addWidget(self.timeline)
         self.trust_fold = Fold("Trust and time", trust)
         self.look_fold = Fold("Look", self.look.more)
         self.data_fold = Fold("Data", self.data)
@@ -177,7 +171,7 @@ class GameDock(MapWidget):
             self.clusters,
             self.game.steering,
             self.select.tools,
-            self.run.trust,
+            self.trust.line,
             self.data_fold,
             self.method_fold,
             self.trust_fold,
@@ -203,13 +197,16 @@ class GameDock(MapWidget):
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
-        self.column.addWidget(self.run.bar_below)
+        self.column.addWidget(self.run)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
         calm(self)
 
     def _connect(self) -> None:
-        session, data, quality = self._session, self.data, self.quality
+        """Connect the views with the controller and with one another."""
+        session, controller, select = self._session, self.controller, self.select
+        data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
+        edits, brush, scene = self.clusters.edits, controller.brush, controller.scene
         for signal, slot in (
             (session.dataset_changed, self._show_state),
             (session.state_changed, self._show_state),
@@ -217,25 +214,44 @@ class GameDock(MapWidget):
             (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_folds),
+            (controller.trouble, data.set_trouble),
+            (controller.writing.busy_changed, data.set_busy),
+            (controller.warming_changed, run.note_warming),
+            (controller.reading.stage_changed, run.note_reading),
+            (controller.reading.stage_changed, self._on_reading),
+            (controller.mouse.picked, self._on_picked),
+            (scene.legend_changed, legend.set_legend),
+            (scene.neighbors_told, select.tell_correction),
+            (legend.picked, controller.select_level),
+            (legend.hiding_requested, controller.hide_level),
+            (select.lasso.toggled, controller.mouse.set_lasso),
+            (select.brush.toggled, brush.set_on),
+            (select.size.valueChanged, brush.set_radius),
+            (select.embed.clicked, lambda: controller.embed_selection()),
+            (select.show_objects.clicked, lambda: controller.show_objects()),
+            (select.hold.clicked, lambda: controller.steer_by_hand("hold")),
+            (select.let_go.clicked, lambda: controller.steer_by_hand("let go")),
+            (
+                select.neighbors.pressed,
+                lambda: controller.scene.show_true_neighbors(True),
+            ),
+            (
+                select.neighbors.released,
+                lambda: controller.scene.show_true_neighbors(False),
+            ),
+            (self.hover.trouble, controller.trouble),
+            (self.inspector.thumbnails.pictures.failed, self.clusters.tell),
+            (self.inspector.renamed, edits.name),
+            (data.troubled, self._show_trouble),
+            (data.offers_changed, self._on_offers),
+            (trust.mix_requested, data.mix_batches),
+            (trust.continue_requested, controller.play_on),
+            (trust.warned, self._show_warning),
+            (self.trust_fold.toggled, trust.follow),
         ):
             self._connections.connect(signal, slot)
-        data.troubled.connect(self._show_trouble)
-        data.preparation_offered.connect(self.run.note_offer)
-        data.mixable_changed.connect(quality.set_mixable)
-        quality.mix_requested.connect(data.mix_batches)
-        quality.continue_requested.connect(self._continue_changed)
-        quality.trust_changed.connect(self.run.show_trust)
-        quality.warned.connect(self._show_warning)
-        self.trust_fold.toggled.connect(self._on_trust)
-        self.run.mended.connect(self.game.show_settings)
-        self.look.answered.connect(lambda: self.scroll.ensureWidgetVisible(self.look))
-        self.controller.reading.stage_changed.connect(self._on_reading)
-        self.controller.mouse.picked.connect(self._on_picked)
-        thumbnails = self.inspector.thumbnails
-        thumbnails.pictures.failed.connect(self.clusters.tell)
-        edits = self.clusters.edits
+        self._on_offers()
         edits.edit_name = self._edit_name
-        self.inspector.renamed.connect(edits.name)
         undoing = [edits.undo, edits.redo]
         self.addActions([edits.rename, *undoing])
         WindowShortcuts(self, self._viewer, [edits.rename], undoing)
@@ -262,10 +278,10 @@ class GameDock(MapWidget):
             self.look_fold,
         ):
             widget.setVisible(is_map)
-        self.run.trust.setVisible(has_map)
+        self.trust.line.setVisible(has_map)
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
-        self.run.bar_below.setVisible(has_data)
+        self.run.setVisible(has_data or self.data.first_step[1] is not None)
         self._show_data(is_map)
         self._show_list()
         self._name_folds()
@@ -304,9 +320,12 @@ class GameDock(MapWidget):
         if stage is not None:
             self.data_fold.expand(animate=False)
 
-    def _on_trust(self, is_open: bool) -> None:
-        fold = self.quality.expand if is_open else self.quality.collapse
-        fold(animate=False)
+    def _on_offers(self) -> None:
+        """Follow what the data could do with."""
+        self.trust.set_mixable(self.data.mixable)
+        self.run.set_first_step(*self.data.first_step)
+        has_data = self._session.dataset is not None
+        self.run.setVisible(has_data or self.data.first_step[1] is not None)
 
     def _on_picked(self) -> None:
         """Show who was clicked on the map."""
@@ -331,22 +350,16 @@ class GameDock(MapWidget):
         self.tabs.setCurrentIndex(MAP)
         self.clusters.search.begin()
 
-    def _continue_changed(self) -> None:
-        """Go on from the map on show with settings that a view has changed."""
-        self.game.show_settings()
-        self.controller.play_on()
-
     def _release(self) -> None:
         self.larger.setChecked(False)
-        self.controller.replacing.parent_widget = None
+        self.controller.reading.parent_widget = None
         super()._release()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         for view in (
-            self.data.recipe,
-            self.run.curve,
-            self.run.timeline,
+            self.data.recipe.quality,
+            self.timeline,
             self.clusters,
             self.inspector,
             self.plots,

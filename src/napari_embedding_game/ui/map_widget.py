@@ -19,14 +19,7 @@ if TYPE_CHECKING:
 
 
 class MapWidget(QWidget):
-    """Shows the workspace of a viewer until it is closed.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace, optional
-        That of the viewer by default.
-    """
+    """Shows the workspace of a viewer until it is closed."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace | None = None
@@ -46,8 +39,7 @@ class MapWidget(QWidget):
         self._on_theme()
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        raise NotImplementedError
+        """Take on the colours of napari's theme, beyond its sheet."""
 
     def close(self) -> bool:
         """Undo the connections, once."""

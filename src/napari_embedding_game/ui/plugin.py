@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import napari
 import numpy as np
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.read_options import ReadOptions
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
 
     LayerData = tuple[Any, ...]
 
-PLUGIN, MAP = "Embedding Game", "Map"
+NAME = "Map (Embedding Game)"
+"""The title that napari's menu gives the main dock."""
 
 
 class GameDock(game_dock.GameDock):
@@ -43,45 +43,29 @@ class GameDock(game_dock.GameDock):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         viewer = unwrap(napari_viewer)
-        _close_docks(viewer, GameDock)
+        # napari's menu and ``add_plugin_dock_widget`` do not know each other's docks,
+        # and two that show one session would work against it.
+        for other in _docked(viewer):
+            viewer.window.remove_dock_widget(other)
         super().__init__(viewer, workspace_of(viewer))
 
 
 def open_dock(viewer: napari.Viewer) -> game_dock.GameDock:
     """Open the main dock, or show the one that is there, and return it."""
-    return _opened(viewer, MAP, GameDock)
-
-
-def _opened(viewer: napari.Viewer, name: str, kind: type) -> Any:
-    for widget in _docked(viewer, kind):
+    for widget in _docked(viewer):
         box = widget.parent()
         box.show()
         box.raise_()
         return widget
-    widget = kind(viewer)
-    menu_name = _names_of(name)[0]
-    viewer.window.add_dock_widget(widget, name=menu_name, add_vertical_stretch=False)
-    return widget
+    dock = GameDock(viewer)
+    viewer.window.add_dock_widget(dock, name=NAME, add_vertical_stretch=False)
+    return dock
 
 
-def _names_of(widget_name: str) -> tuple[str, str]:
-    """Return the titles napari gives a dock: from its menu, and from a program."""
-    return f"{widget_name} ({PLUGIN})", f"{widget_name} (napari-embedding-game)"
-
-
-def _docked(viewer: napari.Viewer, kind: type) -> list[QWidget]:
-    """Return the docks of a kind that a window has, shown or hidden."""
-    docked = viewer.window.dock_widgets
-    return [widget for widget in docked.values() if isinstance(widget, kind)]
-
-
-def _close_docks(viewer: napari.Viewer, kind: type) -> None:
-    """Close the docks of a kind: two that show one session would work against it.
-
-    napari's menu and ``add_plugin_dock_widget`` do not know each other's docks.
-    """
-    for widget in _docked(viewer, kind):
-        viewer.window.remove_dock_widget(widget)
+def _docked(viewer: napari.Viewer) -> list[GameDock]:
+    """Return the main docks that a window has, shown or hidden."""
+    docked = viewer.window.dock_widgets.values()
+    return [widget for widget in docked if isinstance(widget, GameDock)]
 
 
 # Files

@@ -29,14 +29,10 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """The shared state of one viewer; it holds no reference to the viewer.
+    """The shared state of one viewer; it holds no reference to the viewer."""
 
-    Parameters
-    ----------
-    session : Session, optional
-        A new one by default.
-    """
-
+    leaving = Signal()
+    """Another map of the session is going to be opened."""
     reveal = Signal(int)
     """Brings the row of the point that the camera is to go to."""
 
@@ -89,13 +85,7 @@ def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
 def leave_workspace(
     viewer: napari.Viewer, workspace: Workspace, dock: object, *, with_window: bool
 ) -> None:
-    """Note that a dock was closed; the last one of a closed window closes the rest.
-
-    Parameters
-    ----------
-    with_window : bool
-        Whether the whole window is closed, and not the dock alone.
-    """
+    """Note that a dock was closed; the last one of a closed window closes the rest."""
     workspace.docks.discard(dock)
     if with_window and not workspace.docks:
         _open.pop(unwrap(viewer), None)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from magicgui.widgets import CheckBox, ComboBox
-from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
-from napari_embedding_game.ui.controls.reference_panel import ReferencePanel
-from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
+from napari_embedding_game.ui.style.coloring import PRESSURE, choices
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     add_row,
@@ -30,211 +27,154 @@ from napari_embedding_game.ui.style.texts import (
     STRETCH_MEANS,
 )
 
-ONE_MAP = "Nothing: one map"
 LONG_NAMES = {
     "Stretch": STRETCH_CHOICE,
     "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
 }
 """What the built-in choices are called in the window."""
+COLOR_TIP = (
+    "What the colour of a point means: its cluster, a column, or how far it moves to a "
+    "map that this one is compared with. For a gene, press / and type its name.\n\n"
+    f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
+    f"Crowded: {PRESSURE_MEANS}"
+)
+SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
+CHECKS = {
+    "landmarks": (
+        "show_landmarks",
+        "Landmarks at rest",
+        "Show the landmarks, of which the clusters are made, as pale rings, not only "
+        "while the game runs. With their layer selected in napari's list they can be "
+        "dragged while it runs; A adds one under the mouse, Delete takes it away.",
+    ),
+    "names": (
+        "show_names",
+        "Show names",
+        "Write the clusters' names on the map; nearer, there is room for more of them.",
+    ),
+    "far": (
+        "show_far",
+        "Lines to neighbours",
+        "From selected points to their nearest neighbours in the data that lie "
+        "elsewhere on the map. A few are usual; where many lines go the same way, the "
+        "map has torn a group apart.",
+    ),
+}
+"""Field of the look, text and tooltip of each tick."""
 
 
 class DisplayControls(ControlsSection):
-    """Edits ``session.look``; everything applies at once.
-
-    Parameters
-    ----------
-    session : Session
-    """
-
-    answered = Signal()
-    """A colouring that was chosen elsewhere, as a gene, has got its legend."""
-    placed = Signal(object)
-    """Cells that were placed on the map of a reference."""
-    level_picked = Signal(int, bool)
-    """The place of a level of the legend, and whether it is added to the selection."""
-
-    hiding_requested = Signal(str, int)
-    """What is to be done to the level of a place of the legend: hide it, ..."""
+    """Edits ``session.look``; everything applies at once."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._session = session
-        self._look = session.look
+        self._session, self._look = session, session.look
+        look = self._look
         self.color_by = ComboBox(
-            choices=self._choices,
-            value=self._look.color_by,
-            tooltip="What the colour of a point tells: its cluster, what is known of "
-            "it, or how far it moves to a map that this one is compared with. For a "
-            "gene, press / and type its name.\n\n"
-            f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
-            f"Crowded: {PRESSURE_MEANS}",
+            choices=self._colors, value=look.color_by, tooltip=COLOR_TIP
         )
         self.split_by = ComboBox(
-            choices=self._splits,
-            value=self._look.split_by,
-            tooltip="Show the groups of a column side by side, as samples or "
-            "conditions: each in the places that its points have on the map. While "
-            "points move, and in space, the map is whole.",
+            choices=self._splits, value=look.split_by, tooltip=SPLIT_TIP
         )
-        self.landmarks = CheckBox(
-            text="Landmarks at rest",
-            value=self._look.show_landmarks,
-            tooltip="Show the landmarks, of which the clusters are made, as pale "
-            "rings, not only while the game runs. With their layer selected in "
-            "napari's list they can be dragged while it runs, and the points give way; "
-            "A adds one under the mouse, Delete takes it away.",
-        )
-        self.names = CheckBox(
-            text="Show names",
-            value=self._look.show_names,
-            tooltip="Write the clusters' names on the map; nearer, there is room for "
-            "more of them.",
-        )
-        self.far = CheckBox(
-            text="Lines to neighbours",
-            value=self._look.show_far,
-            tooltip="From selected points to those of their nearest neighbours in the "
-            "data that lie elsewhere on the map. A few are usual; where many lines go "
-            "the same way, the map has torn a group apart.",
+        self.landmarks, self.names, self.far = (
+            CheckBox(text=text, value=getattr(look, field), tooltip=tip)
+            for field, text, tip in CHECKS.values()
         )
         self.objects = CheckBox(
             text="Colour objects by the map",
-            value=self._look.color_objects,
+            value=look.color_objects,
             tooltip="Give the objects in the image the colours of their points.",
         )
+        self._fields = {
+            "color_by": self.color_by,
+            "split_by": self.split_by,
+            "show_landmarks": self.landmarks,
+            "show_names": self.names,
+            "show_far": self.far,
+            "color_objects": self.objects,
+        }
         self.legend = LegendView()
+        self.legend.limits_changed.connect(self._set_limits)
+        self.gene_sets = GeneSetsPanel(session)
         colors, rows = form(), form()
         add_row(colors, "Colour by", self.color_by)
         add_row(rows, "Split by", self.split_by)
         self._rows = rows
-        show_row(rows, self.split_by, False)
         self.column.addLayout(colors)
         self.column.addWidget(self.legend)
         self.column.addWidget(self.objects.native)
-        self.gene_sets = GeneSetsPanel(session)
-        self.reference = ReferencePanel(session)
-        self.reference.placed.connect(self.placed)
         self.more = QWidget()
         """What is used now and then."""
         more = QVBoxLayout(self.more)
         more.setContentsMargins(0, 0, 0, 0)
         more.addLayout(rows)
         shown = QHBoxLayout()
-        shown.addWidget(self.landmarks.native)
-        shown.addWidget(self.names.native)
+        for check in (self.landmarks, self.names):
+            shown.addWidget(check.native)
         shown.addStretch(1)
         more.addLayout(shown)
-        for part in (self.far.native, self.gene_sets, self.reference):
-            more.addWidget(part)
-        self.color_by.changed.connect(self._set_color)
-        self.split_by.changed.connect(self._set_split)
-        self.landmarks.changed.connect(self._set_landmarks)
-        self.names.changed.connect(self._set_names)
-        self.objects.changed.connect(self._set_objects)
-        self.far.changed.connect(self._set_far)
+        more.addWidget(self.far.native)
+        more.addWidget(self.gene_sets)
+        for field, widget in self._fields.items():
+            widget.changed.connect(
+                lambda value, field=field: setattr(self._look, field, value)
+            )
         self._connections = Connections(self)
-        for signal, slot in (
-            (self._session.dataset_changed, self._on_dataset),
-            (self._session.state_changed, self._on_state),
-            (self._session.restored, self._on_restored),
-            (self._session.columns_changed, self._offer),
-            (self._look.events.color_by, self._on_color),
-        ):
-            self._connections.connect(signal, slot)
-        self.legend.limits_changed.connect(self._set_limits)
-        self.legend.picked.connect(self.level_picked)
-        self.legend.hiding_requested.connect(self.hiding_requested)
+        offers = session.dataset_changed, session.restored, session.columns_changed
+        self._connections.connect_all(offers, self.refresh)
+        self._connections.connect(session.state_changed, self._on_state)
+        self._connections.connect(look.events.color_by, self._on_color)
+        self.refresh()
 
-    def set_legend(self, legend: Legend) -> None:
-        """Show how to read the colours."""
-        self.legend.set_legend(legend)
-
-    def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._offer()
-
-    def _on_restored(self, saved: object = None) -> None:
-        """Show the look as it is, when a session file has changed it."""
-        self._offer()
-        for widget, value in (
-            (self.landmarks, self._look.show_landmarks),
-            (self.names, self._look.show_names),
-            (self.objects, self._look.color_objects),
-            (self.far, self._look.show_far),
-        ):
+    def refresh(self, *event: object) -> None:
+        """Show the look as it is, and what can be chosen."""
+        names = split_columns(self._session.dataset)
+        if self._look.split_by not in names:  # one that is gone splits nothing
+            self._look.split_by = ""
+        for field, widget in self._fields.items():
             with widget.changed.blocked():
-                widget.value = value
+                if isinstance(widget, ComboBox):
+                    widget.reset_choices()
+                widget.value = getattr(self._look, field)
+        show_row(self._rows, self.split_by, bool(names))
+        dataset = self._session.dataset
+        has_objects = dataset is not None and dataset.objects is not None
+        self.objects.native.setVisible(has_objects)
+
+    # Inside
 
     def _on_color(self, choice: str) -> None:
         """Follow a choice made elsewhere; a gene is offered while it is chosen."""
         if choice != self.color_by.value:
-            self._offer()
-            QTimer.singleShot(0, self.answered.emit)  # once the legend is drawn
+            self.refresh()
 
     def _on_state(self, state: str) -> None:
         """Offer pressure while the method that is played defines it."""
         if state != "running":  # which begins as it was prepared
-            self._offer()
+            self.refresh()
 
-    def _choices(self, widget: object) -> list[tuple[str, str]]:
+    def _colors(self, widget: object) -> list[tuple[str, str]]:
         names, choice = choices(self._session.dataset), self._look.color_by
         if not self._has_pressure:
             names = [name for name in names if name != PRESSURE]
-        if choice not in names:
-            names = [*names, choice]
+        names = list(dict.fromkeys([*names, choice]))
         return [(LONG_NAMES.get(name, name), name) for name in names]
 
     def _splits(self, widget: object) -> list[tuple[str, str]]:
         names = split_columns(self._session.dataset)
-        return [(ONE_MAP, ""), *((name, name) for name in names)]
+        return [("Nothing: one map", ""), *((name, name) for name in names)]
 
     @property
     def _has_pressure(self) -> bool:
         """Whether pressure is defined: by the map, or the method of the next one."""
-        played = self._session.run if self._session.state in ALIVE else None
-        game = self._session.played.settings if self._session.played else None
-        if played is not None:
-            game = played.settings
-        method = self._session.settings.method if game is None else game.method
-        return get_method(method).has_pressure
-
-    def _offer(self) -> None:
-        with self.color_by.changed.blocked():
-            self.color_by.reset_choices()
-            self.color_by.value = self._look.color_by
-        dataset = self._session.dataset
-        self.objects.native.setVisible(
-            dataset is not None and dataset.objects is not None
-        )
-        self._offer_splits()
-
-    def _offer_splits(self) -> None:
-        """List the columns; one that is gone splits nothing any more."""
-        names = split_columns(self._session.dataset)
-        if self._look.split_by not in names:
-            self._look.split_by = ""
-        with self.split_by.changed.blocked():
-            self.split_by.reset_choices()
-            self.split_by.value = self._look.split_by
-        show_row(self._rows, self.split_by, bool(names))
-
-    def _set_split(self, column: str) -> None:
-        self._look.split_by = column
+        session = self._session
+        settings = session.settings.value
+        if session.run is not None and session.state in ALIVE:
+            settings = session.run.settings
+        elif session.played is not None:
+            settings = session.played.settings
+        return get_method(settings.method).has_pressure
 
     def _set_limits(self, limits: tuple[float, float]) -> None:
         self._look.limits = limits
-
-    def _set_color(self, choice: str) -> None:
-        self._look.color_by = choice
-
-    def _set_landmarks(self, shown: bool) -> None:
-        self._look.show_landmarks = shown
-
-    def _set_objects(self, are_colored: bool) -> None:
-        self._look.color_objects = are_colored
-
-    def _set_names(self, shown: bool) -> None:
-        self._look.show_names = shown
-
-    def _set_far(self, shown: bool) -> None:
-        self._look.show_far = shown

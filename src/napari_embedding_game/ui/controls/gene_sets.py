@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
-    QListWidget,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
+from superqt import QSearchableListWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -33,41 +34,56 @@ GENES_TIP = (
     "Genes of the set, separated by commas or spaces. The score of a cell is their "
     "mean less that of other genes of like expression (scanpy.tl.score_genes)."
 )
+FILE_TIP = (
+    "Take sets from a .gmt file, as of MSigDB or Enrichr, or one set from a text file "
+    "with a gene in each line."
+)
 FILES = "Gene sets (*.gmt *.txt *.grp *.csv);;All files (*)"
 
 
-class GeneSetsPanel(QWidget):
-    """A fold with the genes of a set, a list of sets from a file, and a button.
+class GeneSetsPanel(Fold):
+    """The genes of a set, a list of sets from a file, and a button.
 
     The score becomes a column of the metadata; the map is coloured by it.
-
-    Parameters
-    ----------
-    session : Session
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        inside = QWidget()
+        super().__init__("Gene sets", inside)
         self._session = session
         self._scoring = Latest(self, self._on_scored, self._on_failed)
         self._sets: list[GeneSet] = []
-        self.genes = QLineEdit()
-        self.name = QLineEdit()
-        self.score = QPushButton("Score")
-        self.file = QPushButton("From file…")
-        self.filter = QLineEdit()
-        self.list = QListWidget()
+        self.search = QSearchableListWidget()
+        self.search.setFixedHeight(150)
+        self.search.layout().setContentsMargins(0, 0, 0, 0)
+        self.filter, self.list = self.search.filter_widget, self.search.list_widget
+        self.filter.setPlaceholderText("Find a set")
+        self.list.setToolTip("Sets of the file: click one to see its genes.")
+        self.genes, self.name = QLineEdit(), QLineEdit()
+        self.genes.setPlaceholderText("Type genes: CD3D, CD3E, CD2")
+        self.genes.setToolTip(GENES_TIP)
+        self.name.setPlaceholderText("Name of the set")
+        self.name.setToolTip("What the score is called in Colour by and in files.")
+        self.score, self.file = QPushButton("Score"), QPushButton("From file…")
+        self.score.setToolTip("Score every cell, and colour the map by it.")
+        self.file.setToolTip(FILE_TIP)
         self.state = text_label()
-        self.fold = Fold("Gene sets", self._inside())
-        column = QVBoxLayout(self)
+        column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.fold)
+        column.setSpacing(4)
+        column.addWidget(self.search)
+        column.addWidget(self.genes)
+        row = QHBoxLayout()
+        row.addWidget(self.name, 1)
+        row.addWidget(self.score)
+        row.addWidget(self.file)
+        column.addLayout(row)
+        column.addWidget(self.state)
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
         self.score.clicked.connect(self._score)
         self.file.clicked.connect(self._open)
-        self.filter.textChanged.connect(self._on_filter)
         self.list.currentRowChanged.connect(self._on_row)
         self._connections = Connections(self)
         self._connections.connect(session.dataset_changed, self._on_dataset)
@@ -75,35 +91,6 @@ class GeneSetsPanel(QWidget):
         self._on_dataset(session.dataset)
 
     # Inside
-
-    def _inside(self) -> QWidget:
-        self.genes.setPlaceholderText("Type genes: CD3D, CD3E, CD2")
-        self.genes.setToolTip(GENES_TIP)
-        self.genes.setClearButtonEnabled(True)
-        self.name.setPlaceholderText("Name of the set")
-        self.name.setToolTip("What the score is called in Colour by and in files.")
-        self.score.setToolTip("Score every cell, and colour the map by it.")
-        self.file.setToolTip(
-            "Take sets from a .gmt file, as of MSigDB or Enrichr, or one set from a "
-            "text file with a gene in each line."
-        )
-        self.filter.setPlaceholderText("Find a set")
-        self.filter.setClearButtonEnabled(True)
-        self.list.setFixedHeight(110)
-        self.list.setToolTip("Sets of the file: click one to see its genes.")
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for widget in (self.filter, self.list, self.genes):
-            column.addWidget(widget)
-        row = QHBoxLayout()
-        row.addWidget(self.name, 1)
-        row.addWidget(self.score)
-        row.addWidget(self.file)
-        column.addLayout(row)
-        column.addWidget(self.state)
-        return inside
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._scoring.stop()
@@ -133,17 +120,11 @@ class GeneSetsPanel(QWidget):
     def _show_sets(self, sets: list[GeneSet]) -> None:
         """List the sets of a file, where there are several."""
         self._sets = sets
-        for widget in (self.filter, self.list):
-            widget.setVisible(len(sets) > 1)
-        self.list.blockSignals(True)
-        self.list.clear()
-        self.list.addItems([f"{one.name}  ({len(one.genes)})" for one in sets])
-        self.list.blockSignals(False)
+        self.search.setVisible(len(sets) > 1)
         self.filter.clear()
-
-    def _on_filter(self, text: str) -> None:
-        for row, one in enumerate(self._sets):
-            self.list.item(row).setHidden(text.casefold() not in one.name.casefold())
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            self.list.addItems([f"{one.name}  ({len(one.genes)})" for one in sets])
 
     def _on_row(self, row: int) -> None:
         if 0 <= row < len(self._sets):
@@ -160,8 +141,7 @@ class GeneSetsPanel(QWidget):
         dataset, genes = self._session.dataset, split_names(self.genes.text())
         if dataset is None or not genes or self._scoring.is_busy:
             return
-        name = self.name.text().strip() or f"{genes[0]} set"
-        wanted = GeneSet(name, tuple(genes))
+        wanted = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
         show_text(self.state, "Scoring …", "note")
         self._scoring.ask(lambda: score_genes(dataset, wanted))
         self._enable()

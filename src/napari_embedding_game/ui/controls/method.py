@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from magicgui.widgets import FloatSlider, FloatSpinBox, PushButton
+from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from napari_embedding_game.core.energy.methods import Approximation, get_method
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import (
     NO_BOUND,
@@ -19,22 +19,21 @@ from napari_embedding_game.core.settings import (
     repulsion_of,
     resolve,
 )
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.presets import PRESETS, apply, preset_of
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
-    ChosenSettings,
     has_lambda,
     paper_lambda,
     repulsion_range,
 )
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.method_choices import (
-    LABELS,
-    REPELLED_BY,
-    make_controls,
+from napari_embedding_game.ui.controls.settings_form import (
+    FIELDS,
+    NAMES,
+    make_form,
+    settings_text,
+    show_value,
 )
-from napari_embedding_game.ui.controls.preset_box import PresetBox
-from napari_embedding_game.ui.controls.show_value import show_value
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     Fold,
@@ -47,17 +46,8 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 
-OF_THE_PLAYERS = (
-    "learning_rate",
-    "landmark_learning_rate",
-    "momentum",
-    "schedule",
-)
+OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
-OF_THE_POINTS = ("learning_rate",)
-"""Those that say how the points do: with no say where something else moves them."""
-OF_THE_END = ("schedule", "max_iter")
-"""Those that say when it ends: with no say in another library."""
 OF_THE_METHOD = ("method", "approximation", "optimizer", "affinity")
 """Those whose choices and values go with the method."""
 AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
@@ -70,219 +60,129 @@ MAIN = (
     "n_neighbors",
     "perplexity",
 )
-MORE = [name for name in LABELS if name not in MAIN]
-"""The fine print, from top to bottom."""
-CHOOSERS: Mapping[str, Callable[[ChosenSettings, Any], None]] = {
-    "method": ChosenSettings.choose_method,
-    "optimizer": ChosenSettings.choose_optimizer,
-    "affinity": ChosenSettings.choose_affinity,
-}
-"""Settings that others depend on."""
-NUMBER_WIDTH = 104
-"""Pixels of a number beside a slider: five digits."""
-IN_SPACE = "Drag to turn it; Run again lays it out anew."
+"""The others are the fine print."""
+NUMBER_WIDTH = 84
+"""Pixels of a number next to a slider: five digits."""
 STALE = "The map was made with other settings: Run again makes one with these."
 CONTINUE_TIP = (
-    "Work the neighbours out as they are set now, and play on from the map that you "
-    "see: groups stay where they are as far as they can. The map as it is stays in the "
-    "timeline."
+    "Search the neighbours with the present settings and play on from this map, which "
+    "stays in the timeline."
 )
+LAMBDA_TIP = (
+    "The method's own repulsion, and lambda: the repulsion divided by the rows."
+)
+PRESET_TIP = "Settings that belong together, for what you want to see."
 
 
 class MethodControls(ControlsSection):
     """Edits ``session.settings``; what can act on the running game acts at once."""
 
-    dimensions_requested = Signal(int)
-    """How many dimensions the map is to have from now on."""
-    continue_requested = Signal()
-    """A run with the settings as they are, from the map on show."""
-
-    def __init__(self, session: Session) -> None:
+    def __init__(
+        self,
+        session: Session,
+        play_on: Callable[[], None],
+        change_dimensions: Callable[[int], None],
+    ) -> None:
         super().__init__()
-        self._session = session
-        self._settings = session.settings
-        self._connections = Connections(self)
-        self._make()
-        self._build()
-        self._connect()
-        self.show_settings()
-        self._show_staleness()
-
-    def _make(self) -> None:
-        self.presets = PresetBox(self._settings)
-        self.controls = make_controls(self._settings)
+        self._session, self._settings = session, session.settings
+        self._play_on, self._change_dimensions = play_on, change_dimensions
+        self.presets = QComboBox()
+        self.presets.setToolTip(PRESET_TIP)
+        self.presets.setPlaceholderText("Set by hand")
+        for preset in PRESETS:
+            self.presets.addItem(preset.name)
+            sets = settings_text(preset.values) or "every setting as it is by default"
+            tip = f"{preset.description}\n{sets}."
+            self.presets.setItemData(
+                self.presets.count() - 1, tip, Qt.ItemDataRole.ToolTipRole
+            )
+        self.presets.activated.connect(lambda row: apply(PRESETS[row], self._settings))
+        self.controls = make_form(self._settings)
         """A control for each setting, by the name of its field."""
-        tip = (
-            "Repulsion: low values draw the map together into lines and branches, "
-            "high values open it up and show finer clusters. In the papers λ × N: "
-            "lambda times the number of rows."
-        )
+        for widget in self.controls:
+            widget.changed.connect(lambda value, of=widget: self._set(of, value))
+        tip = FIELDS["repulsion"].metadata["words"]
         self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
-        self.repulsion = FloatSpinBox(step=10, tooltip=tip)
-        self.repulsion.native.setDecimals(0)
-        self.paper_lambda = text_label(wraps=False)
-        self.paper_lambda.setToolTip(
-            "The repulsion that the chosen method has by default, and lambda as the "
-            "papers give it: the repulsion divided by the number of rows."
+        self.repulsion_slider.changed.connect(
+            lambda exponent: self._set_repulsion(round_to(10**exponent, 2))
         )
-
-    def _build(self) -> None:
-        main = self._main = form()
-        add_row(main, "Preset", self.presets)
-        self._add_rows(main, MAIN[:2])
-        main.addRow("", self.paper_lambda)
+        self.repulsion = FloatSpinBox(step=10, tooltip=tip)
+        self.repulsion.changed.connect(self._set_repulsion)
+        self.paper_lambda = text_label(wraps=False)
+        self.paper_lambda.setToolTip(LAMBDA_TIP)
         self.steering = QWidget()
         """The repulsion, and what it means that the map is of other settings."""
+        self.stale = text_label(STALE)
+        self.continue_stale = QPushButton("Continue with these settings")
+        self.continue_stale.setToolTip(CONTINUE_TIP)
+        self.continue_stale.clicked.connect(self._continue)
+        self._build()
+        self._connections = Connections(self)
+        for signal, slot in (
+            (session.staleness_changed, self._show_staleness),
+            (session.state_changed, self._show_staleness),
+            (self._settings.changed, self._on_setting),
+            (session.dataset_changed, self._on_dataset),
+            (session.restored, self.show_settings),
+            (session.looked_back, self.show_settings),
+        ):
+            self._connections.connect(signal, slot)
+        self.show_settings()
+
+    def show_settings(self, *event: object) -> None:
+        """Show all settings as they are."""
+        for name in NAMES:
+            if name not in OF_THE_METHOD:
+                self._show(name)
+        self._show_method()
+        self._show_staleness()
+
+    # Inside
+
+    def _build(self) -> None:
+        main, more, inside = form(), form(), QWidget()
+        self._main = main
+        add_row(main, "Preset", self.presets)
+        for name in NAMES:
+            rows = main if name in MAIN else more
+            add_row(rows, self.controls[name].label, self.controls[name])
+            if name == "approximation":
+                main.addRow("", self.paper_lambda)
+        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
+        self.column.addLayout(main)
+        inside.setLayout(more)
+        self.more = Fold("More settings", inside)
+        self.column.addWidget(self.more)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.repulsion_slider.native, 1)
+        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
+        row.addWidget(self.repulsion.native)
+        both = QWidget()
+        both.setToolTip(self.repulsion.tooltip)
+        both.setLayout(row)
         steering = QVBoxLayout(self.steering)
         steering.setContentsMargins(0, 0, 0, 0)
         steering.setSpacing(4)
-        row = form()
-        add_row(row, "Repulsion", self._repulsion_row())
-        steering.addLayout(row)
-        self._add_rows(main, MAIN[2:3])
-        self.in_space = text_label(IN_SPACE)
-        main.addRow(self.in_space)
-        self._add_rows(main, MAIN[3:])
-        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
-        self.column.addLayout(main)
-        inside = QWidget()
         rows = form()
-        inside.setLayout(rows)
-        self._add_rows(rows, MORE)
-        self.more = Fold("More settings", inside)
-        self.column.addWidget(self.more)
-        self.stale = text_label(STALE)
+        add_row(rows, "Repulsion", both)
+        steering.addLayout(rows)
         steering.addWidget(self.stale)
-        self.continue_stale = PushButton(
-            text="Continue with these settings", tooltip=CONTINUE_TIP
-        )
-        steering.addWidget(self.continue_stale.native)
-
-    def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
-        for name in names:
-            add_row(rows, self.controls[name].label, self.controls[name])
-
-    def _repulsion_row(self) -> QWidget:
-        row = QWidget()
-        row.setToolTip(self.repulsion.tooltip)
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.repulsion_slider.native, 1)
-        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
-        layout.addWidget(self.repulsion.native)
-        return row
-
-    def _connect(self) -> None:
-        self.presets.applied.connect(self.show_settings)
-        self.repulsion_slider.changed.connect(self._on_slider)
-        self.repulsion.changed.connect(self._on_repulsion)
-        for widget in self.controls:
-            widget.changed.connect(
-                lambda value, widget=widget: self._set(widget, value)
-            )
-        self.continue_stale.changed.connect(self._continue)
-        for signal, slot in (
-            (self._session.staleness_changed, self._show_staleness),
-            (self._session.state_changed, self._show_staleness),
-            (self._settings.changed, self._show_staleness),
-            (self._session.dataset_changed, self._on_dataset),
-            (self._session.restored, self.show_settings),
-            (self._session.looked_back, self.show_settings),
-        ):
-            self._connections.connect(signal, slot)
-
-    def show_settings(self) -> None:
-        """Show the settings as they are, when something else has changed them."""
-        self._show_dimensions()
-        for widget in self.controls:
-            if widget.name not in (*OF_THE_METHOD, "n_components"):
-                value = getattr(self._settings, widget.name)
-                show_value(widget, widget.min if value is None else value)
-        self._show_method()
-
-    def _show_method(self) -> None:
-        """Show what goes with the method: its choices and its repulsion."""
-        settings = self._settings
-        for name in OF_THE_METHOD:
-            widget = self.controls[name]
-            with widget.changed.blocked():
-                widget.reset_choices()
-            is_repelled = name == "approximation"
-            value = self._approximation if is_repelled else getattr(settings, name)
-            show_value(widget, value)
-        self._show_repulsion()
-        self._enable()
-        self._show_reach()
-        self._tell_lambda()
-
-    def _show_dimensions(self) -> None:
-        """Show how many dimensions are chosen."""
-        widget, chosen = self.controls["n_components"], self._settings.n_components
-        if chosen not in widget.choices:  # a file may have a map on a line
-            with widget.changed.blocked():
-                widget.reset_choices()
-        show_value(widget, chosen)
-        self.in_space.setVisible(chosen == 3)
-
-    def _show_repulsion(self) -> None:
-        low, high = repulsion_range(self._settings.method)
-        with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
-            self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
-            self.repulsion.range = low, high
-            self.repulsion_slider.range = math.log10(low), math.log10(high)
-        show_value(self.repulsion, self._repulsion)
-        show_value(self.repulsion_slider, math.log10(self._repulsion))
-
-    def _enable(self) -> None:
-        """Let only what acts be changed."""
-        spec = get_method(self._settings.method)
-        is_steered = not spec.moved_by
-        by_game = self._settings.optimizer == "game"
-        # What moves by itself is not steered, and a minimiser needs all pairs.
-        controls = self.controls
-        for widget in (self.repulsion, self.repulsion_slider, controls["optimizer"]):
-            widget.enabled = is_steered
-        approximation = controls["approximation"]
-        approximation.enabled = is_steered and (
-            by_game or len(approximation.choices) > 1
-        )
-        idle = {
-            *(() if by_game else OF_THE_PLAYERS),
-            *(() if is_steered else OF_THE_POINTS),
-        }
-        for field in (*OF_THE_PLAYERS, *OF_THE_END):
-            controls[field].enabled = field not in idle
-        reason = NO_BOUND.get(spec.kernel)
-        approximation.tooltip = (
-            f"{REPELLED_BY} Not landmarks: {reason}." if reason else REPELLED_BY
-        )
-
-    def _show_reach(self) -> None:
-        """Show what says how far the attraction of the edges reaches."""
-        is_entropic = resolve(self._settings.value).affinity == "entropic"
-        show_row(self._main, self.controls["n_neighbors"], not is_entropic)
-        show_row(self._main, self.controls["perplexity"], is_entropic)
-
-    @property
-    def _approximation(self) -> Approximation | None:
-        """What pushes the points apart, or what is asked for where that cannot."""
-        try:
-            return approximation_of(self._session.chosen())
-        except InputError:
-            return self._settings.approximation
-
-    @property
-    def _repulsion(self) -> float:
-        return repulsion_of(self._settings.value)
+        steering.addWidget(self.continue_stale)
 
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
         if name == "n_components":
-            self.dimensions_requested.emit(value)
-            self._show_dimensions()  # as they are: it may have been refused
+            self._change_dimensions(value)
+            self._show(name)  # as it is: it may have been refused
             return
-        if name in CHOOSERS:
-            CHOOSERS[name](settings, value)
+        choosers = {
+            "method": settings.choose_method,
+            "optimizer": settings.choose_optimizer,
+            "affinity": settings.choose_affinity,
+        }
+        if name in choosers:
+            choosers[name](value)
             self._show_method()
             return
         # Between the lowest value and 0, where there is room, is nothing to choose.
@@ -290,36 +190,79 @@ class MethodControls(ControlsSection):
         chosen = int(value) if name == "max_iter" else value
         setattr(settings, name, None if is_left else chosen)
 
-    def _on_slider(self, exponent: float) -> None:
-        self._set_repulsion(round_to(10**exponent, 2))
-        with self.repulsion.changed.blocked():
-            self.repulsion.value = self._repulsion
-
-    def _on_repulsion(self, repulsion: float) -> None:
-        self._set_repulsion(repulsion)
-        with self.repulsion_slider.changed.blocked():
-            self.repulsion_slider.value = math.log10(repulsion)
-
     def _set_repulsion(self, repulsion: float) -> None:
         low, high = repulsion_range(self._settings.method)
         self._settings.repulsion = min(max(repulsion, low), high)
-        self._tell_lambda()
-
-    def _show_staleness(self, *event: object) -> None:
-        """Tell that the map is of other settings, and offer to go on with these."""
-        session = self._session
-        show_text(self.stale, STALE if session.stale else "")
-        self.continue_stale.native.setVisible(session.stale and session.can_continue)
 
     def _continue(self) -> None:
         finish_typing()
-        self.continue_requested.emit()
+        self._play_on()
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
+    # What is shown
+
+    def _on_setting(self, name: str) -> None:
+        if name in OF_THE_METHOD:
+            self._show_method()
+        elif name == "repulsion":
+            self._show_repulsion()
+        elif name in NAMES:
+            self._show(name)
+        self._show_staleness()
+
+    def _on_dataset(self, *event: object) -> None:
         self._show_method()  # of which some is left to the number of points
+        dataset = self._session.dataset
         self.controls["metric"].enabled = dataset is None or not dataset.is_distances
 
-    def _tell_lambda(self) -> None:
+    def _show(self, name: str) -> None:
+        widget, value = self.controls[name], getattr(self._settings, name)
+        if name == "n_components":
+            with widget.changed.blocked():
+                widget.reset_choices()
+        show_value(widget, widget.min if value is None else value)
+
+    def _show_method(self) -> None:
+        """Show what goes with the method: its choices, and what has a say in it."""
+        settings = self._settings
+        for name in OF_THE_METHOD:
+            widget, value = self.controls[name], getattr(settings, name)
+            with widget.changed.blocked():
+                widget.reset_choices()
+            if name == "approximation":
+                try:
+                    value = approximation_of(self._session.chosen())
+                except InputError:
+                    value = settings.approximation
+            show_value(widget, value)
+        self._show_repulsion()
+        spec, by_game = get_method(settings.method), settings.optimizer == "game"
+        is_steered, controls = not spec.moved_by, self.controls
+        # What moves by itself is not steered, and a minimiser needs all pairs.
+        for widget in (self.repulsion, self.repulsion_slider, controls["optimizer"]):
+            widget.enabled = is_steered
+        approximation = controls["approximation"]
+        is_open = by_game or len(approximation.choices) > 1
+        approximation.enabled = is_steered and is_open
+        for name in OF_THE_PLAYERS:
+            controls[name].enabled = by_game and (is_steered or name != "learning_rate")
+        words, reason = (
+            FIELDS["approximation"].metadata["words"],
+            NO_BOUND.get(spec.kernel),
+        )
+        approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
+        is_entropic = resolve(settings.value).affinity == "entropic"
+        show_row(self._main, controls["n_neighbors"], not is_entropic)
+        show_row(self._main, controls["perplexity"], is_entropic)
+
+    def _show_repulsion(self) -> None:
+        low, high = repulsion_range(self._settings.method)
+        repulsion = repulsion_of(self._settings.value)
+        with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
+            self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
+            self.repulsion.range = low, high
+            self.repulsion_slider.range = math.log10(low), math.log10(high)
+        show_value(self.repulsion, repulsion)
+        show_value(self.repulsion_slider, math.log10(repulsion))
         dataset, method = self._session.dataset, self._settings.method
         if get_method(method).moved_by:
             show_text(self.paper_lambda, "cannot be steered")
@@ -329,6 +272,14 @@ class MethodControls(ControlsSection):
             value = paper_lambda(self._settings.value, dataset.X.shape[0])
             hint += f"  ·  λ = {value:.3g}"
         show_text(self.paper_lambda, hint)
+
+    def _show_staleness(self, *event: object) -> None:
+        """Tell that the map is of other settings, and the preset that is chosen."""
+        session = self._session
+        show_text(self.stale, STALE if session.stale else "")
+        self.continue_stale.setVisible(session.stale and session.can_continue)
+        preset = preset_of(self._settings)
+        self.presets.setCurrentIndex(-1 if preset is None else PRESETS.index(preset))
 
 
 def round_to(value: float, digits: int) -> float:

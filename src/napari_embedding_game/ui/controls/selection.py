@@ -1,193 +1,140 @@
-"""Selection controls: what is selected, and actions on it."""
+"""The tools that select points, and what is done to those that are selected."""
 
 from __future__ import annotations
 
-from magicgui.widgets import PushButton
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from typing import Any
 
-from napari_embedding_game.session.maps import MapTree
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSlider, QVBoxLayout, QWidget
+
+from napari_embedding_game.core.settings import NO_HAND, is_played
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.child_space import ChildSpace
-from napari_embedding_game.ui.controls.hand_buttons import HandButtons
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
+    add_row,
+    form,
     show_text,
     text_label,
 )
 
-
-class BrushSize(QWidget):
-    """A slider for the size of the brush, and a line that tells what it does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setToolTip("Radius of the brush on the canvas, in pixels.")
-        caption = QLabel("Size")
-        caption.setToolTip(self.slider.toolTip())
-        self.told = text_label()
-        row = QHBoxLayout()
-        row.addWidget(caption)
-        row.addWidget(self.slider, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self.told)
-        self.setVisible(False)
+LASSO_TIP = (
+    "Draw around points; so does Shift and a drag, and Ctrl adds to what is selected."
+)
+NEIGHBORS_TIP = (
+    "While you press: points that are like the selection in the data come to it, and "
+    "those within it that are not move out."
+)
+LET_GO_TIP = (
+    "Free the selected points of all that holds them; without a selection, all."
+)
 
 
 class SelectionControls(ControlsSection):
-    """Tells what is selected, and offers the tools for it.
+    """Buttons that select and steer points; whoever shows them connects them."""
 
-    Parameters
-    ----------
-    session : Session
-    maps : MapTree
-    linked : LinkedLayers
-    """
-
-    lasso_toggled = Signal(bool)
-    """Whether every drag on the canvas is to draw around points."""
-    brush_toggled = Signal(bool)
-    """Whether every drag on the canvas is to paint."""
-    brush_resized = Signal(int)
-    """Radius in pixels."""
-    embed_requested = Signal(object, object)
-    """Source and :class:`ReadOptions` of a map of the selected points alone.
-
-    The data are read again where there are options, and are as here without.
-    """
-    show_objects_requested = Signal()
-    correction_toggled = Signal(bool)
-    """Whether true neighbours are to be shown beside the selection."""
-    hand_requested = Signal(str)
-    """What is to be done to the selected points: a :data:`HandAction`."""
-
-    def __init__(self, session: Session, maps: MapTree, linked: LinkedLayers) -> None:
+    def __init__(self, session: Session, linked: LinkedLayers, brush: Any) -> None:
         super().__init__()
-        self._session = session
-        self._linked = linked
-        self._connections = Connections(self)
-        self.text = text_label()
-        self.lasso = PushButton(
-            text="Lasso",
-            tooltip="Draw around points with the mouse; holding Shift does the same "
-            "without this button, holding Ctrl too adds to what is selected.",
-        )
-        self.lasso.native.setCheckable(True)
-        self.brush = PushButton(
-            text="Brush",
-            tooltip="Paint over points to select them (B).",
-        )
-        self.brush.native.setCheckable(True)
-        self.brush_size = BrushSize()
-        self.embed = PushButton(
-            text="Map of its own",
-            tooltip="Lay out the selected points anew, without the others.",
-        )
-        self.show_objects = PushButton(
-            text="Show in image",
-            tooltip="Move to the selected objects in the image.",
-        )
+        self._session, self._linked, self._brush = session, linked, brush
+        self._correction = ""
         self.tools = QWidget()
         """What selects points on the map."""
+        self.lasso, self.brush = QPushButton("Lasso"), QPushButton("Brush")
+        self.embed = QPushButton("Own map")
+        self.show_objects = QPushButton("Show in image")
+        self.hold, self.let_go = QPushButton("Hold"), QPushButton("Let go")
+        self.neighbors = QPushButton("True neighbours (press and hold)")
+        for button, tip in (
+            (self.lasso, LASSO_TIP),
+            (self.brush, "Paint over points to select them (B)."),
+            (self.embed, "Lay out the selected points anew, without the others."),
+            (self.show_objects, "Move to the selected objects in the image."),
+            (self.hold, "Hold the selected points in place while the others move."),
+            (self.let_go, LET_GO_TIP),
+            (self.neighbors, NEIGHBORS_TIP),
+        ):
+            button.setToolTip(tip)
+        self.size_row = QWidget()
+        rows = form()
+        self.size_row.setLayout(rows)
+        self.size = QSlider(Qt.Orientation.Horizontal)
+        self.size.setToolTip("Radius of the brush on the canvas, in pixels.")
+        add_row(rows, "Size", self.size)
+        self.painted, self.text, self.told = text_label(), text_label(), text_label()
+        rows.addRow(self.painted)
+        self.lasso.setCheckable(True)
+        self.brush.setCheckable(True)
         tools = QVBoxLayout(self.tools)
         tools.setContentsMargins(0, 0, 0, 0)
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(self.lasso.native, 1)
-        row.addWidget(self.brush.native, 1)
-        tools.addLayout(row)
-        tools.addWidget(self.brush_size)
+        tools.addLayout(_row(self.lasso, self.brush))
+        tools.addWidget(self.size_row)
         self.column.setContentsMargins(0, 0, 0, 0)
         self.column.addWidget(self.text)
-        self._add_row(self.embed, self.show_objects)
-        self.space = ChildSpace(session, maps)
-        self.column.addWidget(self.space)
-        self.hand = HandButtons(session)
-        self.column.addWidget(self.hand)
-        self._connect()
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Follow the selection."""
-        selection = self._session.selection
-        has_map = self._session.snapshot is not None
-        is_some = has_map and not selection.is_empty
-        self.setVisible(has_map)
-        n_hidden = self._session.hiding.n_selected
-        show_text(self.text, f"{n_hidden:,} of them hidden" if n_hidden else "")
-        self.embed.enabled = is_some
-        self.show_objects.native.setVisible(self._linked.current is not None)
-        self.show_objects.enabled = is_some
-
-    def note_asked(self, source: Source | None) -> None:
-        """Follow what is going to be read; None: a session file was taken up."""
-        self.space.note_asked(source)
-
-    def tell_correction(self, text: str) -> None:
-        """Tell which true neighbours are shown; "": none are."""
-        self.hand.tell(text)
-
-    def show_brush(self, is_on: bool) -> None:
-        """Show whether the brush is on, which takes the place of the lasso."""
-        self.brush.native.setChecked(is_on)
-        self.brush_size.setVisible(is_on)
-        if is_on:
-            self.lasso.native.setChecked(False)
-
-    def set_brush_sizes(self, smallest: int, largest: int, radius: int) -> None:
-        """Offer radii of the brush, and show its own."""
-        self.brush_size.slider.setRange(smallest, largest)
-        self.show_brush_size(radius)
-
-    def show_brush_size(self, radius: int) -> None:
-        """Show the radius of the brush in pixels."""
-        self.brush_size.slider.setValue(radius)
-
-    def tell_brush(self, text: str) -> None:
-        """Tell how one paints, or what is painted."""
-        show_text(self.brush_size.told, text)
-
-    def note_loaded(self, source: Source, loaded: LoadResult) -> None:
-        """Offer the spaces of the source that was taken up."""
-        self.space.note_loaded(source, loaded)
-
-    def _connect(self) -> None:
-        session = self._session
+        self.column.addLayout(_row(self.embed, self.show_objects))
+        self.column.addLayout(_row(self.hold, self.let_go))
+        self.column.addWidget(self.neighbors)
+        self.column.addWidget(self.told)
+        self._connections = Connections(self)
+        self._connections.connect(brush.changed, self._on_brush)
         changes = (
             session.selection.changed,
             session.hiding.changed,
+            session.hand.changed,
             session.state_changed,
-            self._linked.changed,
+            session.settings.changed,
+            linked.changed,
         )
         self._connections.connect_all(changes, self.refresh)
-        self.hand.requested.connect(self.hand_requested)
-        self.hand.correction_toggled.connect(self.correction_toggled)
-        self.lasso.native.toggled.connect(self.lasso_toggled)
-        self.lasso.native.toggled.connect(self._on_lasso)
-        self.brush.native.toggled.connect(self.brush_toggled)
-        self.brush_size.slider.valueChanged.connect(self.brush_resized)
-        self.embed.changed.connect(self._embed)
-        self.show_objects.changed.connect(lambda: self.show_objects_requested.emit())
+        self.lasso.toggled.connect(self._on_lasso)
+        self._on_brush()
+        self.refresh()
 
-    def _add_row(self, *buttons: PushButton) -> None:
-        row = QHBoxLayout()  # one that is hidden leaves its room to the others
-        row.setSpacing(4)
-        for button in buttons:
-            row.addWidget(button.native, 1)
-        self.column.addLayout(row)
+    def refresh(self, *event: object) -> None:
+        """Follow the selection and the hand."""
+        session, hand, shot = self._session, self._session.hand, self._session.snapshot
+        is_some = shot is not None and not session.selection.is_empty
+        is_game = is_played(session.settings.value)
+        self.setVisible(shot is not None)
+        n_hidden = session.hiding.n_selected
+        show_text(self.text, f"{n_hidden:,} of them hidden" if n_hidden else "")
+        self.embed.setEnabled(is_some)
+        self.show_objects.setVisible(self._linked.current is not None)
+        self.show_objects.setEnabled(is_some)
+        self.hold.setEnabled(is_game and is_some)
+        self.let_go.setEnabled(is_game and (is_some or bool(hand.forces)))
+        is_known = shot is not None and shot.neighbors is not None
+        is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
+        if not self.neighbors.isDown():  # disabled then, it would never be let go
+            self.neighbors.setEnabled(is_some and is_known and is_at_rest)
+        no_hand = NO_HAND if is_some and not is_game else ""
+        show_text(self.told, self._correction or hand.told() or no_hand)
+
+    def tell_correction(self, text: str) -> None:
+        """Tell which true neighbours are shown; "": none are."""
+        self._correction = text
+        self.refresh()
+
+    # Inside
+
+    def _on_brush(self) -> None:
+        """Show the brush, which takes the place of the lasso while it is on."""
+        brush = self._brush
+        self.brush.setChecked(brush.is_on)
+        self.size.setValue(round(brush.radius))
+        self.size_row.setVisible(brush.is_on)
+        show_text(self.painted, brush.told)
+        if brush.is_on:
+            self.lasso.setChecked(False)
 
     def _on_lasso(self, is_on: bool) -> None:
         if is_on:
-            self.brush.native.setChecked(False)
+            self.brush.setChecked(False)
 
-    def _embed(self) -> None:
-        goes_on, options = self.space.ask()
-        if goes_on:
-            self.embed_requested.emit(self.space.source, options)
+
+def _row(*buttons: QPushButton) -> QHBoxLayout:
+    row = QHBoxLayout()  # one that is hidden leaves its room to the others
+    row.setSpacing(4)
+    for button in buttons:
+        row.addWidget(button, 1)
+    return row

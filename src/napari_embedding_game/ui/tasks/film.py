@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.plots import FACING, flat_map
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.ui.pixels import paint_discs
@@ -24,25 +25,19 @@ EASE = 0.25
 OUTSIDE = 0.002
 """Share of the points on each side that may lie outside of the view."""
 N_COLORS = 255
-TURN, FROM_ABOVE = 1.5, 20.0
-"""Degrees that a map in space is turned with each frame, and from how high it is seen.
-"""
 
 
 def write_film(
-    X: Any, record: RunRecord, colors: NDArray[np.floating], path: Path
+    X: Any,
+    record: RunRecord,
+    colors: NDArray[np.floating],
+    path: Path,
+    facing: NDArray[np.floating] = FACING,
 ) -> None:
-    """Play a run again and write it as an animated .gif.
+    """Play a run of the rows X again and write it as an animated .gif.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-        The rows that it was of.
-    record : RunRecord
-        Of a branch: the film begins where the branch did.
-    colors : (N, 4) float, 0 to 1
-        Of each point, in all frames.
-    path : Path
+    ``colors`` are (N, 4), of each point in all frames; ``facing`` is as for
+    :func:`~.plots.flat_map`.  Of a branch, the film begins where the branch did.
 
     Raises
     ------
@@ -52,20 +47,22 @@ def write_film(
     every = max(1, record.n_iter // N_FRAMES)
     maps = (frame.embedding for frame in replay_frames(X, record, every=every))
     with whole_or_nothing(path) as temporary:
-        _save_gif(paint(maps, colors), temporary)
+        _save_gif(paint(maps, colors, facing=facing), temporary)
 
 
 def paint(
-    maps: Iterable[NDArray[np.floating]], colors: NDArray[np.floating], side: int = SIDE
+    maps: Iterable[NDArray[np.floating]],
+    colors: NDArray[np.floating],
+    side: int = SIDE,
+    facing: NDArray[np.floating] = FACING,
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield a picture of each map (N, d), (side, side, 3), on white.
 
-    The view follows the extent of the map.  Maps in space are seen a little from above
-    and turn from frame to frame, so that their depth is seen.
+    The view follows the extent of the map.
     """
     middle, half = np.zeros(2), 0.0
-    for number, embedding in enumerate(maps):
-        flat, order = _seen(embedding, number * TURN)
+    for embedding in maps:
+        flat, order = flat_map(embedding, facing)
         low, high = np.quantile(flat, [OUTSIDE, 1 - OUTSIDE], axis=0)
         wanted = max(float((high - low).max()) / 2, 1e-9)
         ease = EASE if half else 1.0
@@ -86,30 +83,6 @@ def paint(
         )
         opaque = pixels[..., :3] + (255 - pixels[..., 3:])
         yield opaque.astype(np.uint8)
-
-
-def _seen(
-    embedding: NDArray[np.floating], turned: float
-) -> tuple[NDArray[np.floating], NDArray[np.intp] | None]:
-    """Return the places (N, 2) of a map on a picture, and the order of painting.
-
-    Parameters
-    ----------
-    embedding : (N, d) array
-    turned : float
-        Degrees by which a map in space is turned around its upright axis.
-    """
-    if embedding.shape[1] < 3:
-        flat = np.zeros((len(embedding), 2), np.float32)
-        flat[:, : embedding.shape[1]] = embedding
-        return flat, None
-    x, y, z = (embedding - embedding.mean(axis=0, dtype=float)).T
-    turn, rise = np.radians([turned, FROM_ABOVE])
-    across = x * np.cos(turn) + z * np.sin(turn)
-    near = z * np.cos(turn) - x * np.sin(turn)
-    up = y * np.cos(rise) - near * np.sin(rise)
-    nearness = near * np.cos(rise) + y * np.sin(rise)
-    return np.column_stack([across, up]), np.argsort(nearness)
 
 
 def _save_gif(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -17,13 +18,17 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import ExperimentSource, LoadResult, Source
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
+from napari_embedding_game.ui.tasks import confirm_replace
+from napari_embedding_game.ui.tasks.save_dialog import ask_for_session
 from napari_embedding_game.ui.tasks.session_store import SessionStore
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
+from napari_embedding_game.ui.tasks.writing import WritingTask
 
 if TYPE_CHECKING:
     import napari
@@ -32,17 +37,7 @@ if TYPE_CHECKING:
 
 
 class ReadingTask(QObject):
-    """Reads one thing at a time: what is asked for last takes the place of the former.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    workspace : Workspace
-    session_store : SessionStore
-    may_replace : callable
-        Return whether a source or file may take the place of the open maps, and call
-        what it is given if it may later.
-    """
+    """Reads one thing at a time: the newest wish takes the place of the former."""
 
     asked = Signal(object, bool, object, object)
     """A source is going to be read; None: a session file was taken up.
@@ -54,15 +49,13 @@ class ReadingTask(QObject):
     """The source that was taken up, and the :class:`LoadResult` that came of it."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
-    cancelled = Signal()
-    """Reading was given up; what was loaded before stays."""
-    failed = Signal()
-    """Reading failed; what was loaded before stays."""
-    incomplete = Signal()
-    """Reading failed as rows have missing values, and may be done without them."""
+    given_up = Signal(bool)
+    """Reading failed or was cancelled, and what was loaded before stays.
+
+    Whether it may be done without the rows that have missing values.
+    """
     stage_changed = Signal(object)
     """The :class:`Stage` of reading, None when nothing is read."""
-    busy_changed = Signal()
     trouble = Signal(str)
     """A sentence about reading that failed, "" when it is over."""
 
@@ -70,19 +63,22 @@ class ReadingTask(QObject):
         self,
         viewer: napari.Viewer,
         workspace: Workspace,
-        session_store: SessionStore,
-        may_replace: Callable[[Source | Path, Callable[[], None]], bool],
+        store: SessionStore,
+        writing: WritingTask,
     ) -> None:
         super().__init__()
-        self._viewer = viewer
-        self._workspace = workspace
+        self._viewer, self._workspace = viewer, workspace
+        self._store, self._writing = store, writing
         self._loading = workspace.loading
-        self._keeper = session_store
-        self._may_replace = may_replace
-        self._worker: Worker | None = None
+        self._reading = Latest(
+            self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
+        )
+        self._then: Callable[[Any], None] = lambda result: None
         self._source: Source | None = None
-        self.text = ""
-        """What is being read, "" when nothing is."""
+        self._given_up: tuple[Source | Path | None, Work] = None, ([], {})
+        """What may take the place of what, as a person has said."""
+        self.parent_widget: QWidget | None = None
+        """What questions are asked over."""
         begin_process()
 
     def load(
@@ -107,7 +103,7 @@ class ReadingTask(QObject):
             The layers that show its objects, and the one whose table it is.
         is_again : bool
             Whether it is the source of the open map, read in another way: then the
-            map stays beside the new one.
+            map stays, and there is a new one.
         then : callable, optional
             Is called afterwards if all went well.
 
@@ -140,22 +136,27 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self.read(source.name, lambda: source.read(options or ReadOptions()), take_up)
+        self._read(source.name, lambda: source.read(options or ReadOptions()), take_up)
         self._source = source
         return True
 
     def reload(
-        self, options: ReadOptions, linked: Linked | None, table: Table | None
+        self,
+        options: ReadOptions,
+        linked: Linked | None,
+        table: Table | None,
+        then: Callable[[], None] | None = None,
     ) -> None:
         """Read what was asked for last in another way, with these layers."""
-        loading = self._loading
-        if loading.source is not None:
+        source, is_again = self._loading.source, self._loading.is_again
+        if source is not None:
             self.load(
-                loading.source,
+                source,
                 options,
                 linked=linked,
                 table=table,
-                is_again=loading.is_again,
+                is_again=is_again,
+                then=then,
             )
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
@@ -171,7 +172,7 @@ class ReadingTask(QObject):
             if not self._may_replace(path, again):
                 return
             saved, troubles = result
-            self._keeper.begin_anew()
+            self._store.begin_anew()
             self.asked.emit(None, self._loading.ask(None), None, None)
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
@@ -184,56 +185,13 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self.read(path.name, lambda: archive.open_stages(path), take_up)
+        self._read(path.name, lambda: archive.open_stages(path), take_up)
 
     def bring_back(self, recovery_file: RecoveryFile) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""
         self.open_session(
-            recovery_file.path, lambda: self._keeper.take_over(recovery_file)
+            recovery_file.path, lambda: self._store.take_over(recovery_file)
         )
-
-    def read(
-        self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
-    ) -> None:
-        """Read in stages in the background, and call ``then`` with the result.
-
-        Parameters
-        ----------
-        name : str
-            What a person calls it.
-        """
-        if self._worker is not None:
-            self._worker.abandon()
-        self._worker = worker = Worker(read)
-
-        def tell(stage: Stage) -> None:
-            if worker is self._worker:
-                self._say(f"{stage.text} …")
-                self.stage_changed.emit(stage)
-
-        def done(result: Any) -> None:
-            self._end()
-            try:
-                then(result)
-            except (DataError, InputError) as error:
-                self.trouble.emit(sentence(error))
-
-        def failed(error: BaseException) -> None:
-            self._end()
-            self.trouble.emit(sentence(error))
-            if isinstance(error, MissingValuesError):
-                self.incomplete.emit()
-            else:
-                self._loading.go_back()
-                self.failed.emit()
-
-        worker.frame.connect(tell)
-        worker.returned.connect(done)
-        worker.failed.connect(failed)
-        self.trouble.emit("")
-        self._say(f"Reading {name} …")
-        self.stage_changed.emit(Stage(f"Reading {name}"))
-        worker.begin()
 
     def stop(self) -> None:
         """End reading a source of many parts; the parts that are read are taken up."""
@@ -242,19 +200,63 @@ class ReadingTask(QObject):
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
-        if self._worker is not None:
-            self._worker.abandon()
+        if self._reading.is_busy:
+            self._reading.stop()
             self._end()
             self._give_up()
 
     def close(self) -> None:
         """Deliver nothing any more."""
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.close()
+        if self._reading.is_busy:
+            self._reading.stop(CLOSE_SECONDS)
             self._loading.go_back()
 
     # Inside
+
+    def _may_replace(self, by: Source | Path, then: Callable[[], None]) -> bool:
+        """Return whether something may take the place of the maps, or ask.
+
+        Once for each, unless more has been made meanwhile.  Where a person wants the
+        session saved first, ``then`` is called once it is.
+        """
+        maps, dataset = self._workspace.maps, self._workspace.session.dataset
+        made, work = maps.made, maps.work
+        if not made or dataset is None or work == self._writing.saved_work:
+            return True
+        if self._given_up[0] is by and self._given_up[1] == work:
+            return True
+        parent = self.parent_widget
+        answer = confirm_replace.ask_to_replace(parent, dataset.name, made.told())
+        if answer == "save":
+            path = ask_for_session(parent, dataset)
+            if path is not None:
+                self._writing.save_session(path, then)
+        if answer == "replace":
+            self._given_up = by, work
+        return answer == "replace"
+
+    def _read(
+        self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        self._then = then
+        self.trouble.emit("")
+        self.stage_changed.emit(Stage(f"Reading {name}"))
+        self._reading.ask(read)
+
+    def _on_read(self, result: Any) -> None:
+        self._end()
+        try:
+            self._then(result)
+        except (DataError, InputError) as error:
+            self.trouble.emit(sentence(error))
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._end()
+        self.trouble.emit(sentence(error))
+        if isinstance(error, MissingValuesError):
+            self.given_up.emit(True)
+        else:
+            self._give_up()
 
     def _take_up(
         self,
@@ -276,9 +278,10 @@ class ReadingTask(QObject):
                 self._viewer, loaded.images, loaded.dataset.name, linked
             )
         if is_reading:
-            self._keeper.reload(loaded.dataset)
+            self._workspace.leaving.emit()
+            self._workspace.maps.reload(loaded.dataset)
         else:
-            self._keeper.begin_anew()
+            self._store.begin_anew()
             self._workspace.session.load(loaded.dataset)
         has_objects = loaded.dataset.objects is not None
         shown = linked if has_objects else None
@@ -295,13 +298,8 @@ class ReadingTask(QObject):
 
     def _give_up(self) -> None:
         self._loading.go_back()
-        self.cancelled.emit()
+        self.given_up.emit(False)
 
     def _end(self) -> None:
-        self._worker = self._source = None
+        self._source = None
         self.stage_changed.emit(None)
-        self._say("")
-
-    def _say(self, text: str) -> None:
-        self.text = text
-        self.busy_changed.emit()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -23,11 +20,11 @@ from napari_embedding_game.session.file.autosave import (
     find_recovery_files,
 )
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.reference.labels import PlacedCells
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import Latest, Worker
 
 if TYPE_CHECKING:
     import napari
@@ -43,31 +40,45 @@ NOT_CLOSED = "The map could not be saved when it was closed"
 class SessionStore(QObject):
     """Saves the session of a viewer every minute of work, and when it is closed."""
 
-    failed = Signal(object)
+    trouble = Signal(str)
 
-    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        map_frame: Callable[[], tuple[float, ...]],
+    ) -> None:
         super().__init__()
-        self._viewer = viewer
-        self._session = workspace.session
-        self._linked = workspace.linked
-        self._teaching = workspace.teaching
-        self.maps = workspace.maps
+        self._viewer, self._map_frame = viewer, map_frame
+        self._session, self._linked = workspace.session, workspace.linked
+        self._maps = workspace.maps
         self._autosave: Autosave | None = None
-        self._worker: Worker | None = None
+        self._saving = Latest(self, self._on_saved, self._on_failed, finishes=True)
+        self._old: RecoveryFile | None = None
+        """What is forgotten once it is saved under a new name."""
         self._seen: tuple[Any, ...] = ()
         """Where the camera was at the last tick."""
+        self._is_closed = False
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self.tick)
+        session = self._session
+        changes = (
+            session.state_changed,
+            session.clusters.changed,
+            session.selection.changed,
+            session.settings.changed,
+            session.look.events,
+            workspace.maps.changed,
+            workspace.teaching.changed,
+        )
         self._connections = Connections()
-        self._connections.connect_all(self._signals(), self._touch)
+        self._connections.connect_all(changes, self._touch)
+        self._connections.connect(workspace.leaving, self.note_view)
         # Where the program ends before the window can say that it is closed.
         application = QCoreApplication.instance()
         if application is not None:
             self._connections.connect(application.aboutToQuit, self.close)
-        self._is_closed = False
-        self.map_frame: Callable[[], tuple[float, ...]] = tuple
-        """Returns the scale of a flat map and where its origin is, () without one."""
 
     def recovery_files(self) -> list[RecoveryFile]:
         """Return the sessions that a crash left behind, the newest first."""
@@ -94,39 +105,31 @@ class SessionStore(QObject):
                 log_error(f"{path.name} cannot be listed among the last maps", error)
         return files
 
+    def note_view(self) -> None:
+        """Keep with the open map what the window shows of it."""
+        center, zoom, angles = _seen(self._viewer)
+        view = {
+            "center": list(center),
+            "zoom": zoom,
+            "angles": list(angles),
+            "map": list(self._map_frame()),
+            "layers": self._linked.describe(),
+        }
+        self._maps.note_view(view)
+
     def capture(self) -> SavedSession | None:
         """Return the whole session with its view, as it is now."""
-        self.maps.note_view(self._view())
-        return self.maps.capture()
-
-    def embed(
-        self, points: NDArray[Any], title: str, dataset: Dataset | None = None
-    ) -> None:
-        """Open a map of some points of the open one; the way back is kept.
-
-        ``dataset`` is the same source in another space, where one was chosen.
-        """
-        self.maps.note_view(self._view())
-        self.maps.embed(points, title, dataset)
-
-    def place(self, cells: PlacedCells) -> None:
-        """Open a map of cells on that of a reference; the way back is kept."""
-        self.maps.note_view(self._view())
-        self.maps.place(cells)
-
-    def reload(self, dataset: Dataset) -> None:
-        """Open the same data read in another way; the way back is kept."""
-        self.maps.note_view(self._view())
-        self.maps.reload(dataset)
+        self.note_view()
+        return self._maps.capture()
 
     def open(self, key: str) -> None:
         """Open another map of the session."""
-        self.maps.note_view(self._view())
-        self.maps.open(key)
+        self.note_view()
+        self._maps.open(key)
 
     def tick(self) -> None:
         """Save in the background if it is time."""
-        if self._autosave is None or self._worker is not None:
+        if self._autosave is None or self._saving.is_busy:
             return
         # Looked at here, as the camera tells of every move of the mouse.
         seen, self._seen = self._seen, _seen(self._viewer)
@@ -134,7 +137,7 @@ class SessionStore(QObject):
             self._autosave.touch()
         job = self._autosave.tick()
         if job is not None:
-            self._begin(job)
+            self._saving.ask(job)
 
     def take_over(self, recovery_file: RecoveryFile) -> None:
         """Save what was brought back under a new name, then forget the old file."""
@@ -142,7 +145,8 @@ class SessionStore(QObject):
             self._start()
         job = None if self._autosave is None else self._autosave.job()
         if job is not None:
-            self._begin(job, recovery_file.discard)
+            self._old = recovery_file
+            self._saving.ask(job)
 
     def begin_anew(self) -> None:
         """Put away what was saved by itself, as other data are to take its place."""
@@ -151,19 +155,18 @@ class SessionStore(QObject):
 
     def close(self) -> None:
         """Save once more and let go, the first time."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._timer.stop()
-        self._connections.close()
-        self._put_away()
+        if not self._is_closed:
+            self._is_closed = True
+            self._connections.close()
+            self._saving.stop()
+            self.begin_anew()
 
     def show_view(self, view: Mapping[str, Any]) -> None:
         """Look where the person looked; what is no such view is passed over."""
         camera = camera_of(self._viewer)
         numbers = _numbers((view.get("zoom"), *(view.get("center") or ())))
         if len(numbers) == 4 and numbers[0] > 0:
-            before, now = _numbers(view.get("map") or ()), self.map_frame()
+            before, now = _numbers(view.get("map") or ()), self._map_frame()
             if len(before) == len(now) == 3 and before[0] > 0:
                 numbers = _followed(numbers, before, now)
             camera.center, camera.zoom = numbers[1:], numbers[0]
@@ -181,31 +184,23 @@ class SessionStore(QObject):
         try:
             close = autosave.closing()
         except Exception as error:  # whatever it is, the window has to close
-            self._on_not_closed(error)
+            log_error(NOT_CLOSED, error)
+            notify_error(error)
             return
-        worker = Worker(_noted(close))
+
+        def job() -> None:
+            try:
+                close()
+            except Exception as error:
+                log_error(NOT_CLOSED, error)
+                raise
+
+        worker = Worker(job)
         # No slot of this object: it may be gone by then.
         worker.failed.connect(notify_error)
         worker.begin()
 
-    @staticmethod
-    def _on_not_closed(error: Exception) -> None:
-        log_error(NOT_CLOSED, error)
-        notify_error(error)
-
-    def _signals(self) -> tuple[Any, ...]:
-        session = self._session
-        return (
-            session.state_changed,
-            session.clusters.changed,
-            session.selection.changed,
-            session.settings.changed,
-            session.look.events,
-            self.maps.changed,
-            self._teaching.changed,
-        )
-
-    def _touch(self) -> None:
+    def _touch(self, *event: object) -> None:
         if self._session.snapshot is None:
             return  # nothing of a person's work would be lost
         if self._autosave is None:
@@ -218,55 +213,21 @@ class SessionStore(QObject):
             self._autosave = Autosave(self.capture)
         except OSError as error:
             self._connections.close()
-            self.failed.emit(
-                DataError(
-                    f"Nothing is saved on the quiet ({error.strerror or error}): save "
-                    "the session yourself now and then."
-                )
+            self.trouble.emit(
+                f"Nothing is saved on the quiet ({error.strerror or error}): save the "
+                "session yourself now and then."
             )
         else:
             self._timer.start()
 
-    def _begin(
-        self, job: Callable[[], None], then: Callable[[], None] | None = None
-    ) -> None:
-        def done(_: object) -> None:
-            self._done()
-            if then is not None:
-                then()
+    def _on_saved(self, nothing: object) -> None:
+        old, self._old = self._old, None
+        if old is not None:
+            old.discard()
 
-        self._worker = Worker(job)
-        self._worker.returned.connect(done)
-        self._worker.failed.connect(self._done)
-        self._worker.begin()
-
-    def _done(self, error: object = None) -> None:
-        self._worker = None
-        if error is not None:
-            self.failed.emit(error)
-
-    def _view(self) -> Mapping[str, Any]:
-        center, zoom, angles = _seen(self._viewer)
-        return {
-            "center": list(center),
-            "zoom": zoom,
-            "angles": list(angles),
-            "map": list(self.map_frame()),
-            "layers": self._linked.describe(),
-        }
-
-
-def _noted(close: Callable[[], None]) -> Callable[[], None]:
-    """Return the same job, which also writes into the log that it failed."""
-
-    def job() -> None:
-        try:
-            close()
-        except Exception as error:
-            log_error(NOT_CLOSED, error)
-            raise
-
-    return job
+    def _on_failed(self, error: BaseException) -> None:
+        self._old = None
+        self.trouble.emit(sentence(error))
 
 
 def _seen(viewer: Any) -> tuple[tuple[float, ...], float, tuple[float, ...]]:
@@ -305,14 +266,3 @@ def _followed(
 def _recent_told(one: archive.Summary, when: datetime) -> str:
     names = f", {one.n_names} named clusters" if one.n_names else ""
     return f"{one.title}, {one.n_points:,} points{names}, closed {when:%d %B, %H:%M}"
-
-
-def describe_recovery_file(recovery_file: RecoveryFile) -> str:
-    """Return a sentence that offers a session back."""
-    when = datetime.fromtimestamp(recovery_file.saved_at)
-    today = time.time() - recovery_file.saved_at < 12 * 3600
-    return (
-        f"napari ended without closing its last map, saved {when:%H:%M}."
-        if today
-        else f"napari ended without closing a map, saved on {when:%d %B, %H:%M}."
-    )

@@ -7,6 +7,7 @@ nearly everything): neither an error nor an end arrives.  Here every exception a
 from __future__ import annotations
 
 import atexit
+import gc
 import math
 import threading
 import time
@@ -19,13 +20,9 @@ from napari_embedding_game.ui.connections import Connections
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-REST = 1.0
-"""After a frame the window rests so many times as long as it was busy.
-
-Drawing in software takes the cores that the game needs.
-"""
-LONGEST_REST = 2.0
-"""But not longer than these seconds."""
+REST, LONGEST_REST = 1.0, 2.0
+"""After a frame the window rests so many times as long as it was busy, at most these
+seconds: drawing in software takes the cores that the game needs."""
 SMOOTH_SECONDS, LATER_REST, STILL_SMOOTH = 3.0, 3.0, 0.1
 """A game that takes longer than these seconds is left more of the cores: then the
 window rests so many times as long, but for that shows no fewer than 10 frames a second.
@@ -37,8 +34,41 @@ CLOSE_SECONDS = 1.0
 EXIT_SECONDS = 30.0
 """How long the process waits at its end for a job that cannot be interrupted."""
 
+GC_MS, FULL_AFTER = 100, 1_000
+"""Between two looks at garbage while threads run, and collections of young objects
+until one of all, which holds the window for 0.1 s and more."""
+
 _alive: set[Worker] = set()
 """Threads that still run: a QThread must not be destroyed before its end."""
+_collecting: list[QTimer] = []
+"""What collects garbage in Python's place, while threads run."""
+
+
+def _collect_here() -> None:
+    """Collect garbage in the window's thread alone, as long as there are others.
+
+    Python collects in whichever thread makes the object that is one too many: Qt's
+    objects, destroyed in a worker, end the program.
+    """
+    if _collecting or not gc.isenabled():
+        return
+    gc.disable()
+    timer = QTimer()
+    timer.timeout.connect(_collect)
+    timer.start(GC_MS)
+    _collecting.append(timer)
+
+
+def _collect() -> None:
+    new, _, old = gc.get_count()
+    if new >= gc.get_threshold()[0]:
+        gc.collect(2 if old >= FULL_AFTER else 1)
+
+
+def _leave_to_python() -> None:
+    if _collecting and not _alive:
+        _collecting.pop().stop()
+        gc.enable()
 
 
 def rest_after(busy: float, *, is_long: bool) -> float:
@@ -98,6 +128,7 @@ class Worker(QThread):
 
     def begin(self) -> None:
         """Start the thread."""
+        _collect_here()
         _alive.add(self)
         self.start()
 
@@ -105,10 +136,6 @@ class Worker(QThread):
         """Deliver nothing any more; return whether the thread ended in time."""
         self._abandoned = True
         return self.wait(int(1000 * wait_seconds))
-
-    def close(self) -> None:
-        """Deliver nothing any more, and wait for the end, but not for long."""
-        self.abandon(CLOSE_SECONDS)
 
     # Inside
 
@@ -169,13 +196,12 @@ class Worker(QThread):
     def _forget(self) -> None:
         self.wait()
         _alive.discard(self)
+        _leave_to_python()
         self.ended.emit()
 
 
 class Latest(QObject):
-    """Has jobs of one kind done beside the window: the newest takes a former's place.
-
-    There is one thread at most: where a job cannot be broken off, the next one waits.
+    """Has jobs of one kind done in a thread: the newest takes a former's place.
 
     Parameters
     ----------
@@ -188,7 +214,11 @@ class Latest(QObject):
     tell : callable, optional
         Receives what a job has yielded, which is how far it is.
     finishes : bool
-        Whether a job that is under way is taken even so, once another is asked for.
+        Whether a job that has begun is finished, and its result taken, once another
+        is asked for.
+    at_once : bool
+        Whether a job begins although the former one is still being broken off;
+        otherwise it waits, and there is one thread at most.
     """
 
     def __init__(
@@ -199,10 +229,11 @@ class Latest(QObject):
         tell: Callable[[Any], None] | None = None,
         *,
         finishes: bool = False,
+        at_once: bool = False,
     ) -> None:
         super().__init__(owner)
         self._take, self._fail, self._tell = take, fail, tell
-        self._finishes = finishes
+        self._finishes, self._at_once = finishes, at_once
         self._worker: Worker | None = None
         self._next: Callable[[], Any] | None = None
         self.is_busy = False
@@ -212,18 +243,18 @@ class Latest(QObject):
     def ask(self, job: Callable[[], Any]) -> None:
         """Have a job done, or a generator function run; its result is taken."""
         self.is_busy = True
-        if self._worker is None:
-            self._begin(job)
-            return
-        self._next = job
-        if not self._finishes:
+        if self._worker is not None and not self._finishes:
             self._worker.abandon()
+        if self._worker is None or self._at_once:
+            self._begin(job)
+        else:
+            self._next = job
 
-    def stop(self) -> None:
-        """Take nothing that was asked for."""
+    def stop(self, wait_seconds: float = 0.0) -> None:
+        """Take nothing that was asked for; wait for the end of the thread so long."""
         self.is_busy, self._next = False, None
         if self._worker is not None:
-            self._worker.abandon()
+            self._worker.abandon(wait_seconds)
 
     def _begin(self, job: Callable[[], Any]) -> None:
         self._worker = worker = Worker(job)
@@ -231,7 +262,7 @@ class Latest(QObject):
             worker.frame.connect(self._tell)
         worker.returned.connect(self._on_returned)
         worker.failed.connect(self._on_failed)
-        worker.ended.connect(self._on_ended)
+        worker.ended.connect(lambda: self._on_ended(worker))
         worker.begin()
 
     def _on_returned(self, result: Any) -> None:
@@ -242,10 +273,11 @@ class Latest(QObject):
         self.is_busy = self._next is not None
         self._fail(error)
 
-    def _on_ended(self) -> None:
-        self._worker, job, self._next = None, self._next, None
-        if job is not None:
-            self._begin(job)
+    def _on_ended(self, worker: Worker) -> None:
+        if worker is self._worker:
+            self._worker, job, self._next = None, self._next, None
+            if job is not None:
+                self._begin(job)
 
 
 def running_workers() -> int:

@@ -1,0 +1,150 @@
+"""A control for each setting of the engine, made from what its field says of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from magicgui.widgets import ComboBox, Container, FloatSpinBox, create_widget
+from magicgui.widgets.bases import RangedWidget, ValueWidget
+
+from napari_embedding_game.core import settings as engine
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.session.settings import ChosenSettings
+
+AUTOMATIC = "automatic"
+FIELDS = {each.name: each for each in fields(Settings)}
+NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
+"""Settings that have a control here, from top to bottom."""
+SPECIAL: Mapping[str, dict[str, Any]] = {
+    "n_components": {"widget_type": "RadioButtons", "orientation": "horizontal"},
+    "n_landmarks": {"widget_type": "Slider"},
+    "metric": {"choices": ["euclidean", "cosine", "correlation", "manhattan"]},
+    # magicgui's other box has no "automatic"
+    "max_iter": {"widget_type": "FloatSpinBox"},
+    "device": {
+        "choices": [
+            ("Automatic", "auto"),
+            ("Processor", "cpu"),
+            ("NVIDIA graphics card", "cuda"),
+            ("Apple graphics", "mps"),
+        ]
+    },
+}
+"""What a field does not say."""
+WHOLE = ("perplexity", "max_iter")
+"""Numbers that are shown without decimals."""
+SIGNIFICANT, MOST_DECIMALS = 3, 10
+"""Digits of a number that was not typed here."""
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings in the words of the form, such as "Repulsion 100"."""
+    told = [
+        f"{FIELDS[n].metadata['title']} {_value_text(n, v)}"
+        for n, v in settings.items()
+    ]
+    return ", ".join(told)
+
+
+def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
+    """Return a control for each of ``NAMES``, by the type and metadata of its field.
+
+    A number that may be None is chosen automatically at its lowest value.
+    """
+    kinds, controls = get_type_hints(Settings), Container[ValueWidget](labels=False)
+    offered: Mapping[str, Callable[[], Any]] = {
+        "approximation": lambda: engine.approximations(
+            settings.method, settings.optimizer
+        ),
+        "affinity": lambda: ("auto", *engine.affinities(settings.method)),
+        "optimizer": lambda: engine.optimizers(settings.method, settings.affinity),
+    }
+    for name in NAMES:
+        told = FIELDS[name].metadata
+        options: dict[str, Any] = {"tooltip": told["words"], **SPECIAL.get(name, {})}
+        if "choices" in told:
+            options["choices"] = _choices(told["choices"], offered.get(name))
+        elif name == "n_components":  # a file may have a map on a line
+            options["choices"] = lambda _: sorted({2, 3, settings.n_components})
+        if "shown" in told:
+            options["min"], options["max"], options["step"] = told["shown"]
+        kind, is_automatic = _without_none(kinds[name])
+        widget = create_widget(
+            name=name, label=told["title"], annotation=kind, options=options
+        )
+        if name in WHOLE:
+            widget.native.setDecimals(0)
+        if is_automatic and "choices" not in options:
+            widget.native.setSpecialValueText(AUTOMATIC)
+            widget.value = widget.min
+        controls.append(widget)
+    return controls
+
+
+def show_value(widget: ValueWidget, value: Any) -> None:
+    """Show a value and tell nobody; a control that is too narrow for it is widened.
+
+    Session files and programs may hold what no person could choose here.  Among choices
+    that depend on other settings, which a program alone can contradict, the first is
+    shown: a run says what is wrong.
+    """
+    with widget.changed.blocked():
+        if isinstance(widget, ComboBox) and value not in widget.choices:
+            known = widget.options["choices"]
+            if callable(known):
+                value = widget.choices[0]
+            else:
+                titles = [
+                    one if isinstance(one, tuple) else (one, one) for one in known
+                ]
+                widget.choices = [*titles, (str(value), value)]
+        if isinstance(widget, RangedWidget):
+            _widen(widget, value)
+            # A bound has as few decimals as the widget shows.
+            value = min(max(value, widget.min), widget.max)
+        widget.value = value
+
+
+def _widen(widget: RangedWidget, value: float) -> None:
+    if isinstance(widget, FloatSpinBox) and value:
+        decimals = widget.native.decimals()
+        if round(value, decimals) != value:
+            digits = SIGNIFICANT - 1 - math.floor(math.log10(abs(value)))
+            widget.native.setDecimals(min(max(decimals, digits), MOST_DECIMALS))
+    if value < widget.min:
+        widget.min = value
+    if value > widget.max:
+        widget.max = value
+
+
+def _choices(
+    of_field: Callable[[], Mapping[Any, str]], offered: Callable[[], Any] | None
+) -> Any:
+    """Return what a box lists: titles and values, those that can be chosen now."""
+    if offered is None:
+        return [(words, value) for value, words in of_field().items()]
+    return lambda _: [(w, v) for v, w in of_field().items() if v in offered()]
+
+
+def _without_none(kind: Any) -> tuple[Any, bool]:
+    """Return a type without None, and whether None was among its values."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind, False
+    others = [one for one in get_args(kind) if one is not type(None)]
+    return others[0], len(others) < len(get_args(kind))
+
+
+def _value_text(name: str, value: Any) -> str:
+    if value is None:
+        is_methods = name in ("repulsion", "approximation")
+        return "the method's own" if is_methods else AUTOMATIC
+    if name == "method":
+        return METHODS[value].title
+    if "choices" in FIELDS[name].metadata:
+        return str(FIELDS[name].metadata["choices"]().get(value, value))
+    return f"{value:,g}" if isinstance(value, int | float) else str(value)

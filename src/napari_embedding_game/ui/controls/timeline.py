@@ -1,0 +1,237 @@
+"""The timeline: a small picture of each mark, and the way between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QPoint, QSignalBlocker, QSize, Qt
+from qtpy.QtGui import QColor, QIcon, QImage, QKeySequence, QPixmap
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QInputDialog,
+    QListView,
+    QListWidget,
+    QListWidgetItem,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.timeline import Mark
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.comparison import Comparison
+from napari_embedding_game.ui.controls.trust import FIGURES
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.theme import ThemeColors
+
+PICTURE, MOST_DRAWN = 48, 2000
+"""Pixels of a side of a small picture, and points that are drawn there."""
+BACK, FORWARD = "Alt+Left", "Alt+Right"
+"""As in a browser: Ctrl+Z takes back what was done to clusters."""
+HINT = (
+    "The map as it was at a pause, a change or the end of a run. Click one to see it "
+    "again; right-click to compare, rename, pin or delete it."
+)
+
+
+class Timeline(QWidget):
+    """The marks of the session, buttons to step between them, and a comparison."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._background, self._line = QColor("black"), QColor("white")
+        self._pictures: dict[int, tuple[Snapshot, QIcon]] = {}
+        self.marks = QListWidget()
+        self.marks.setViewMode(QListView.ViewMode.IconMode)
+        self.marks.setMovement(QListView.Movement.Static)
+        self.marks.setWrapping(False)
+        self.marks.setIconSize(QSize(PICTURE, PICTURE))
+        self.marks.setFixedHeight(PICTURE + 30)
+        self.marks.setMinimumWidth(1)
+        self.marks.setAccessibleName("Timeline")
+        self.marks.setToolTip(HINT)
+        self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.marks.customContextMenuRequested.connect(self._on_menu)
+        self.marks.currentRowChanged.connect(self._on_row)
+        self.back, self.forward = QPushButton("◀"), QPushButton("▶")
+        for button, keys, words in (
+            (self.back, BACK, "Back to the map before this one"),
+            (self.forward, FORWARD, "Forward to the map that came next"),
+        ):
+            button.setShortcut(QKeySequence(keys))
+            button.setFixedWidth(34)
+            button.setToolTip(f"{words} ({keys}).")
+        self.back.clicked.connect(lambda: self._show(session.timeline.before))
+        self.forward.clicked.connect(lambda: self._show(session.timeline.after))
+        self.compare = QPushButton("Compare")
+        self.compare.setProperty("role", "menu")
+        self.compare.setToolTip(
+            "Choose another map of the timeline: see which points lie elsewhere on it."
+        )
+        self.others = QMenu(self.compare)
+        self.others.aboutToShow.connect(self._list_others)
+        self.compare.setMenu(self.others)
+        self.comparison = Comparison(session)
+        self.words = text_label()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3)
+        row = QHBoxLayout()
+        for widget in (self.back, self.forward, self.compare):
+            row.addWidget(widget)
+        row.addStretch()
+        column.addWidget(self.marks)
+        column.addWidget(self.words)
+        column.addLayout(row)
+        column.addWidget(self.comparison)
+        self._connections = Connections(self)
+        changes = session.timeline.changed, session.state_changed
+        self._connections.connect_all(changes, self.refresh)
+        self.refresh()
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self._background, self._line = colors.foreground, colors.line
+        self._pictures.clear()
+        self.refresh()
+
+    def refresh(self, *event: object) -> None:
+        """Show the timeline as it is now."""
+        session, timeline = self._session, self._session.timeline
+        marks, shown = timeline.marks, timeline.shown
+        with QSignalBlocker(self.marks):
+            while self.marks.count() > len(marks):
+                self.marks.takeItem(self.marks.count() - 1)
+            while self.marks.count() < len(marks):
+                self.marks.addItem(QListWidgetItem())
+            for row, mark in enumerate(marks):
+                self.marks.item(row).setIcon(self._picture(mark))
+                self.marks.item(row).setToolTip(told(mark))
+            self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
+        self._pictures = {m.number: self._pictures[m.number] for m in marks}
+        is_moving = session.state in ("preparing", "running")
+        self.back.setEnabled(
+            timeline.before is not None and session.state != "preparing"
+        )
+        self.forward.setEnabled(timeline.after is not None)
+        self.compare.setEnabled(bool(self._others()) and not is_moving)
+        self.setVisible(bool(marks))
+        thinned = f"{timeline.n_thinned} older maps were let go to save memory."
+        show_text(self.words, shown.title if shown else "")
+        if timeline.n_thinned:
+            self.marks.setToolTip(f"{HINT}\n{thinned}")
+
+    def menu(self, mark: Mark) -> QMenu:
+        """Return the menu of a mark."""
+        menu, number = QMenu(self), mark.number
+        timeline = self._session.timeline
+        pin = "Unpin" if mark.is_pinned else "Pin (keep when memory runs short)"
+        for text, act in (
+            ("Show", lambda: self._show(mark)),
+            ("Compare with the map on show", lambda: self.comparison.begin(number)),
+            ("Rename…", lambda: self._rename(mark)),
+            (pin, lambda: timeline.pin(number, not mark.is_pinned)),
+            ("Delete", lambda: self._try(lambda: timeline.remove(number))),
+        ):
+            menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
+        return menu
+
+    # Inside
+
+    def _picture(self, mark: Mark) -> QIcon:
+        known = self._pictures.get(mark.number)
+        if known is None or known[0] is not mark.snapshot:
+            drawn = picture(mark.snapshot.embedding, self._background, self._line)
+            known = mark.snapshot, QIcon(QPixmap.fromImage(drawn))
+            self._pictures[mark.number] = known
+        return known[1]
+
+    def _others(self) -> list[Mark]:
+        """Return the marks of other maps than the one on show, the newest first."""
+        here, marks = self._session.snapshot, self._session.timeline.marks
+        if here is None:
+            return []
+        return [m for m in marks[::-1] if m.snapshot.embedding is not here.embedding]
+
+    def _list_others(self) -> None:
+        self.others.clear()
+        for mark in self._others():
+            action = self.others.addAction(f"{mark.title}, {mark.origin}")
+            action.setIcon(self._picture(mark))
+            action.triggered.connect(
+                lambda _=False, number=mark.number: self.comparison.begin(number)
+            )
+
+    def _on_row(self, row: int) -> None:
+        if row >= 0:
+            self._show(self._session.timeline.marks[row])
+
+    def _on_menu(self, place: QPoint) -> None:
+        row = self.marks.indexAt(place).row()
+        if row >= 0:
+            menu = self.menu(self._session.timeline.marks[row])
+            menu.exec(self.marks.viewport().mapToGlobal(place))
+            menu.deleteLater()
+
+    def _show(self, mark: Mark | None) -> None:
+        if mark is not None:
+            self._try(lambda: self._session.look_back(mark.number))
+
+    def _rename(self, mark: Mark) -> None:
+        name, is_given = QInputDialog.getText(
+            self, "Rename the map", "Name:", text=mark.title
+        )
+        if is_given:
+            self._session.timeline.rename(mark.number, name)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except DataError as error:
+            self._session.say(str(error))
+
+
+def told(mark: Mark) -> str:
+    """Return what a tooltip says of a mark."""
+    shot = mark.snapshot
+    after = f", after {shot.iteration:,} iterations" if shot.iteration else ""
+    when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
+    method, seed = get_method(mark.settings.method).title, mark.settings.random_state
+    lines = [
+        f"<b>{escape(mark.title)}</b>",
+        *([escape(mark.label)] if mark.name else []),
+        f"{when}{after}",
+        f"{escape(method)}, seed {seed}",
+    ]
+    if shot.stretched_share == shot.stretched_share:
+        lines.append(f"{shot.stretched_share:.1%} of points misplaced")
+    if mark.quality is not None:
+        known = {name: getattr(mark.quality, name) for name in FIGURES}
+        known.pop("accuracy")  # of the column that the map was coloured by
+        lines += [f"{FIGURES[name][0]} {value:.0%}" for name, value in known.items()]
+    return "<br>".join([*lines, *(["Pinned"] if mark.is_pinned else [])])
+
+
+def picture(
+    embedding: NDArray[np.floating], background: QColor, line: QColor
+) -> QImage:
+    """Return a small picture of a layout (N, d), its first two coordinates."""
+    places = embedding[:: max(1, len(embedding) // MOST_DRAWN)]
+    x, y = places[:, 0], -places[:, min(1, places.shape[1] - 1)]  # y upwards
+    scale = (PICTURE - 5) / max(np.ptp(x), np.ptp(y), 1e-12)
+    columns, rows = ((one - one.min()) * scale + 2 for one in (x, y))
+    pixels = np.empty((PICTURE, PICTURE, 4), np.uint8)
+    pixels[:] = background.getRgb()
+    pixels[rows.astype(int), columns.astype(int)] = line.getRgb()
+    form = QImage.Format.Format_RGBA8888
+    return QImage(pixels.tobytes(), PICTURE, PICTURE, 4 * PICTURE, form).copy()

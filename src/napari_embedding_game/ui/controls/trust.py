@@ -1,0 +1,396 @@
+"""How far the map can be trusted: one line, and the figures behind it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QWidget,
+)
+
+from napari_embedding_game.core.inspect.quality import MapQuality
+from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.quality import (
+    followed_samples,
+    label_column,
+    more_neighbors,
+    quality_job,
+)
+from napari_embedding_game.session.session import ALIVE, Session, sentence
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.settings_form import settings_text
+from napari_embedding_game.ui.style.busy_bar import move_bar
+from napari_embedding_game.ui.style.button_text import WrappedText
+from napari_embedding_game.ui.style.coloring import STRETCH
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.style.status_label import StatusLabel
+from napari_embedding_game.ui.style.texts import (
+    ISOLATION_MEANS,
+    NO_PRESSURE,
+    PRESSURE_MEANS,
+    STRETCH_MEANS,
+    far_text,
+    unlike_text,
+)
+from napari_embedding_game.ui.tasks.throttle import throttled
+from napari_embedding_game.ui.tasks.worker import Latest
+
+WORDS_MS = 250
+"""Least time between two texts while the game runs: each has the window drawn anew."""
+AGAIN_MS, SOON_MS = 2_000, 150
+"""Between two measurements while the points move, and after a change at rest."""
+MOST_UNASKED = 100_000
+"""Rows up to which a finished map is measured although the fold is shut."""
+FEW_OUTSIDE = 0.01
+"""Share of the points outside of the largest part that is not worth a sentence."""
+MOST_COLUMNS_TOLD = 3
+FIGURES = {
+    "neighbors_kept": (
+        "Neighbours kept",
+        "Of the {k} rows most like each one in the data, the share that is among its "
+        "{k} nearest on the map. A plane has room for few: on maps of cells 10 to 40 % "
+        "are usual. Compare maps of the same data.",
+    ),
+    "trustworthiness": (
+        "Trustworthiness",
+        "Whether neighbours on the map are alike in the data: 100 % if all are, 50 % "
+        "by chance; maps of cells mostly have 80 % and more. Low: groups on the map "
+        "may not be groups in the data.",
+    ),
+    "continuity": (
+        "Continuity",
+        "Whether rows that are alike in the data are neighbours on the map: 100 % if "
+        "all are, 50 % by chance. Low: groups of the data are torn apart.",
+    ),
+    "triplets": (
+        "Large picture",
+        "Of two random points, how often the one that is more like a third in the data "
+        "is also nearer to it on the map: 50 % by chance. Near that, distances between "
+        "far groups mean nothing.",
+    ),
+    "accuracy": (
+        "Same {column}",
+        "How often the {k} nearest points on the map vote for a point's own {column}: "
+        "100 % if its groups lie apart.",
+    ),
+}
+"""Title and meaning of the figures of a :class:`MapQuality`."""
+HASH_TIP = "Map {}: the same digits mean the same map, to the last bit."
+LINK_TIP = (
+    "Search twice as many neighbours of each point and play on from this map, which "
+    "stays in the timeline."
+)
+MIX_TIP = (
+    "Removes differences between the batches from the principal components with "
+    "Harmony. The present map stays in the list of maps."
+)
+NOT_KNOWN = "Not known: the data of this map are not there as rows."
+TOO_FEW = "Not known: that takes at least 8 rows."
+WAITING = "Measured as soon as there is a map."
+MEASURING = "Measuring …"
+
+
+class TrustControls(ControlsSection):
+    """Measures the map in the background while it is unfolded, and once at its end."""
+
+    continue_requested = Signal()
+    """A run that goes on from the map on show, with settings that were changed."""
+    mix_requested = Signal(str)
+    """The column whose samples are to be mixed."""
+    warned = Signal(str)
+    """What a person should know without asking; "" for nothing."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
+        self._is_open = False
+        self._found: MapQuality | None = None
+        self._mixable: tuple[str, ...] = ()
+        self._linking: dict[str, Any] = {}
+        self.far, self.status = StatusLabel(), StatusLabel()
+        self.unlike, self.squeezed = StatusLabel(), StatusLabel()
+        self.far.setToolTip(f"Found by their {STRETCH_MEANS}")
+        self.unlike.setToolTip(f"Found by their {ISOLATION_MEANS}")
+        self.squeezed.setToolTip(f"Share of the points under {PRESSURE_MEANS}")
+        self.show_misplaced = QPushButton()
+        self.line = self._trust_line()
+        """How far the map can be trusted, in one line."""
+        self.bars: dict[str, QProgressBar] = {}
+        self.labels: dict[str, QLabel] = {}
+        self.warning, self.note = text_label("", "warning"), text_label(WAITING)
+        self.link, self.mix = QPushButton(), QPushButton()
+        for button, tip, slot in (
+            (self.link, LINK_TIP, self._ask_to_link),
+            (self.mix, MIX_TIP, self._ask_to_mix),
+        ):
+            WrappedText(button)
+            button.setToolTip(tip)
+            button.clicked.connect(slot)
+        self._build()
+        self._words = throttled(WORDS_MS, self._show_snapshot, self, at_once=True)
+        self._due = QTimer(self)
+        self._due.setSingleShot(True)
+        self._due.timeout.connect(self._measure)
+        self._connections = Connections(self)
+        connect, connect_all = self._connections.connect, self._connections.connect_all
+        anew = session.looked_back, session.dataset_changed, session.restored
+        connect_all(anew, self._forget)
+        connect(session.state_changed, self._on_state)
+        changes = session.columns_changed, session.look.events.color_by
+        connect_all((*anew, session.progressed, *changes), self._on_change)
+        self._forget()
+        self._show_snapshot()
+
+    def follow(self, is_open: bool) -> None:
+        """Measure the map from now on, or no longer."""
+        self._is_open = is_open
+        if is_open:
+            self._measure()
+
+    def set_mixable(self, columns: tuple[str, ...]) -> None:
+        """Note the columns whose batches can be mixed, now."""
+        self._mixable = columns
+        self._show_warnings()
+
+    def show_quality(self, found: MapQuality | None, column: str | None) -> None:
+        """Show figures; dashes where there are none."""
+        self._found = found
+        k = 15 if found is None else found.n_neighbors
+        for name, (title, meaning) in FIGURES.items():
+            value = math.nan if found is None else getattr(found, name)
+            is_known, bar, label = (
+                not math.isnan(value),
+                self.bars[name],
+                self.labels[name],
+            )
+            label.setText(title.format(column=column))
+            move_bar(bar, round(100 * value) if is_known else 0, 100)
+            bar.setFormat(f"{value:.0%}" if is_known else "–")
+            for widget in (bar, label):
+                widget.setToolTip(meaning.format(k=k, column=column))
+                widget.setVisible(name != "accuracy" or (is_known and bool(column)))
+        if found is not None:
+            show_text(self.note, _told(found))
+        self._show_warnings()
+        self._show_far()
+
+    # Inside
+
+    def _trust_line(self) -> QWidget:
+        self.show_misplaced.setText("show")
+        self.show_misplaced.setProperty("role", "link")
+        self.show_misplaced.setToolTip("Colour the points by their stretch.")
+        self.show_misplaced.clicked.connect(self._color_by_stretch)
+        line = QWidget()
+        row = QHBoxLayout(line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.far, 1)
+        row.addWidget(self.show_misplaced)
+        return line
+
+    def _build(self) -> None:
+        for widget in (self.status, self.unlike, self.squeezed):
+            self.column.addWidget(widget)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(3)
+        for row, name in enumerate(FIGURES):
+            bar, label = QProgressBar(), text_label(wraps=False)
+            bar.setProperty("role", "figure")
+            bar.setFixedHeight(16)
+            bar.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label.setMinimumWidth(1)
+            label.setMaximumWidth(130)  # it may have the name of a column in it
+            grid.addWidget(label, row, 0)
+            grid.addWidget(bar, row, 1)
+            self.bars[name], self.labels[name] = bar, label
+        grid.setColumnStretch(1, 1)
+        self.column.addLayout(grid)
+        for widget in (self.warning, self.link, self.mix, self.note):
+            self.column.addWidget(widget)
+
+    # What is told
+
+    def _show_snapshot(self) -> None:
+        """Tell where the map on show stands."""
+        session = self._session
+        shot = None if session.state == "preparing" else session.snapshot
+        for widget in (self.status, self.squeezed):
+            widget.setVisible(session.snapshot is not None or session.state != "idle")
+        unlike = "" if shot is None else unlike_text(shot)
+        self.status.setText("" if shot is None else _told_iterations(shot, session))
+        is_moving = session.state == "running" or shot is None
+        self.status.setToolTip("" if is_moving else HASH_TIP.format(shot.map_hash))
+        self.unlike.setText(unlike)
+        self.unlike.setVisible(bool(unlike))
+        self.squeezed.setText("" if shot is None else _told_pressure(shot))
+        self._show_far()
+
+    def _show_far(self) -> None:
+        session, found = self._session, self._found
+        shot = None if session.state == "preparing" else session.snapshot
+        trust = math.nan if found is None else found.trustworthiness
+        is_known = not math.isnan(trust) and session.state != "running"
+        words = [f"Trustworthy {trust:.0%}"] if is_known else []
+        far = "" if shot is None else far_text(shot.stretched_share)
+        self.far.setText(" · ".join(filter(None, [*words, far])))
+        self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
+
+    def _show_warnings(self) -> None:
+        """Tell what is wrong with the map, and offer what mends it."""
+        session, found = self._session, self._found
+        parts = _told_parts(found)
+        followed = None if found is None else followed_samples(found)
+        told = [parts, _told_samples(found)]
+        show_text(self.warning, "\n".join(filter(None, told)))
+        self._linking = {}
+        if parts and session.dataset and session.played and session.can_continue:
+            n_points = len(session.dataset.obs)
+            self._linking = more_neighbors(session.played.settings, n_points)
+        self.link.setVisible(bool(self._linking))
+        self.link.setText(f"Continue with {settings_text(self._linking)}")
+        self.mix.setVisible(followed is not None and followed.name in self._mixable)
+        titles = []
+        if parts and found is not None and found.parts is not None:
+            titles.append(f"neighbours in {found.parts.n_parts:,} pieces")
+        if followed is not None:
+            self.mix.setText(f"Mix batches of {followed.name}")
+            titles.append(f"the map follows {followed.name}")
+        self.warned.emit(", ".join(titles))
+
+    def _ask_to_link(self) -> None:
+        for name, value in self._linking.items():
+            setattr(self._session.settings, name, value)
+        self.continue_requested.emit()
+
+    def _ask_to_mix(self) -> None:
+        followed = None if self._found is None else followed_samples(self._found)
+        if followed is not None:
+            self.mix_requested.emit(followed.name)
+
+    def _color_by_stretch(self) -> None:
+        self._session.look.color_by = STRETCH
+
+    # Measuring
+
+    def _forget(self, *event: object) -> None:
+        self.show_quality(None, None)
+        show_text(self.note, WAITING)
+
+    def _on_state(self, state: str) -> None:
+        if state == "preparing":
+            self._forget()
+        dataset = self._session.dataset
+        is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
+        if state == "finished" and is_small and not self._is_open:
+            self._measure_now()
+        self._on_change()
+
+    def _on_change(self, *event: object) -> None:
+        is_moving = self._session.state == "running"
+        if is_moving:
+            self._words.throttle()
+        else:
+            self._words.cancel()  # it would be of what was before
+            self._show_snapshot()
+        if self._is_open and not (is_moving and self._due.isActive()):
+            self._due.start(AGAIN_MS if is_moving else SOON_MS)
+
+    def _measure(self) -> None:
+        if self._is_open:
+            self._measure_now()
+
+    def _measure_now(self) -> None:
+        session = self._session
+        job = quality_job(session)
+        if job is None:
+            self._forget()
+            if session.snapshot is not None and session.state not in ALIVE:
+                show_text(self.note, NOT_KNOWN)
+            return
+        if session.state != "running":
+            show_text(self.note, MEASURING)
+        asked = session.dataset, label_column(session), session.snapshot
+        self._measuring.ask(lambda: (job(), *asked))
+
+    def _take(
+        self, found_of: tuple[MapQuality | None, Dataset, str | None, Snapshot]
+    ) -> None:
+        found, dataset, column, measured = found_of
+        if dataset is not self._session.dataset:
+            return
+        if found is None:
+            show_text(self.note, TOO_FEW)
+        else:
+            self._session.timeline.tell_quality(measured, found)
+        self.show_quality(found, column)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.show_quality(None, None)
+        show_text(self.note, sentence(error))
+
+
+def _told_iterations(shot: Snapshot, session: Session) -> str:
+    of_all = f" of {shot.n_iter:,}" if shot.n_iter else ""
+    told = f"{shot.iteration:,}{of_all} iterations"
+    return told if session.state == "running" else f"{told}, map {shot.map_hash[:4]}"
+
+
+def _told_pressure(shot: Snapshot) -> str:
+    is_known = shot.has_pressure
+    return f"{shot.pressured_share:.0%} of points crowded" if is_known else NO_PRESSURE
+
+
+def _told(found: MapQuality) -> str:
+    """Return on how many points it was measured, and the columns that agree best."""
+    told = f"Measured on {found.n_sampled:,} points drawn at random."
+    columns = found.columns[:MOST_COLUMNS_TOLD]
+    shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in columns]
+    return (
+        f"{told} Neighbours of the same group: {', '.join(shares)}." if shares else told
+    )
+
+
+def _told_parts(found: MapQuality | None) -> str:
+    """Return a sentence on a graph in parts; "" where it nearly hangs together."""
+    parts = None if found is None else found.parts
+    if parts is None or parts.outside < FEW_OUTSIDE:
+        return ""
+    return (
+        f"The points and their {parts.n_neighbors} nearest in the data fall into "
+        f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
+        "are outside of the largest): how these groups lie to one another on the map "
+        "means nothing. More neighbours may link them."
+    )
+
+
+def _told_samples(found: MapQuality | None) -> str:
+    """Return what it means that the map follows a column of samples; "" for none."""
+    column = None if found is None else followed_samples(found)
+    if found is None or column is None:
+        return ""
+    told = (
+        f"The map follows {column.name}: {column.same:.0%} of a point's neighbours "
+        f"are of its own {column.name}, {column.by_chance:.0%} by chance"
+    )
+    clusters = found.clusters
+    if clusters is not None and column.agreement >= clusters.agreement:
+        told += f", more than of its own cluster ({clusters.same:.0%})"
+    return (
+        f"{told}. That is a batch effect, or it is real: mix only what is not what you "
+        "study."
+    )

@@ -1,0 +1,208 @@
+"""Labels from a reference: predict them, or place the cells on the reference's map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QPushButton
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.reference.labels import (
+    PlacedCells,
+    first_label,
+    load_reference,
+    place_cells,
+    predict_labels,
+    told_of,
+)
+from napari_embedding_game.session.reference.reference_map import ReferenceMap
+from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.map_widget import MapWidget
+from napari_embedding_game.ui.style.coloring import choice_of_column
+from napari_embedding_game.ui.style.form_widgets import (
+    let_be_narrow,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.tasks.worker import Latest
+
+if TYPE_CHECKING:
+    import napari
+
+FILES = "Saved maps (*.h5ad)"
+NO_GENES = "Open cells with their genes in the Embedding Game first."
+HINT = (
+    "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
+    "and these can be placed on it."
+)
+PLACED = (
+    "Pale points are the cells of the reference; a click on the former map's name, at "
+    "the top of the Map dock, takes you back."
+)
+TIPS = {
+    "file": "Choose an .h5ad file that this program has saved, with known labels.",
+    "cancel": "Stop; what was predicted before stays.",
+    "label": "Column of the reference that is predicted.",
+    "predict": (
+        "Predict the label of every cell on show, and colour the map by it. The "
+        "confidence, and whether a cell is like the reference at all, are columns too."
+    ),
+    "place": (
+        "Open a map with the reference's cells in pale colours and those on show "
+        "among them; the present map stays, one step back."
+    ),
+    "correct": (
+        "First remove the difference that another batch makes between these cells and "
+        "those of the same kind in the reference. Only where both hold about the same "
+        "kinds: others would be moved to what they are not."
+    ),
+}
+MUCH_UNLIKE = 0.05
+"""Share of cells unlike the reference from which on that is a warning."""
+
+
+class ReferenceWidget(MapWidget):
+    """The reference, the column that is predicted, and a button for each deed.
+
+    The labels, their confidence and how like the reference each cell is become columns
+    of the metadata; the map is coloured by the labels.
+    """
+
+    def __init__(self, napari_viewer: napari.Viewer) -> None:
+        super().__init__(napari_viewer)
+        self._session = self.workspace.session
+        self._jobs = Latest(self, self._on_returned, self._on_failed, self._on_stage)
+        self._reference: ReferenceMap | None = None
+        self._path = Path()
+        self.file, self.cancel = QPushButton("Open a reference…"), QPushButton("Cancel")
+        self.label, self.predict = QComboBox(), QPushButton("Predict")
+        self.place = QPushButton("Place on its map")
+        self.correct = QCheckBox("Remove a batch effect")
+        self.state = text_label()
+        let_be_narrow(self.label, 10)
+        for name, tip in TIPS.items():
+            getattr(self, name).setToolTip(tip)
+        for row in ((self.file, self.cancel), (self.label, self.predict)):
+            line = QHBoxLayout()
+            line.addWidget(row[0], 1)
+            line.addWidget(row[1])
+            self.column.addLayout(line)
+        for widget in (self.place, self.correct, self.state):
+            self.column.addWidget(widget)
+        self.column.addStretch(1)
+        self.file.clicked.connect(self._open)
+        self.cancel.clicked.connect(self._cancel)
+        self.predict.clicked.connect(self._predict)
+        self.place.clicked.connect(self._place)
+        self._connections.connect(self._session.dataset_changed, self._on_dataset)
+        self._on_dataset(self._session.dataset)
+        self.begin()
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._jobs.stop()
+        self._tell_reference()
+        self._show()
+
+    def _show(self) -> None:
+        dataset, is_busy = self._session.dataset, self._jobs.is_busy
+        can_ask = dataset is not None and dataset.has_expression and not is_busy
+        self.file.setEnabled(can_ask)
+        self.cancel.setVisible(is_busy)
+        for widget in (self.label, self.predict, self.place, self.correct):
+            widget.setVisible(self._reference is not None)
+            widget.setEnabled(can_ask and self.label.count() > 0)
+
+    def _tell_reference(self) -> None:
+        reference, dataset = self._reference, self._session.dataset
+        told = HINT
+        if dataset is None or not dataset.has_expression:
+            told = NO_GENES
+        elif reference is not None:
+            n = len(reference.dataset.obs)
+            told = f"{reference.name}: {n:,} cells. Choose what is predicted."
+            if not reference.label_columns:
+                told = f"{reference.name} has no column of groups to predict."
+        show_text(self.state, told, "note")
+
+    def _cancel(self) -> None:
+        self._jobs.stop()
+        self._tell_reference()
+        self._show()
+
+    def _open(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
+        if name and not self._jobs.is_busy:
+            path = Path(name)
+            self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
+
+    def _take(self, reference: ReferenceMap, path: Path) -> None:
+        self._reference, self._path = reference, path
+        self.label.clear()
+        self.label.addItems(reference.label_columns)
+        self.label.setCurrentText(first_label(reference) or "")
+        self._tell_reference()
+
+    def _predict(self) -> None:
+        self._ask(predict_labels, lambda made: self._on_predicted(*made))
+
+    def _place(self) -> None:
+        self._ask(place_cells, self._on_placed)
+
+    def _ask(
+        self, work: Callable[..., Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        dataset, reference = self._session.dataset, self._reference
+        if dataset is None or reference is None or self._jobs.is_busy:
+            return
+        asked = dataset, reference, self._path, self.label.currentText()
+        is_corrected = self.correct.isChecked()
+        self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
+
+    def _on_placed(self, cells: PlacedCells) -> None:
+        try:
+            self.workspace.leaving.emit()
+            self.workspace.maps.place(cells)
+        except DataError as error:
+            show_text(self.state, sentence(error), "warning")
+            return
+        self._tell(cells.predicted, cells.notes, PLACED)
+
+    def _on_predicted(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
+        name = self._session.add_predicted(found)
+        assert self._session.dataset is not None
+        self._session.look.color_by = choice_of_column(name, self._session.dataset)
+        self._tell(found, notes)
+
+    def _tell(
+        self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
+    ) -> None:
+        assert self._reference is not None
+        role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
+        told = [told_of(found, self._reference), more, *notes]
+        show_text(self.state, " ".join(filter(None, told)), role)
+
+    # The worker
+
+    def _begin(
+        self, stages: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        self._then = then
+        self._jobs.ask(stages)
+        self._show()
+
+    def _on_stage(self, stage: Stage) -> None:
+        share = "" if stage.share is None else f" ({stage.share:.0%})"
+        show_text(self.state, f"{stage.text}{share} …", "note")
+
+    def _on_returned(self, made: Any) -> None:
+        self._then(made)
+        self._show()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._show()
+        show_text(self.state, sentence(error), "warning")

@@ -1,0 +1,320 @@
+"""Trust and time: how good the map is, its timeline, and maps compared."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.core.inspect.quality import (
+    ColumnAgreement,
+    GraphParts,
+    MapQuality,
+)
+from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.ui.controls import trust as trust_module
+from napari_embedding_game.ui.controls.timeline import PICTURE, picture, told
+from napari_embedding_game.ui.controls.trust import NOT_KNOWN, WAITING
+
+FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def trust(dock):
+    dock.resize(400, 1500)
+    dock.show()
+    return dock.trust
+
+
+def unfold(dock):
+    QTest.mouseClick(dock.trust_fold.toggleButton(), LEFT)
+    assert dock.trust_fold.isExpanded()
+
+
+def test_the_figures_follow_the_map_and_its_colours(
+    trust, dock, play, session, dataset, qtbot
+):
+    bars = trust.bars
+    assert trust.note.text() == WAITING
+    assert trust.status.isHidden()
+    play()
+    assert "Trustworthy" not in trust.far.text()
+    qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())  # folded: once
+    unfold(dock)
+    qtbot.waitUntil(lambda: "40 points" in trust.note.text())
+    for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
+        assert bars[name].text().endswith("%")
+        assert "%" in bars[name].toolTip()
+    assert bars["accuracy"].isHidden()  # coloured by clusters: no known groups
+    group = dataset.obs.select_dtypes("category").columns[0]
+    session.look.color_by = group
+    qtbot.waitUntil(lambda: not bars["accuracy"].isHidden())
+    assert trust.labels["accuracy"].text() == f"Same {group}"
+    QTest.mouseClick(trust.show_misplaced, LEFT)
+    assert session.look.color_by == "Stretch"
+    session.load(None)
+    qtbot.waitUntil(lambda: bars["triplets"].text() == "–")
+    assert trust.note.text() == WAITING
+
+
+def test_a_map_without_its_data_says_so(qtbot, session, dataset, play, trust, dock):
+    play()
+    saved = session.capture()
+    session.restore(saved, replace(dataset, X=np.empty((40, 0)), var_names=[]))
+    unfold(dock)
+    qtbot.waitUntil(lambda: trust.note.text() == NOT_KNOWN)
+
+
+@pytest.mark.parametrize("most", [39, 40])
+def test_a_large_map_is_measured_when_it_is_asked_for(
+    trust, play, qtbot, dock, monkeypatch, most
+):
+    monkeypatch.setattr(trust_module, "MOST_UNASKED", most)
+    measured = []
+    monkeypatch.setattr(
+        trust_module, "quality_job", lambda session: measured.append(session.state)
+    )
+    play()
+    assert measured == (["finished"] if most == 40 else [])
+    unfold(dock)
+    assert measured[-1:] == ["finished"]
+
+
+def test_it_is_measured_again_while_the_points_move(
+    trust, play, session, slow, qtbot, dock, monkeypatch
+):
+    monkeypatch.setattr(trust_module, "AGAIN_MS", 50)
+    unfold(dock)
+    play(until="running")
+    qtbot.waitUntil(lambda: "40 points" in trust.note.text())
+    assert session.state == "running"
+    session.stop()
+
+
+def test_an_error_becomes_a_sentence(trust, play, dock, monkeypatch, qtbot):
+    def broken(session):
+        def work_out():
+            raise MemoryError
+
+        return work_out
+
+    monkeypatch.setattr(trust_module, "quality_job", broken)
+    play()
+    unfold(dock)
+    qtbot.waitUntil(lambda: "memory" in trust.note.text())
+
+
+def test_a_graph_in_parts_is_mended_by_a_button(
+    dock, play, session, trust, monkeypatch, qtbot
+):
+    found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
+    monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: found)
+    title = dock.trust_fold.toggleButton()
+    play()
+    qtbot.waitUntil(lambda: "4 pieces" in title.text())  # seen while it is folded
+    assert "4 groups without any link (25% of the points" in trust.warning.text()
+    former = session.run
+    unfold(dock)
+    trust.link.click()
+    assert dock.game.controls["n_neighbors"].value == 30
+    qtbot.waitUntil(lambda: session.run is not former and session.state == "finished")
+    assert session.played.settings.n_neighbors == 30
+    assert session.played.is_branch
+    session.settings.choose_method("pca")
+    trust.show_quality(found, None)
+    assert trust.link.isHidden()  # it would begin anew
+    few = replace(FOUND, parts=GraphParts(3, 0.004, 15))
+    trust.show_quality(few, None)
+    assert trust.warning.isHidden()
+
+
+def test_samples_that_a_map_follows_are_warned_of(trust, dock):
+    unfold(dock)
+    followed = (
+        ColumnAgreement("cell_type", 0.9, 0.2),
+        ColumnAgreement("stim", 0.88, 0.5),
+    )
+    clusters = ColumnAgreement("clusters", 0.7, 0.2)
+    found = replace(FOUND, columns=followed, clusters=clusters)
+    trust.show_quality(found, None)
+    assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
+    assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
+    assert "more than of its own cluster (70%)" in trust.warning.text()
+    assert dock.trust_fold.toggleButton().text().endswith("the map follows stim")
+    assert trust.mix.isHidden()  # not raw counts, or no Harmony
+    trust.set_mixable(("stim", "donor"))
+    assert trust.mix.text() == "Mix batches of stim"
+    trust.show_quality(FOUND, None)
+    assert trust.warning.isHidden()
+    assert dock.trust_fold.toggleButton().text().endswith("Trust and time")
+    assert trust.mix.isHidden()
+
+
+# The timeline
+
+
+@pytest.fixture
+def finished(qtbot, dock, session):
+    """The dock after a run that was steered once."""
+    dock.resize(400, 1500)
+    dock.show()
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    dock.trust_fold.expand(animate=False)
+    session.settings.repulsion = 900.0
+    qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
+    return dock
+
+
+def click(timeline, row):
+    place = timeline.marks.visualItemRect(timeline.marks.item(row)).center()
+    QTest.mouseClick(timeline.marks.viewport(), LEFT, pos=place)
+
+
+def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
+    qtbot, finished, session
+):
+    timeline, shown = session.timeline, finished.timeline
+    first, *_, end = timeline.marks
+    assert finished.game.repulsion.value == 900
+    qtbot.wait(50)
+    click(shown, 0)
+    assert session.snapshot is first.snapshot
+    assert session.settings.repulsion is None
+    assert finished.game.repulsion.value == 300  # that of the map on show
+    layer = finished.controller.layers.points
+    assert finished.trust.status.text().startswith("50 of")
+    assert "timeline" in finished.run.stage.text()
+    QTest.keyClick(shown.marks, Qt.Key.Key_Right)
+    assert timeline.shown is timeline.marks[1]
+    assert not shown.forward.isHidden()
+    QTest.mouseClick(shown.forward, LEFT)
+    assert timeline.shown is end
+    assert not shown.forward.isEnabled()
+    QTest.mouseClick(shown.back, LEFT)
+    changed = timeline.shown
+    finished.run.go_on.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert timeline.newest.parent == changed.number
+    assert timeline.newest.branch == end.branch + 1
+    assert finished.controller.layers.points is layer
+
+
+def test_a_mark_is_told_pinned_and_deleted_by_its_menu(finished, session):
+    timeline = session.timeline
+    first = timeline.marks[0]
+    assert "Finished" in told(first)
+    assert "Embedding game, seed 0" in told(first)
+    actions = {a.text(): a for a in finished.timeline.menu(first).actions()}
+    actions["Pin (keep when memory runs short)"].trigger()
+    assert "Pinned" in finished.timeline.marks.item(0).toolTip()
+    n_marks = len(timeline.marks)
+    actions["Delete"].trigger()
+    assert timeline.find(first.number) is None
+    assert finished.timeline.marks.count() == n_marks - 1
+
+
+def test_the_small_picture_is_the_right_way_up():
+    places = np.zeros((40, 2), np.float32)
+    places[0] = [1.0, 1.0]  # to the right, and up
+    image = picture(places, QColor("black"), QColor("white"))
+    half = PICTURE // 2
+    bright = np.array(
+        [[image.pixelColor(x, y).lightness() for x in range(PICTURE)]
+         for y in range(PICTURE)]
+    )  # fmt: skip
+    assert bright[:half, half:].max() == bright[half:, :half].max() == 255
+    assert bright[:half, :half].max() == bright[half:, half:].max() == 0
+
+
+@pytest.fixture
+def other(session, finished):
+    """A mark of another map of the same points."""
+    here = session.snapshot
+    mixed = np.random.default_rng(0).permutation(here.embedding)
+    moment = Moment(
+        settings=session.settings.value, snapshot=replace(here, embedding=mixed)
+    )
+    return session.timeline.add("Other", "hand", moment)
+
+
+def compare(timeline, qtbot, session):
+    """Compare with the newest of the other maps, by the menu."""
+    timeline.others.aboutToShow.emit()
+    timeline.others.actions()[0].trigger()
+    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    return timeline.comparison
+
+
+def test_a_map_is_compared_with_another_by_a_slider_and_colours(
+    qtbot, finished, session, other
+):
+    layers, look, here = finished.controller.layers, session.look, session.snapshot
+    assert not finished.timeline.comparison.isVisible()
+    bar = compare(finished.timeline, qtbot, session)
+    assert session.comparing.current.mark is other
+    assert bar.isVisible()
+    assert other.title in bar.there.text()
+    assert "Neighbours kept" in bar.words.text()
+    drawn = layers.points.data.copy()
+    bar.slider.setValue(100)
+    assert session.snapshot is here
+    moved = np.linalg.norm(layers.points.data - drawn, axis=1)
+    assert np.corrcoef(moved, session.comparing.current.maps.moved)[0, 1] > 0.999
+    bar.by_movement.click()
+    assert look.color_by == "Movement"
+    bar.close_button.click()
+    assert look.color_by == "Cluster"
+    assert not bar.isVisible()
+    np.testing.assert_allclose(layers.points.data, drawn, atol=1e-5)
+    compare(finished.timeline, qtbot, session).slider.setValue(40)
+    finished.run.run.click()  # playing ends it
+    assert session.comparing.current is None
+    assert not bar.isVisible()
+    qtbot.waitUntil(lambda: session.state == "finished")
+
+
+def test_maps_lie_side_by_side_and_are_chosen_from_together(
+    qtbot, finished, session, viewer, other
+):
+    layers, here, n_layers = (
+        finished.controller.layers,
+        session.snapshot,
+        len(viewer.layers),
+    )
+    bar = compare(finished.timeline, qtbot, session)
+    bar.side_by_side.click()
+    assert not bar.slider.isVisible()
+    beside = layers.other(BESIDE)
+    assert len(viewer.layers) == n_layers + 1
+    n_points = len(here.embedding)
+    assert len(beside.data) == n_points
+    assert beside.data[:, 1].min() > layers.points.data[:, 1].max()
+    np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
+
+    # What is under the mouse on either map is the same row; a lasso chooses there too.
+    seen = layers.projection().to_pixels(session.seen)
+    for row in (0, 20, 39):
+        for pixel in (seen[row], seen[n_points + row]):
+            found = row_at(layers, session.seen, pixel) % n_points
+            assert found == row or any(
+                np.allclose(seen[found + shift], pixel, atol=3)
+                for shift in (0, n_points)
+            )
+    around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
+    finished.controller.mouse.surround(around, False)
+    assert 5 in session.selection.rows
+    assert not session.selection.points.all()
+    np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
+
+    viewer.layers.remove(beside)
+    assert not bar.side_by_side.isChecked()
+    bar.side_by_side.click()
+    assert layers.other(BESIDE) in viewer.layers
+    bar.close_button.click()
+    assert len(viewer.layers) == n_layers
