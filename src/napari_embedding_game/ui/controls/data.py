@@ -100,6 +100,8 @@ class DataControls(ControlsSection):
         self._table: Table | None = None
         self._then: Then | None = None
         """What is done once the objects of labels are measured."""
+        self._read = self._written = ""
+        """What is being read and written."""
         self.mixable: tuple[str, ...] = ()
         """Columns whose batches Harmony can mix now."""
         self.title, self.summary = text_label("", "title"), text_label()
@@ -217,7 +219,8 @@ class DataControls(ControlsSection):
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
         self._progress.setVisible(stage is not None)
-        self.set_busy("" if stage is None else f"{stage.text} …")
+        self._read = "" if stage is None else f"{stage.text} …"
+        self._tell_busy()
         share = None if stage is None else stage.share
         if stage is not None and share is None:
             self._busy_bar.begin()
@@ -226,8 +229,9 @@ class DataControls(ControlsSection):
             move_bar(self.bar, round(100 * (share or 0.0)), 100)
 
     def set_busy(self, what: str) -> None:
-        """Tell what is being read or written, "" when nothing is."""
-        show_text(self.summary, what or _summary(self._session.dataset))
+        """Tell what is being written, "" when nothing is."""
+        self._written = what
+        self._tell_busy()
 
     def set_trouble(self, sentence: str) -> None:
         """Tell what failed, "" when it is over."""
@@ -489,11 +493,14 @@ class DataControls(ControlsSection):
     def _show(self) -> None:
         dataset = self._session.dataset
         show_text(self.title, dataset.name if dataset else TITLE)
-        if self._progress.isHidden():
-            self.set_busy("")
+        self._tell_busy()
         self._show_notes(() if dataset is None else dataset.notes)
         self.start.show_last_maps(dataset is None)
         self._mark_next()
+
+    def _tell_busy(self) -> None:
+        told = self._read or self._written or _summary(self._session.dataset)
+        show_text(self.summary, told)
 
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
