@@ -226,7 +226,7 @@ class ReadingTask(QObject):
         if self._given_up[0] is by and self._given_up[1] == work:
             return True
         parent = self.parent_widget
-        answer = confirm_replace.ask_to_replace(parent, dataset.name, made.told())
+        answer = confirm_replace.ask_to_replace(parent, dataset.name, made)
         if answer == "save":
             path = ask_for_session(parent, dataset)
             if path is not None:
