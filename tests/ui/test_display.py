@@ -26,6 +26,17 @@ def test_colour_by_acts_on_the_running_game(
     assert session.state == "running"
 
 
+def test_size_by_pressure_and_back(play, session, dock):
+    layers = play()
+    plain = layers.points.size[0]
+    dock.look.pressure.value = True
+    sizes = layers.points.size / plain
+    np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
+    assert sizes.max() == pytest.approx(MOST_MAGNIFIED)
+    dock.look.pressure.value = False
+    np.testing.assert_allclose(layers.points.size, plain)
+
+
 def test_colour_by_stretch(play, session, dock):
     layers = play()
     far = session.snapshot.stretch > FAR

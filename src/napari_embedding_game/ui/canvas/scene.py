@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from napari_embedding_game.ui.workspace import Workspace
 
-SELECTED_MAGNIFICATION = 1.4
+SELECTED_MAGNIFICATION, MOST_MAGNIFIED = 1.4, 3.0
 MUTED, MUTED_VALUE = 0.88, 0.6
 """Share of grey in points outside the selection; of a gene one wants to see both.
 
@@ -352,6 +352,8 @@ class Scene(QObject):
         elif name in ("color_by", "limits"):
             self._recolor()
             self.redraw()
+        elif name == "size_by_pressure":
+            self.redraw()
         self.drawn.emit()
 
     def _on_axes(self, event: object = None) -> None:
@@ -522,6 +524,8 @@ class Scene(QObject):
             chosen = None
         colors = self._colors(snapshot)
         sizes = np.ones(len(colors), np.float32)
+        if self._session.look.size_by_pressure and snapshot.has_pressure:
+            sizes = magnification(snapshot.pressure)
         if chosen is not None:
             colors = np.where(chosen[:, None], colors, self._muted(colors))
             sizes[chosen] = SELECTED_MAGNIFICATION
@@ -562,3 +566,13 @@ def told_neighbors(found: Correction) -> str:
         f"{'neighbour' if n_in == 1 else 'neighbours'} from elsewhere drawn in, "
         f"{n_out:,} {'stranger' if n_out == 1 else 'strangers'} stepped out."
     )
+
+
+def magnification(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return 1 for 0 up to ``MOST_MAGNIFIED`` for all but a few of the highest."""
+    above = pressure[pressure > 0]
+    if not len(above):
+        return np.ones(len(pressure), np.float32)
+    most = max(float(np.percentile(above, 95)), np.finfo(np.float32).tiny)
+    share = np.clip(pressure / most, 0, 1)
+    return (1 + (MOST_MAGNIFIED - 1) * share).astype(np.float32)
