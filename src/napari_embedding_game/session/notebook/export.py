@@ -89,15 +89,13 @@ COMPARED = """\
 inside = rows[{column}] == "inside"
 outside = rows[{column}] == "outside"
 {found}
-draw(
-    VolcanoPlot(
-        names=found["names"].to_numpy(),
-        changes=found["logfoldchanges"].to_numpy(),
-        p_values=found["pvals_adj"].to_numpy(),
-        title={title},
-    )
+volcano = VolcanoPlot(
+    names=found["names"].to_numpy(),
+    changes=found["logfoldchanges"].to_numpy(),
+    p_values=found["pvals_adj"].to_numpy(),
+    title={title},
 )
-found.head(20)"""
+display(draw(volcano), found.head(20))"""
 SOME_ROWS = """\
 some = adata.obs.sample(frac=1, random_state=0)
 some = some.groupby({column}, observed=True).head({n}).index"""
