@@ -123,7 +123,7 @@ def run_code(path):
         warnings.simplefilter("ignore")
         plt.switch_backend("Agg")
         cells = json.loads(path.read_text())["cells"]
-        made = {"display": lambda *shown: None}
+        made: dict[str, object] = {}
         for cell in cells:
             if cell["cell_type"] == "code":
                 exec("".join(cell["source"]), made)

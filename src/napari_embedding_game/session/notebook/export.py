@@ -58,6 +58,7 @@ Versions: {versions}."""
 IMPORTS = """\
 import pandas as pd
 import scanpy as sc
+from IPython.display import display
 
 from napari_embedding_game import read, tl
 from napari_embedding_game.data.export.plots import VolcanoPlot, draw
