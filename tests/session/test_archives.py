@@ -1,6 +1,6 @@
 """Session files of each released version are read for ever.
 
-Before a release, ``python tests/session/test_archives.py`` writes the one of this version.
+Before a release, ``python tests/session/test_archives.py`` writes that of this version.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def _facts_of(tree, key):
 
 
 def write(path):
-    """Write a session with a name, a note, a colour, a mark, a child map, a held row."""
+    """Write a session with a name, a note, a colour, a mark and a child map."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(30, 4)) + 9 * i for i in range(3)])
     obs = pd.DataFrame(
@@ -91,9 +91,7 @@ def _play(session):
             return
 
 
-@pytest.mark.parametrize(
-    "path", sorted(FOLDER.glob("*.zip")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.zip")), ids=str)
 def test_a_session_of_each_version_is_read(path):
     assert facts(path) == json.loads(path.with_suffix(".json").read_text())
 
