@@ -377,7 +377,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     legend = look.legend.text
     assert legend.text() == NO_PRESSURE
     look.color_by.value = "Cluster"
-    look._offer()
+    look.refresh()
     assert "Pressure" not in look.color_by.choices
     docks.choose(0)
     assert not table.isColumnHidden(MISPLACED)

@@ -7,9 +7,7 @@ import pytest
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.ui.canvas import picture
-from napari_embedding_game.ui.canvas.scene import (
-    DENSITY,
-)
+from napari_embedding_game.ui.canvas.scene import DENSITY, MOST_MAGNIFIED
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.style.texts import NO_ISOLATION, NO_STRETCH
 

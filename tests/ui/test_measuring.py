@@ -302,7 +302,7 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     before = measured(dataset, "area").copy()
     layer.contour = 1  # a look is no edit
     assert not stale.is_stale
-    layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 9
+    layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 15
     inside = np.argwhere(labels == 3).mean(axis=0)
     viewer.reset_view()
     canvas, camera = canvas_widget(dock), viewer.scene.camera

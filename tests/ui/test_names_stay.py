@@ -49,9 +49,12 @@ def test_names_are_of_cells_whatever_is_done_to_the_map(
         person_at_the_window._type(editor, value)
 
     def dimensions(n):
-        buttons = game.controls["n_components"].native.findChildren(QRadioButton)
-        (button,) = (one for one in buttons if one.text() == str(n))
-        return lambda: person.press(button)
+        def press():
+            buttons = game.controls["n_components"].native.findChildren(QRadioButton)
+            (button,) = (one for one in buttons if one.text() == str(n))
+            person.press(button)
+
+        return press
 
     person.open(cells)
     person.run()

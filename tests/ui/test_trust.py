@@ -43,7 +43,6 @@ def test_the_figures_follow_the_map_and_its_colours(
     assert trust.note.text() == WAITING
     assert trust.status.isHidden()
     play()
-    assert "Trustworthy" not in trust.far.text()
     qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())  # folded: once
     unfold(dock)
     qtbot.waitUntil(lambda: "40 points" in trust.note.text())

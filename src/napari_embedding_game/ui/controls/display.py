@@ -53,6 +53,11 @@ CHECKS = {
         "Show names",
         "Write the clusters' names on the map; nearer, there is room for more of them.",
     ),
+    "pressure": (
+        "size_by_pressure",
+        "Size by pressure",
+        f"Draw points under pressure larger. {PRESSURE_MEANS}",
+    ),
     "far": (
         "show_far",
         "Lines to neighbours",
@@ -77,7 +82,7 @@ class DisplayControls(ControlsSection):
         self.split_by = ComboBox(
             choices=self._splits, value=look.split_by, tooltip=SPLIT_TIP
         )
-        self.landmarks, self.names, self.far = (
+        self.landmarks, self.names, self.pressure, self.far = (
             CheckBox(text=text, value=getattr(look, field), tooltip=tip)
             for field, text, tip in CHECKS.values()
         )
@@ -91,6 +96,7 @@ class DisplayControls(ControlsSection):
             "split_by": self.split_by,
             "show_landmarks": self.landmarks,
             "show_names": self.names,
+            "size_by_pressure": self.pressure,
             "show_far": self.far,
             "color_objects": self.objects,
         }
@@ -114,7 +120,11 @@ class DisplayControls(ControlsSection):
             shown.addWidget(check.native)
         shown.addStretch(1)
         more.addLayout(shown)
-        more.addWidget(self.far.native)
+        sized = QHBoxLayout()
+        for check in (self.pressure, self.far):
+            sized.addWidget(check.native)
+        sized.addStretch(1)
+        more.addLayout(sized)
         more.addWidget(self.gene_sets)
         for field, widget in self._fields.items():
             widget.changed.connect(
@@ -141,6 +151,7 @@ class DisplayControls(ControlsSection):
         dataset = self._session.dataset
         has_objects = dataset is not None and dataset.objects is not None
         self.objects.native.setVisible(has_objects)
+        self.pressure.native.setVisible(self._has_pressure)
 
     # Inside
 
