@@ -343,7 +343,7 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     assert docks.session.look.color_by == column(0)[0]
     docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QApplication.clipboard().text().split("\n")
-    assert lines[0].split("\t")[1:] == ["log2 fold", "p adj.", "In", "Out"]
+    assert lines[0].split("\t")[1:] == ["log2 FC", "p adj.", "In", "Out"]
     assert [line.split("\t")[0] for line in lines[1:]] == column(0)
     docks.choose(1)
     docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)

@@ -120,11 +120,8 @@ class DisplayControls(ControlsSection):
             shown.addWidget(check.native)
         shown.addStretch(1)
         more.addLayout(shown)
-        sized = QHBoxLayout()
-        for check in (self.pressure, self.far):
-            sized.addWidget(check.native)
-        sized.addStretch(1)
-        more.addLayout(sized)
+        more.addWidget(self.pressure.native)
+        more.addWidget(self.far.native)
         more.addWidget(self.gene_sets)
         for field, widget in self._fields.items():
             widget.changed.connect(

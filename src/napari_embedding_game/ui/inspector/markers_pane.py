@@ -136,7 +136,7 @@ class MarkersPane(QWidget):
         self.table = Table(
             Column("Column", "Click a row to colour the map by it. Ctrl+C copies all."),
             Column(
-                "log2 fold",
+                "log2 FC",
                 "Log2 of how many times higher the mean is inside; of expression in "
                 "logarithms the mean is taken back to counts first, as in scanpy.",
                 text=lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
@@ -396,8 +396,8 @@ class MarkersPane(QWidget):
 
 
 def told_p(p: float) -> str:
-    """Return a p-value as text; smaller than a number can be is told as such."""
-    return f"{p:.1e}" if p > 0 else "< 1e-300"
+    """Return a p-value as text, short enough for a narrow dock."""
+    return f"{p:.0e}" if p > 0 else "0"
 
 
 def _fill(box: QComboBox, texts: dict[str, str], chosen: str) -> None:

@@ -243,7 +243,7 @@ class Table(QTableView):
             side.setSectionResizeMode(sizes.ResizeToContents)
         head = self.horizontalHeader()
         head.setSectionResizeMode(sizes.ResizeToContents)
-        head.setMinimumSectionSize(40)
+        head.setMinimumSectionSize(36)
         head.setHighlightSections(False)
         for place, column in enumerate(columns):
             if column.is_bar:
@@ -255,6 +255,7 @@ class Table(QTableView):
             head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             head.setSortIndicatorClearable(True)  # a third click: their own order
             self.setSortingEnabled(True)
+            head.setSortIndicatorShown(False)  # each heading would keep room for it
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
     def set_theme(self, colors: ThemeColors) -> None:

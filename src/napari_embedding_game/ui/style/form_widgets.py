@@ -14,6 +14,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QScrollArea,
     QScrollBar,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -129,7 +130,10 @@ class Fold(QCollapsible):
         WrappedText(self.toggleButton(), Qt.AlignmentFlag.AlignLeft)
         self._title = title
         self.setDuration(0)
+        preferred = QSizePolicy.Policy.Preferred
+        self.setSizePolicy(preferred, preferred)  # texts that wrap need more than asked
         self.layout().setContentsMargins(0, 0, 0, 0)
+        self.layout().setAlignment(Qt.AlignmentFlag(0))
         self.layout().setSpacing(2)
         self.content().layout().setContentsMargins(12, 0, 0, 0)
         self.toggled.connect(self._on_folded)
