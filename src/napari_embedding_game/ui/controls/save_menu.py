@@ -21,6 +21,12 @@ FORMATS = {
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)", ""),
     ".pdf": ("Figure (.pdf)…", "PDF (*.pdf)", ""),
     ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)", ""),
+    ".html": (
+        "Web page (.html)…",
+        "Web page (*.html)",
+        "One file to send: the map with colours, search, markers and a lasso, in any "
+        "browser and without a network.",
+    ),
     ".ipynb": (
         "Notebook (.ipynb)…",
         "Jupyter notebook (*.ipynb)",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QApplication
 
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = (".png", ".svg", ".pdf")
-FILM = ".gif"
+FILM, PAGE = ".gif", ".html"
+N_FRAMES = 12
+"""Of the run, in a web page."""
+MOST_PLAYED = 100_000
+"""Points of which a web page shows the run: it is played again to write it."""
 CODE = (".ipynb", ".txt")
 NO_MAP = "There is no map to save yet: press Run first."
 NO_FILM = (
@@ -81,6 +87,8 @@ class WritingTask(QObject):
         try:  # what is saved is what is seen
             if ending == FILM:
                 write = self._film(path)
+            elif ending == PAGE:
+                write = self._page(path)
             elif ending in CODE:
                 write = self._code(path)
             elif ending in FIGURES:
@@ -221,6 +229,33 @@ class WritingTask(QObject):
             from napari_embedding_game.ui.tasks.film import write_film
 
             write_film(X, played, rgba, path, facing)
+
+        return write
+
+    def _page(self, path: Path) -> Write:
+        """Write a web page, with the run where it can be played again."""
+        session, palette = self._workspace.session, self._workspace.palette
+        dataset, result, played = session.dataset, session.result(), session.played
+        assert dataset is not None
+        if result is None:
+            raise DataError(NO_MAP)
+        rows = dataset.frozen()
+        colored = replace(result, cluster_colors=palette.by_id())
+
+        def write() -> None:
+            from napari_embedding_game.data.export.anndata_result import new_anndata
+            from napari_embedding_game.session.run.replay import replay_frames
+            from napari_embedding_game.session.web_page import write_web_page
+
+            frames = []
+            is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MOST_PLAYED
+            if played is not None and is_short:
+                every = max(1, played.n_iter // N_FRAMES)
+                with suppress(DataError):  # begun from a map that is not here
+                    for shot in replay_frames(rows.X, played, every=every):
+                        frames.append(rows.expand(shot.embedding, np.nan))
+            adata = new_anndata(rows, colored)
+            write_web_page(adata, path, frames=frames, title=rows.name)
 
         return write
 
