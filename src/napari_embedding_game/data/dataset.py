@@ -147,10 +147,6 @@ class Dataset:
             return self.source_objects
         return self.source_objects.take(self.kept)
 
-    def named_space(self, space: str) -> Dataset:
-        """Return the same under another name of its space."""
-        return self if space == self.space else replace(self, space=space)
-
     def subset(
         self, rows: NDArray[np.bool_], *notes: str, why: str = NOT_ON_THE_MAP
     ) -> Dataset:

@@ -57,7 +57,6 @@ class Teaching:
         """What was learned last; None before, and on another map."""
         self._learned_from: Examples = {}
         self._former: list[Examples] = []
-        self._undone: list[Examples] = []
         self._n_drawn = 0
         self._shown: Examples = {}
         session.dataset_changed.connect(self._follow, max_args=0)
@@ -143,22 +142,10 @@ class Teaching:
         """Whether a change of the boxes can be taken back."""
         return bool(self._former)
 
-    @property
-    def can_redo(self) -> bool:
-        """Whether a change that was taken back can be made again."""
-        return bool(self._undone)
-
     def undo(self) -> None:
         """Take the last change of the boxes back."""
         if self._former:
-            self._undone.append(self._session.boxes)
             self._tell(self._former.pop())
-
-    def redo(self) -> None:
-        """Make a change again that was taken back."""
-        if self._undone:
-            self._former.append(self._session.boxes)
-            self._tell(self._undone.pop())
 
     def refusal(self) -> str:
         """Return why nothing can be learned yet, and what to do; "" if it can."""
@@ -289,7 +276,6 @@ class Teaching:
         new = {box.name: tuple(sorted(box.rows)) for box in boxes}
         if new != self._session.boxes:
             self._former = [*self._former[-MOST_UNDONE:], self._session.boxes]
-            self._undone = []
             self._tell(new)
 
     def _tell(self, boxes: Examples) -> None:
@@ -304,7 +290,7 @@ class Teaching:
         dataset, boxes = self._session.dataset, self._session.boxes
         taught = {} if dataset is None else dataset.taught
         if boxes != self._shown:
-            self._former, self._undone, self.column = [], [], TAUGHT
+            self._former, self.column = [], TAUGHT
         self._shown, self.column = boxes, next(reversed(taught), self.column)
         self.learned, self._learned_from = None, {}
         if dataset is not None and self.column in taught:
