@@ -36,20 +36,20 @@ class StandIn:
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot
 
-    def check(self, X: Any, start: Any, game: Any) -> None:
+    def check(self, X: Any, settings: Any) -> None:
         """Refuse nothing."""
 
-    def neighbors(self, X: Any, start: Any) -> None:
+    def neighbors(self, X: Any, settings: Any) -> None:
         """Search nothing."""
 
     def layout(
-        self, graph: Any, X: Any, start: Any, warm_start: Any = None
+        self, graph: Any, X: Any, settings: Any, warm_start: Any = None
     ) -> tuple[Any, Any]:
         """Place nothing."""
         return None, self._snapshot.embedding
 
     def play(
-        self, edges: Any, layout: Any, start: Any, game: Any, warm_start: Any = None
+        self, edges: Any, layout: Any, settings: Any, warm_start: Any = None
     ) -> Iterator[Any]:
         """Yield the map, and no more."""
         yield self._snapshot
@@ -170,23 +170,18 @@ class Person:
         viewer.window.add_dock_widget(self.dock, name="game")
         self.dock.run.run.click()
         while self.session.state != "finished":
-            assert self.session.state != "failed", self.session.error
+            assert self.session.state != "failed", self.session.message
             app.rest(0.1)
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas
-        visual = self.canvas.layer_to_visual[self.dock.controller.layers.points]
-        self._visual = visual
-        app.count_as_drawing(self.dock.controller.layers, "_draw")
-        app.count_as_drawing(visual.node.points_markers, "set_data")
-        app.count_as_drawing(visual.node.selection_markers, "set_data")
+        for name in ("show", "recolor"):
+            app.count_as_drawing(self.dock.controller.layers, name)
 
     def place_of(self, row: int) -> QPoint:
         """Return the pixel at which a point is drawn."""
-        node = self._visual.node.points_markers
-        mapped = node.transforms.get_transform("visual", "canvas").map(
-            [*self.dock.controller.layers.points.data[row][::-1], 0, 1]
-        )
-        return QPoint(*map(round, mapped[:2] / mapped[3]))
+        projection = self.dock.controller.layers.projection()
+        (pixel,) = projection.to_pixels(self.session.snapshot.embedding[[row]])
+        return QPoint(*map(round, pixel.tolist()))
 
     def move(self, place: QPoint, button: Any = Qt.MouseButton.NoButton) -> None:
         """Move the mouse over the canvas."""

@@ -35,8 +35,6 @@ from window import TimedApplication, Watch
 
 GAME, REST = "--game-in-this-process", "--rest-in-this-process"
 N_COLUMNS, N_GROUPS = 10, 30
-MOST_SECONDS = 60.0
-"""Until all points have been painted."""
 
 
 # --- A game
@@ -52,13 +50,13 @@ class GameWatch(Watch):
         """Of frames, and of points on the way between them."""
         self._session.progressed.connect(self._on_frame)
         layers = self._dock.controller.layers
-        draw = layers._draw_both
+        show = layers.show
 
-        def drawn() -> None:
+        def shown(*args: Any, **options: Any) -> bool:
             self.pictures += bool(self.frames)
-            draw()
+            return show(*args, **options)
 
-        layers._draw_both = drawn
+        layers.show = shown
 
     def _on_frame(self, progress: Any) -> None:
         if progress.snapshot is not None and progress.snapshot.iteration > 0:
@@ -115,16 +113,6 @@ def play(n_points: int, iterations: int, folder: Path) -> dict[str, Any]:
 class Visitor(Person):
     """Moves the camera over a map at rest, and clicks on it."""
 
-    def waits(self) -> float:
-        """Wait until all points have been painted; return the seconds."""
-        begun = time.perf_counter()
-        while time.perf_counter() - begun < MOST_SECONDS:
-            picture = self.dock.controller.layers._picture
-            if not picture._is_sample and picture._worker is None:
-                break
-            self.app.rest(0.01)
-        return time.perf_counter() - begun
-
     def zoom(self, factor: float) -> None:
         """Zoom in on one of the points."""
         camera = camera_of(self.viewer)
@@ -163,14 +151,12 @@ def look(n_points: int, pictures: Path | None) -> list[dict[str, Any]]:
     before, begun = memory(), time.perf_counter()
     making = timed(MapLayers, "_replace")
     visitor = Visitor(app, viewer, n_points)
-    visitor.waits()
     rows = [
         {
             "points": n_points,
             "action": f"open ({time.perf_counter() - begun - 3.0:.0f} s)",
             "own, ms": 1e3 * max(making),
             "drawing, ms": float("nan"),
-            "all painted after, s": float("nan"),
             "shows": visitor_shows(visitor),
             "memory, GiB": memory() - before,
         }
@@ -178,14 +164,12 @@ def look(n_points: int, pictures: Path | None) -> list[dict[str, Any]]:
     _save(viewer, pictures, f"{n_points}_open")
     for name, action in visitor.steps():
         own, drawing = app.measure(action)
-        waited = visitor.waits()
         rows.append(
             {
                 "points": n_points,
                 "action": name,
                 "own, ms": own,
                 "drawing, ms": drawing,
-                "all painted after, s": waited,
                 "shows": visitor_shows(visitor),
                 "memory, GiB": memory() - before,
             }
