@@ -40,7 +40,7 @@ def _facts_of(tree, key):
         "clusters": [
             [one.name, one.size, one.note] for one in session.clusters.clusters
         ],
-        "columns": {name: obs[name].astype(str).tolist() for name in obs},
+        "columns": {name: list(map(str, obs[name])) for name in obs},
         "rows": obs.index.tolist(),
         "marks": [mark.label for mark in session.timeline.marks],
         "repulsion": session.settings.repulsion,

@@ -208,7 +208,8 @@ def _column(adata: AnnData, name: str) -> _Column:
     colors = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
     if len(colors) != len(levels):
         colors = _palette(len(levels))
-    codes = np.where(column.cat.codes < 0, MISSING, column.cat.codes)
+    codes = column.cat.codes.to_numpy(np.int64)
+    codes = np.where(codes < 0, MISSING, codes)
     return _Column(name, codes.astype(np.uint16), levels, colors)
 
 

@@ -131,7 +131,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
         )
     keys["place"] = keys.index
     places = rows.merge(keys, how="left", on=["label", "frame"])["place"]
-    places = places.fillna(-1).astype(np.intp).to_numpy()
+    places = places.fillna(-1).to_numpy(np.intp, copy=True)
     places[repeated | ~is_meant] = -1
     matched, background = places >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
