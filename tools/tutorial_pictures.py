@@ -204,7 +204,7 @@ def plate(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
         sized = [c.id for c in person.session.clusters.clusters if c.size >= 15]
         means = {cluster: dose[labels == cluster].mean() for cluster in sized}
         person.choose(max(means, key=means.__getitem__))
-        plate = person.open_widget(PLATE).pane
+        plate = person.open_widget(PLATE)
         person.choose_in(plate.shown, "Share of clusters")
         person.look_away()
         shoot("plate_wells")
