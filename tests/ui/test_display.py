@@ -31,6 +31,9 @@ def test_size_by_pressure_and_back(play, session, dock):
     sizes = layers.points.size / plain
     np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
     assert sizes.max() == pytest.approx(MOST_MAGNIFIED)
+    session.selection.select_points(np.arange(20))  # stands out by colour alone
+    np.testing.assert_allclose(layers.points.size / plain, sizes)
+    session.selection.clear()
     dock.look.pressure.value = False
     np.testing.assert_allclose(layers.points.size, plain)
 

@@ -523,12 +523,14 @@ class Scene(QObject):
         if chosen is not None and not chosen.any():
             chosen = None
         colors = self._colors(snapshot)
-        sizes = np.ones(len(colors), np.float32)
-        if self._session.look.size_by_pressure and snapshot.has_pressure:
-            sizes = magnification(snapshot.pressure)
         if chosen is not None:
             colors = np.where(chosen[:, None], colors, self._muted(colors))
-            sizes[chosen] = SELECTED_MAGNIFICATION
+        if self._session.look.size_by_pressure and snapshot.has_pressure:
+            sizes = magnification(snapshot.pressure)
+        else:
+            sizes = np.ones(len(colors), np.float32)
+            if chosen is not None:
+                sizes[chosen] = SELECTED_MAGNIFICATION
         return Looks(
             np.asarray(colors, np.float32),
             sizes,
