@@ -29,6 +29,7 @@ from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.inspector.table import heading
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
@@ -237,9 +238,7 @@ class ClusterModel(QAbstractTableModel):
         """Return what Qt asks of a heading."""
         if orientation != Qt.Orientation.Horizontal:
             return None
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return TIPS[section]
-        return HEADINGS[section] if role == Qt.ItemDataRole.DisplayRole else None
+        return heading(HEADINGS[section], TIPS[section], role)
 
 
 class SizeBar(QStyledItemDelegate):

@@ -160,11 +160,13 @@ class TableModel(QAbstractTableModel):
         """Return what Qt asks of a heading."""
         if orientation != Qt.Orientation.Horizontal:
             return None
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self.columns[section].tip
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[section].title
-        return None
+        return heading(self.columns[section].title, self.columns[section].tip, role)
+
+
+def heading(title: str, tip: str, role: int) -> object:
+    """Return what Qt asks of the heading of a column."""
+    roles = Qt.ItemDataRole
+    return {roles.DisplayRole: title, roles.ToolTipRole: tip}.get(role)
 
 
 class Bars(QStyledItemDelegate):
