@@ -241,7 +241,7 @@ BOOK = {"done", "undone"}
 """The steps of undo, which are not saved."""
 
 
-def assert_same(one, other, place="map"):
+def assert_same(one, other, place="map", omit=frozenset()):
     """Compare any two values of a session, all that is in them."""
     if isinstance(one, pd.DataFrame):
         pd.testing.assert_frame_equal(one, other, check_index_type=False, obj=place)
@@ -255,17 +255,17 @@ def assert_same(one, other, place="map"):
         assert_same(one.tree, other.tree, place)
     elif is_dataclass(one):
         for part in fields(one):
-            if part.name not in AGAIN | ELSEWHERE | BOOK:
+            if part.name not in AGAIN | ELSEWHERE | BOOK | omit:
                 values = (getattr(each, part.name) for each in (one, other))
-                assert_same(*values, f"{place}.{part.name}")
+                assert_same(*values, f"{place}.{part.name}", omit)
     elif isinstance(one, Mapping):
         assert set(one) == set(other), place
         for key in one:
-            assert_same(one[key], other[key], f"{place}.{key}")
+            assert_same(one[key], other[key], f"{place}.{key}", omit)
     elif isinstance(one, list | tuple) and not isinstance(one, str):
         assert len(one) == len(other), place
         for i, pair in enumerate(zip(one, other, strict=True)):
-            assert_same(*pair, f"{place}[{i}]")
+            assert_same(*pair, f"{place}[{i}]", omit)
     else:
         assert one == other or one is other or one != one, place
 
@@ -305,11 +305,17 @@ def reopened(path):
     return tree
 
 
-def assert_same_in_h5ad(session, path):
+NOT_IN_H5AD = {"name", "source", "read_options", "key", "parent"}
+"""The file itself has the data, and no other map."""
+
+
+def assert_same_in_h5ad(tree, path):
+    session, saved = tree._session, tree.capture()
     dataset = session.dataset
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
-        write_h5ad(dataset, session.result(), path)
+        result = replace(session.result(), session=archive.packed(saved))
+        write_h5ad(dataset, result, path)
         adata = anndata.read_h5ad(path)
     places = adata.obsm["X_embedding_game"][dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
@@ -319,6 +325,11 @@ def assert_same_in_h5ad(session, path):
     made = {*dataset.worked_out, *dataset.scores, *dataset.taught}
     for name in made | set(dataset.predicted):
         assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
+    (found,) = reopened(path).capture().maps
+    one = saved[saved.current]
+    known = found.dataset.obs[list(one.dataset.obs)]
+    found = replace(found, dataset=replace(found.dataset, obs=known))
+    assert_same(one, found, omit=NOT_IN_H5AD)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -326,7 +337,7 @@ def test_everything_survives(tmp_path, name, read_here):
     tree = world(tmp_path, name)
     archive.save(tree.capture(), tmp_path / "work.zip")
     again = assert_same_maps(tree, tmp_path / "work.zip")
-    assert_same_in_h5ad(again._session, tmp_path / "map.h5ad")
+    assert_same_in_h5ad(again, tmp_path / "map.h5ad")
     autosave = Autosave(again.capture, 0.0, tmp_path)
     autosave.close()
     (path,) = find_recent_sessions(tmp_path)
@@ -377,6 +388,66 @@ def test_only_so_many_marks_are_stored(steered, tmp_path, monkeypatch):
     archive.save(steered[0].capture(), tmp_path / "x.zip")
     found = archive.load(tmp_path / "x.zip").maps[0].timeline
     assert [mark.number for mark in found.marks] == [found.shown]
+
+
+# The file of a map in other hands
+
+
+def saved_as_h5ad(folder, name):
+    """Save the map of a scenario for scanpy, and return what it shows and the file."""
+    tree = world(folder, name)
+    session = tree._session
+    result = replace(session.result(), session=archive.packed(tree.capture()))
+    path = folder / "map.h5ad"
+    write_h5ad(session.dataset, result, path)
+    return tree, path
+
+
+def by_name(session):
+    """Return what a person sees of each row, by its name."""
+    table = pd.DataFrame(session.snapshot.embedding, session.dataset.obs.index)
+    columns = {"cluster": session.clusters.clustering.names}
+    return table.assign(**columns, X=list(map(bytes, session.dataset.X))).sort_index()
+
+
+@pytest.mark.parametrize("name", ["raw counts, part", "table", "PCA given"])
+def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_here):
+    tree, path = saved_as_h5ad(tmp_path, name)
+    adata = anndata.read_h5ad(path)
+    order = np.random.default_rng(0).permutation(adata.n_obs)
+    adata.obs["leiden"] = pd.Categorical(adata.obs_names.str[-1])
+    adata[order].write_h5ad(path)
+    session = reopened(path)._session
+    pd.testing.assert_frame_equal(by_name(session), by_name(tree._session))
+    obs = session.dataset.obs
+    assert (obs["leiden"] == obs.index.str[-1]).all()
+    play(session, branch=True)
+    assert session.snapshot.finished
+
+
+def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
+    _, path = saved_as_h5ad(tmp_path, "PCA given")
+    adata = anndata.read_h5ad(path)
+    changed = adata.copy()
+    changed.obsm["X_pca"][0] = 7
+    for one in (adata[:50], changed):
+        one.write_h5ad(tmp_path / "other.h5ad")
+        opened, (trouble,) = archive.open_session(tmp_path / "other.h5ad")
+        assert "it was opened as data" in trouble
+        assert opened.maps[0].dataset.X.shape == (one.n_obs, 4)
+        assert opened.maps[0].snapshot is None
+
+
+def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_here):
+    tree, path = saved_as_h5ad(tmp_path, "joined with labels")
+    adata = anndata.read_h5ad(path)
+    said = adata.obs["embedding_game_annotation"]
+    assert {"T cells", "doublets"} < {*said.cat.categories}
+    colors = adata.uns["embedding_game_annotation_colors"]
+    assert len(colors) == len(said.cat.categories)
+    names = tree._session.clusters.clustering.names
+    known = said[tree._session.dataset.kept]
+    assert (known.dropna() == names[known.notna()]).all()
 
 
 # Data that are elsewhere, changed or large

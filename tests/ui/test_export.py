@@ -231,18 +231,20 @@ def named(play, qtbot, dock, session, table):
     return session
 
 
+@pytest.mark.parametrize(
+    ("name", "saves"), [("work.zip", "Session"), ("map.h5ad", "AnnData")]
+)
 def test_a_session_goes_on_where_it_was_saved(
-    qtbot, viewer, dock, named, answer, again, monkeypatch
+    qtbot, viewer, dock, named, answer, again, name, saves
 ):
-    path = answer("work.zip")
+    path = answer(name)
     viewer.scene.camera.center, viewer.scene.camera.zoom = (0, 12, 34), 2.5
     with qtbot.waitSignal(dock.controller.writing.saved):
-        action(dock, "Session").trigger()
+        action(dock, saves).trigger()
     other = again()
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     session = other.controller.session
     with qtbot.waitSignal(other.controller.reading.stage_changed):
-        other.data.start.choose_session()
+        other.data.start.open_file(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
     layers = other.controller.layers
     world = layers.to_world(named.snapshot.embedding)

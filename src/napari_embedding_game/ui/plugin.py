@@ -13,7 +13,7 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import SampleSource, Source, source_of
+from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui import game_dock
 from napari_embedding_game.ui.canvas.layers import (
     PLACEHOLDER,
@@ -101,7 +101,7 @@ def read_into_viewer(path: str | os.PathLike[str] | Sequence[str]) -> list[Layer
     viewer = napari.current_viewer()
     if viewer is None:
         return [_as_points(readers.read(single))]
-    return _load_later(viewer, source_of(Path(single)))
+    return _load_later(viewer, Path(single))
 
 
 def _as_points(dataset: Dataset) -> LayerData:
@@ -145,14 +145,19 @@ def _open_sample(key: str) -> list[LayerData]:
     return _load_later(viewer, source)
 
 
-def _load(viewer: napari.Viewer, source: Source) -> None:
-    if open_dock(viewer).controller.reading.load(source):
+def _load(viewer: napari.Viewer, source: Source | Path) -> None:
+    reading = open_dock(viewer).controller.reading
+    if isinstance(source, Path):
+        begins = reading.open_file(source)
+    else:
+        begins = reading.load(source)
+    if begins:
         return
     # The map that there is stays: nothing comes in the place of the empty layer.
     remove_placeholders(viewer)
 
 
-def _load_later(viewer: napari.Viewer, source: Source) -> list[LayerData]:
+def _load_later(viewer: napari.Viewer, source: Source | Path) -> list[LayerData]:
     # napari wants a layer from every sample; the map takes the place of this one.
     # It is hidden, as there is nothing to see in it.
     QTimer.singleShot(0, lambda: _load(viewer, source))

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 UNASSIGNED = "unassigned"
 GREY = "#b0b0b0"
-_CLUSTER, _COLORS = f"{KEY}_cluster", f"{KEY}_cluster_colors"
+_CLUSTER, _ANNOTATION = f"{KEY}_cluster", f"{KEY}_annotation"
+_COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
 _PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
 _ISOLATION, _LEFT_OUT = f"{KEY}_isolation", f"{KEY}_left_out"
-_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION, _LEFT_OUT]
+_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION, _LEFT_OUT, _ANNOTATION]
 """Columns of a former map, that another one may not have."""
 
 
@@ -44,10 +45,11 @@ class _Parts(NamedTuple):
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure, stretch and isolation of all rows of the source, by column.
 
-    So are the quality of cells, why rows were left out, the scores of gene sets, what
-    was worked out of the map, and classes that were taught or predicted.  Pressure is
-    left out where the method does not define it, stretch and isolation where they are
-    not known.
+    Clusters have the names on show; an annotation has those that a person gave.  So are
+    the quality of cells, why rows were left out, the scores of gene sets, what was
+    worked out of the map, and classes that were taught or predicted.  Pressure is left
+    out where the method does not define it, stretch and isolation where they are not
+    known.
     """
     made = [*dataset.scores, *sorted(dataset.worked_out)]
     made += [name + end for name in dataset.taught for end in ("", CONFIDENCE)]
@@ -59,6 +61,11 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
             columns[name] = _of_all_rows(dataset, dataset.obs[name])
     names = pd.Categorical(result.point_names(), categories=list(result.groups()))
     columns[_CLUSTER] = _of_all_rows(dataset, pd.Series(names))
+    if result.annotated:
+        said = [n for n in names.categories if n in result.annotated]
+        columns[_ANNOTATION] = _of_all_rows(
+            dataset, pd.Series(names.set_categories(said))
+        )
     if result.has_pressure:
         columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
     for name, values in ((_STRETCH, result.stretch), (_ISOLATION, result.isolation)):
@@ -104,20 +111,26 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     """Write a result as .h5ad, beside all that the source of a dataset holds."""
     source = dataset.source
-    name = "" if source is None else source.name.lower()
-    if source is not None and name.endswith(".h5ad"):
+    if source is None or not is_kept_in_h5ad(source):
+        adata = _of_dataset(dataset)
+    elif source.name.lower().endswith(".h5ad"):
         _write_into_copy(dataset, result, source, target)
         return
-    if source is not None and is_zarr(source):
+    elif is_zarr(source):
         adata = read_whole(source)
-    elif source is not None and (
-        source.is_dir() or name.endswith((".h5", ".mtx", ".mtx.gz"))
-    ):
-        adata = _of_counts(tenx_parts(source))
     else:
-        adata = _of_dataset(dataset)
+        adata = _of_counts(tenx_parts(source))
     _put(adata, _parts(dataset, result, _rows_in(dataset, adata.obs_names)))
     adata.write_h5ad(target, compression="gzip")
+
+
+def is_kept_in_h5ad(source: Path) -> bool:
+    """Return whether the .h5ad file of a map holds its source as it was.
+
+    So it does of AnnData and of counts; of tables and arrays it has the rows.
+    """
+    counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
+    return counts or source.is_dir()
 
 
 def add_to_rows(
@@ -155,14 +168,17 @@ def _of_dataset(dataset: Dataset) -> AnnData:
 
     obs = dataset.source_obs
     if obs is None:
-        obs = dataset.obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
+        # Whole numbers stay what they are beside rows that have none.
+        whole = dataset.obs.select_dtypes(["bool", "integer"]).convert_dtypes()
+        obs = dataset.obs.astype(whole.dtypes.to_dict())
+        obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
     with warnings.catch_warnings():
         # Names of rows belong to the user, and may occur twice.
         warnings.filterwarnings("ignore", message=".*names are not unique")
         adata = AnnData(
             X=_all_rows(dataset, dataset.profile),
-            obs=_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str)),
+            obs=storable_obs(obs).set_axis(dataset.source_obs_names.astype(str)),
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     place = split_space(dataset.space)
@@ -189,8 +205,9 @@ def _write_into_copy(
                 write_elem(file, group, {})
             for key, value in elements.items():
                 write_elem(file[group], key, value)
-        if _COLORS not in parts.uns and _COLORS in file["uns"]:
-            del file["uns"][_COLORS]
+        for key in _COLORED.keys() - parts.uns.keys():
+            if key in file["uns"]:
+                del file["uns"][key]
 
 
 def _of_counts(parts: dict[str, Any]) -> AnnData:
@@ -231,9 +248,11 @@ def _parts(
     positions = dataset.expand(result.embedding, np.nan)
     obsm = {f"X_{KEY}": positions, **made_components(dataset)}
     uns: dict[str, Any] = {KEY: _record(dataset, result)}
-    if result.cluster_colors:
-        known, names = result.groups(), obs[_CLUSTER].categories
-        uns[_COLORS] = np.array([known.get(n) or GREY for n in names], dtype=object)
+    known = result.groups() if result.cluster_colors else {}
+    for key, name in _COLORED.items():
+        if known and name in obs:
+            colors = [known.get(n) or GREY for n in obs[name].categories]
+            uns[key] = np.array(colors, dtype=object)
     return _Parts(obs, {k: _laid_out(v, places) for k, v in obsm.items()}, uns)
 
 
@@ -244,7 +263,8 @@ def _put(adata: AnnData, parts: _Parts) -> None:
         former = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         adata.obs = former.assign(**parts.obs)
     adata.obsm.update(parts.obsm)
-    adata.uns.pop(_COLORS, None)
+    for key in _COLORED:
+        adata.uns.pop(key, None)
     adata.uns.update(parts.uns)
 
 
@@ -293,6 +313,8 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "taught": dataset.taught,
         "predicted": references,
     }
+    if result.session is not None:
+        record["session"] = np.frombuffer(result.session, np.uint8)
     return {**record, **{key: storable(one) for key, one in more.items() if one}}
 
 
@@ -316,7 +338,7 @@ def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
     return {key: dataset.expand(dataset.X, np.nan)}
 
 
-def _storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
+def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
     """Metadata in the types and under the names that an .h5ad file can hold."""
     columns = {}
     for name in obs.columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -52,6 +52,10 @@ class EmbeddingResult:
     """Colours of clusters as "#rrggbb"."""
     cluster_notes: Mapping[int, str] = field(default_factory=dict)
     """What the person noted about clusters."""
+    annotated: Collection[str] = ()
+    """Names of the clusters that a person annotated; the others are the game's."""
+    session: bytes | None = None
+    """The session file of the map; in an .h5ad file it makes the map complete."""
 
     @property
     def has_pressure(self) -> bool:

@@ -10,22 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import msgspec
 
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import is_same_file
+from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.session.clusters.state import untouched
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
+from napari_embedding_game.session.file.h5ad import (
+    holds_session,
+    obs_in,
+    session_in,
+    with_columns,
+)
 from napari_embedding_game.session.file.rows import (
     Rows,
     dataset_of,
+    in_h5ad,
+    made_before,
     read_again,
     rows_of,
 )
@@ -39,6 +52,10 @@ VERSION = 3
 ENDING = ".zip"
 MOST_BYTES = 64 * 2**20
 """Of the arrays of marks that are stored: what is saved each minute stays small."""
+OTHER_DATA = (
+    "{name} has other rows or numbers than when its map was saved, so it was opened as "
+    "data: press Run for a map, or open the file as it was."
+)
 MOST_NEIGHBORS = 200_000
 """Rows up to which their neighbours are stored, 60 bytes each."""
 
@@ -91,6 +108,26 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
                 f"{path.name} is the data file itself and stays as it is: "
                 "choose another name for the session."
             )
+    with (
+        whole_or_nothing(path, is_private=is_private) as temporary,
+        temporary.open("wb") as file,
+    ):
+        _write(session, [rows_of(one.dataset) for one in session.maps], file)
+
+
+def packed(session: SavedSession) -> bytes:
+    """Return the map that is shown as the bytes that make its .h5ad file complete."""
+    alone = replace(session[session.current], parent=None, key="")
+    rows = rows_of(alone.dataset, for_h5ad=True)
+    if "recipe" in alone.dataset.provenance:
+        others = (rows_of(one.dataset) for one in session.maps)
+        rows = replace(rows, prepared=made_before(rows, others))
+    content = BytesIO()
+    _write(SavedSession(maps=(alone,)), [rows], content)
+    return content.getvalue()
+
+
+def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
     head = _Head(
         format=FORMAT,
         version=VERSION,
@@ -99,12 +136,14 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
         versions=versions(),
         maps=tuple(map(_summary, session.maps)),
     )
-    maps = [_stored(one) for one in session.maps]
-    codec.write(path, {"session": head, "maps": maps}, is_private=is_private)
+    maps = list(map(_stored, session.maps, rows))
+    codec.write(file, {"session": head, "maps": maps})
 
 
 def load(path: str | Path) -> SavedSession:
     """Read a session file; the data it refers to are not read yet.
+
+    It may be an .h5ad file that :func:`holds_session`.
 
     Raises
     ------
@@ -112,9 +151,14 @@ def load(path: str | Path) -> SavedSession:
         It is no session file, is damaged, or was written by another version.
     """
     path = Path(path)
-    head = _head(path)
+    content = session_in(path) if holds_session(path) else None
+    head = _head(path, content)
     try:
-        stored = codec.read(path, "maps", tuple[_StoredMap, ...])
+        stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
+        if content is not None:
+            stored = tuple(
+                replace(one, dataset=in_h5ad(one.dataset, path)) for one in stored
+            )
         maps = tuple(map(_restored, stored))
         session = SavedSession(maps=maps, current=head.current, saved_at=head.saved_at)
         check_session(session)
@@ -124,6 +168,11 @@ def load(path: str | Path) -> SavedSession:
             "anew."
         ) from error
     return session
+
+
+def is_session(path: Path) -> bool:
+    """Return whether one goes on with a file: a session, or an .h5ad file with one."""
+    return path.name.endswith(ENDING) or holds_session(path)
 
 
 def summary(path: str | Path) -> Summary:
@@ -139,9 +188,9 @@ def _summary(one: SavedMap) -> Summary:
     )
 
 
-def _head(path: Path) -> _Head:
+def _head(path: Path, content: bytes | None = None) -> _Head:
     try:
-        head = codec.read(path, "session", _Head)
+        head = codec.read(path, "session", _Head, content)
     except DamageError as error:
         raise DataError(
             f"{path.name} is damaged, or no session of this version ({error}): open "
@@ -157,8 +206,8 @@ def _head(path: Path) -> _Head:
     return head
 
 
-def _stored(one: SavedMap) -> SavedMap:
-    timeline, rows = one.timeline, rows_of(one.dataset)
+def _stored(one: SavedMap, rows: Rows) -> SavedMap:
+    timeline = one.timeline
     if timeline is not None:
         timeline = thinned(timeline, MOST_BYTES)
         marks = tuple(
@@ -203,9 +252,9 @@ def with_data(
 
     Where these are missing or have changed the map can be shown without them.
     """
-    if saved.dataset.X.shape[1]:
+    if saved.dataset.X.shape[1]:  # they were stored with the map
         teach_again(saved.dataset, saved.dataset.taught)
-        return saved  # they were stored with the map
+        return saved
     of_others = [one.dataset for one in others]
     result = yield from read_again(saved.dataset, Path(beside), of_others)
     # How rows were joined with objects is not known.
@@ -225,16 +274,39 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    session = load(path)
+    session, is_in_h5ad = load(path), holds_session(path)
     maps, troubles = [], []
     for number, one in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:
-            maps.append((yield from with_data(one, path.parent, session.maps)))
+            opened = yield from with_data(one, path.parent, session.maps)
+            if is_in_h5ad and opened.dataset.source is None:
+                dataset = with_columns(opened.dataset, obs_in(path))
+                opened = replace(opened, dataset=dataset)
+            maps.append(opened)
         except DataError as error:
-            maps.append(one)
-            troubles.append(str(error))
+            if is_in_h5ad:
+                maps.append((yield from _as_data(path)))
+                troubles.append(OTHER_DATA.format(name=path.name))
+            else:
+                maps.append(one)
+                troubles.append(str(error))
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
+
+
+def _as_data(path: Path) -> Stages[SavedMap]:
+    """Read an .h5ad file without the map that it holds."""
+    result = yield from load_with_choices(path, ReadOptions())
+    dataset = result.dataset
+    return SavedMap(
+        key="",
+        title=dataset.name,
+        settings=Settings(),
+        dataset=dataset,
+        reading=result,
+        snapshot=None,
+        clusters=untouched(len(dataset.obs)),
+    )
 
 
 def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:

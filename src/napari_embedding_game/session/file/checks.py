@@ -89,6 +89,7 @@ def _check_map(one: SavedMap) -> None:
     rows = dataset.known[ROWS]
     _check_arrays(replace(one, dataset=rows), sizes, "its map")
     _expect(bool(np.isfinite(dataset.X).all()), "its numbers")
+    _expect(len(rows.source_names or rows.kept) == len(rows.kept), "its names")
     if rows.prepared is not None:
         _expect(rows.prepared.X.shape[1] > 0, "its recipe")
     n_clusters, said = one.clusters.n_clusters, one.clusters.annotation

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, TypeVar, get_args, get_origin
+from typing import IO, Any, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -25,7 +25,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.merging import Merging
 
@@ -36,14 +35,8 @@ class DamageError(Exception):
     """What is wrong with a file: the place in it, and what was expected there."""
 
 
-def write(path: Path, parts: Mapping[str, Any], *, is_private: bool = False) -> None:
-    """Write values by their names, as :func:`~.atomic.whole_or_nothing`.
-
-    Raises
-    ------
-    DataError
-        The file cannot be written.
-    """
+def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
+    """Write values by their names into a file that is open."""
     arrays: dict[tuple[object, ...], NDArray[Any]] = {}
     numbers: dict[tuple[object, ...], str] = {}
 
@@ -71,15 +64,18 @@ def write(path: Path, parts: Mapping[str, Any], *, is_private: bool = False) -> 
         for name, part in parts.items()
     }
     members |= {numbers[key]: array for key, array in arrays.items()}
-    writing = whole_or_nothing(path, is_private=is_private)
-    with writing as temporary, temporary.open("wb") as file:
-        np.savez(file, **members)
+    np.savez(file, **members)
 
 
-def read(path: Path, name: str, kind: type[T]) -> T:
+def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> T:
     """Return a part of a file, each value of its declared type.
 
     Only those arrays are read that are in it.
+
+    Parameters
+    ----------
+    content : bytes, optional
+        What the file at ``path`` is or holds, where it is another file's part.
 
     Raises
     ------
@@ -90,8 +86,10 @@ def read(path: Path, name: str, kind: type[T]) -> T:
     """
     if not path.is_file():
         raise DataError(f"{path} is not there: check the name and the folder.")
-    check_fits(path.stat().st_size, path.name, "its content")
-    with explain_damage(path, "a session file"), zipfile.ZipFile(path) as file:
+    size = path.stat().st_size if content is None else len(content)
+    check_fits(size, path.name, "its content")
+    whole = path if content is None else BytesIO(content)
+    with explain_damage(path, "a session file"), zipfile.ZipFile(whole) as file:
         members = file.infolist()
         if (
             any(
@@ -99,7 +97,7 @@ def read(path: Path, name: str, kind: type[T]) -> T:
                 or one.file_size > one.compress_size
                 for one in members
             )
-            or sum(one.file_size for one in members) > path.stat().st_size
+            or sum(one.file_size for one in members) > size
         ):
             raise DataError(
                 f"{path.name} is no session file: its parts are compressed, and may "

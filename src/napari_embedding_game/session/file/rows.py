@@ -6,6 +6,7 @@ not at hand, and the numbers where no file has them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -21,6 +22,12 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import is_kept_in_h5ad
+from napari_embedding_game.data.formats.anndata import (
+    from_anndata,
+    object_spaces,
+    read_whole,
+)
 from napari_embedding_game.data.formats.tables import (
     NO_OBJECT,
     KnownRows,
@@ -28,7 +35,7 @@ from napari_embedding_game.data.formats.tables import (
 )
 from napari_embedding_game.data.gene_sets import score_again
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -36,6 +43,12 @@ from napari_embedding_game.data.readers import can_read, is_table
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.file.h5ad import (
+    holds_session,
+    obs_in,
+    order_of,
+    without_made,
+)
 from napari_embedding_game.session.taught_classes import teach_again
 
 LARGEST_X = 64_000_000
@@ -58,6 +71,8 @@ class Rows:
     """Of the numbers that came of it."""
     provenance: Mapping[str, Any]
     names: tuple[str, ...]
+    source_names: tuple[str, ...] | None = None
+    """(n_source_rows,) in an .h5ad file, where some are left out."""
     kept: NDArray[np.bool_]
     """(n_source_rows,) which of them are on the map."""
     background: NDArray[np.bool_] | None = None
@@ -86,23 +101,28 @@ class Rows:
     """What the recipe came to, so that it need not be done again."""
 
 
-def rows_of(dataset: Dataset) -> Rows:
+def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     """Return what is kept of a dataset; rows without their numbers stay what they are.
 
-    The first time all numbers are read for their fingerprint.
+    The first time all numbers are read for their fingerprint.  An .h5ad file of the
+    map has the numbers that came of AnnData or counts; others are kept, too.
     """
     if not dataset.X.shape[1]:
         lost: Rows = dataset.known[ROWS]
         return lost
     X, profile, source = dataset.X, dataset.profile, dataset.source
     stored: dict[str, Any] = {}
-    has_file = source is not None or dataset.name.lower() in SAMPLES
-    if not has_file and _is_small(X):
+    if for_h5ad and not dataset.kept.all():
+        stored["source_names"] = tuple(map(str, dataset.source_obs_names))
+    has_source = source is not None and (not for_h5ad or is_kept_in_h5ad(source))
+    limit = math.inf if for_h5ad else LARGEST_X
+    is_sample = source is None and dataset.name.lower() in SAMPLES
+    if not (has_source or is_sample) and _is_small(X, limit):
         texts = dataset.texts
-        stored = {"X": X, "var_names": dataset.var_names, "obs": _metadata(dataset)}
+        stored |= {"X": X, "var_names": dataset.var_names, "obs": _metadata(dataset)}
         stored["texts"] = None if texts is None else tuple(map(str, texts))
         stored["has_expression"] = dataset.has_expression
-        if profile is not X and _is_small(profile):
+        if profile is not X and _is_small(profile, limit):
             stored |= {"profile": profile, "profile_names": dataset.profile_names}
     return Rows(
         name=dataset.name,
@@ -122,6 +142,12 @@ def rows_of(dataset: Dataset) -> Rows:
         prepared=_prepared(dataset),
         **stored,
     )
+
+
+def in_h5ad(rows: Rows, path: Path) -> Rows:
+    """Return rows of the .h5ad file that holds them, instead of their own file."""
+    is_sample = not rows.path and rows.name.lower() in SAMPLES
+    return rows if is_sample else replace(rows, path=str(path.absolute()))
 
 
 def dataset_of(rows: Rows) -> Dataset:
@@ -144,6 +170,8 @@ def dataset_of(rows: Rows) -> Dataset:
         obs = rows.obs.set_index(names)
     all_names = np.full(len(rows.kept), "", dtype=object)
     all_names[rows.kept] = names
+    if rows.source_names is not None:
+        all_names = np.array(rows.source_names, dtype=object)
     dataset = Dataset(
         name=rows.name,
         X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
@@ -221,7 +249,9 @@ def read_again(
     """
     rows: Rows = dataset.known[ROWS]
     made = [one.known[ROWS] for one in others if ROWS in one.known]
-    result = yield from _read(rows, beside, _made_before(rows, made))
+    is_in_h5ad = holds_session(Path(rows.path))
+    before = made_before(rows, made)
+    result = yield from _read(rows, beside, before, is_in_h5ad)
     found = result.dataset
     is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if is_same and not rows.kept[found.kept].all():
@@ -233,6 +263,8 @@ def read_again(
             "saved."
         )
     is_joined = rows.objects is not None
+    if is_in_h5ad:
+        found = replace(found, obs=without_made(found.obs, dataset))
     if is_joined:
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}
@@ -245,7 +277,9 @@ def read_again(
     return replace(result, dataset=found)
 
 
-def _read(rows: Rows, beside: Path, made: Prepared | None) -> Stages[ReadResult]:
+def _read(
+    rows: Rows, beside: Path, made: Prepared | None, is_in_h5ad: bool
+) -> Stages[ReadResult]:
     if not rows.path and rows.name.lower() in SAMPLES:
         yield Stage("Opening the sample")
         return ReadResult(getattr(samples, rows.name.lower())(), [], [])
@@ -254,7 +288,8 @@ def _read(rows: Rows, beside: Path, made: Prepared | None) -> Stages[ReadResult]
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
             "it was saved; load the data to play on."
         )
-    path, options = Path(rows.path), rows.options or ReadOptions()
+    space = rows.space if is_in_h5ad else None
+    path, options = Path(rows.path), rows.options or ReadOptions(space=space)
     near = (path, beside / path.name)
     found = next((one for one in near if one.exists() and can_read(one)), None)
     if found is None:
@@ -262,6 +297,14 @@ def _read(rows: Rows, beside: Path, made: Prepared | None) -> Stages[ReadResult]
             f"The data file {path} is missing: put it back, or beside the session "
             "file. The map is shown as it was saved."
         )
+    if is_in_h5ad:
+        names = obs_in(path).index
+        order = order_of(names, pd.Index(rows.source_names or rows.names))
+        if order is None:
+            raise DataError(f"{path.name} has other rows than when it was saved.")
+        if (order != np.arange(len(order))).any():
+            yield Stage("Matching the rows by name")
+            return (yield from _in_order(path, order, options, made))
     table = None
     if is_table(found) and (options.id_column or rows.background is not None):
         frame = yield from read_apart(found, read_frame)
@@ -270,6 +313,18 @@ def _read(rows: Rows, beside: Path, made: Prepared | None) -> Stages[ReadResult]
             left_out = np.zeros(len(frame), bool)
         table = KnownRows(frame, options.id_column, left_out)
     return (yield from load_with_choices(found, options, rows=table, made=made))
+
+
+def _in_order(
+    path: Path, order: NDArray[np.intp], options: ReadOptions, made: Prepared | None
+) -> Stages[ReadResult]:
+    """Read an .h5ad file whose rows stand in another order than they did."""
+    adata = read_whole(path)[order]
+    dataset = replace(
+        from_anndata(adata, path.name, options), source=path, read_options=options
+    )
+    result = ReadResult(dataset, object_spaces(adata, path.name), dataset.var_names)
+    return (yield from prepared(result, options, made))
 
 
 def _prepared(dataset: Dataset) -> Prepared | None:
@@ -287,7 +342,7 @@ def _prepared(dataset: Dataset) -> Prepared | None:
     )
 
 
-def _made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
+def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
     """Return what the recipe of a map came to: it may be a part of another one."""
     for one in (rows, *others):
         made, source = one.prepared, (one.path, one.options, len(one.kept))
@@ -298,9 +353,9 @@ def _made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
     return None
 
 
-def _is_small(values: Any) -> bool:
-    is_dense = isinstance(values, np.ndarray)
-    return is_dense and 0 < values.size * 4 <= LARGEST_X
+def _is_small(values: Any, limit: float | None = None) -> bool:
+    limit = LARGEST_X if limit is None else limit
+    return isinstance(values, np.ndarray) and 0 < values.size * 4 <= limit
 
 
 def _metadata(dataset: Dataset) -> pd.DataFrame:

@@ -140,4 +140,5 @@ def result_of(
         cluster_names={c.id: c.name for c in clusters},
         cluster_colors={c.id: c.color for c in clusters if c.color},
         cluster_notes={c.id: c.note for c in clusters if c.note},
+        annotated={c.name for c in clusters if c.is_named},
     )

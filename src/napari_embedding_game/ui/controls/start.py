@@ -94,11 +94,8 @@ class Start(QWidget):
         column.addWidget(self.last_maps)
 
     def open_file(self, path: Path) -> None:
-        """Load a file or folder; a session file is gone on with."""
-        if path.name.endswith(ENDING):
-            self._reading.open_session(path)
-        else:
-            self._reading.load(source_of(path))
+        """Load a file or folder; with a map that was saved one goes on."""
+        self._reading.open_file(path)
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""

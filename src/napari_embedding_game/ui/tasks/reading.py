@@ -20,7 +20,12 @@ from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import ExperimentSource, LoadResult, Source
+from napari_embedding_game.session.sources import (
+    ExperimentSource,
+    LoadResult,
+    Source,
+    source_of,
+)
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
@@ -159,14 +164,23 @@ class ReadingTask(QObject):
                 then=then,
             )
 
-    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
-        """Take up a session file as it was saved; ``then`` is called afterwards."""
+    def open_file(self, path: Path) -> bool:
+        """Go on with a map that was saved, or read data; return whether it begins."""
+        if archive.is_session(path):
+            return self.open_session(path)
+        return self.load(source_of(path))
+
+    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> bool:
+        """Take up a session file as it was saved; ``then`` is called afterwards.
+
+        Return whether it is going to be read now, as :meth:`load`.
+        """
 
         def again() -> None:
             self.open_session(path, then)
 
         if not self._may_replace(path, again):
-            return
+            return False
 
         def take_up(result: tuple[SavedSession, list[str]]) -> None:
             if not self._may_replace(path, again):
@@ -186,6 +200,7 @@ class ReadingTask(QObject):
                 then()
 
         self._read(path.name, lambda: archive.open_stages(path), take_up)
+        return True
 
     def bring_back(self, recovery_file: RecoveryFile) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""

@@ -35,6 +35,7 @@ N_FRAMES = 12
 """Of the run, in a web page."""
 MOST_PLAYED = 100_000
 """Points of which a web page shows the run: it is played again to write it."""
+H5AD = ".h5ad"
 CODE = (".ipynb", ".txt")
 NO_MAP = "There is no map to save yet: press Run first."
 NO_FILM = (
@@ -184,13 +185,16 @@ class WritingTask(QObject):
         assert dataset is not None
         if result is None:
             raise DataError(NO_MAP)
-        rows = dataset.frozen()
+        rows, saved = dataset.frozen(), self._store.capture()
         colored = replace(result, cluster_colors=self._workspace.palette.by_id())
 
         def write() -> None:
             from napari_embedding_game.data.export import writers
 
-            writers.write(rows, colored, path)
+            whole = colored
+            if path.suffix.lower() == H5AD and saved is not None:
+                whole = replace(colored, session=archive.packed(saved))
+            writers.write(rows, whole, path)
 
         return write
 

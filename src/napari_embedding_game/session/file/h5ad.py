@@ -1,0 +1,101 @@
+"""The session file of a map inside its .h5ad file, so that it opens as it was saved.
+
+It is the bytes of ``uns["embedding_game"]["session"]``.  The numbers are those of the
+file where it holds them as their source did, else they are among the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
+from napari_embedding_game.data.errors import explain_damage
+from napari_embedding_game.data.export.anndata_result import storable_obs
+from napari_embedding_game.data.formats.store import open_store, read_element
+
+ENDING = ".h5ad"
+_PLACE = f"uns/{KEY}/session"
+
+
+def holds_session(path: Path) -> bool:
+    """Return whether this is an .h5ad file of a map that was saved in the window."""
+    if path.suffix.lower() != ENDING or not path.is_file():
+        return False
+    try:
+        with h5py.File(path) as file:
+            return isinstance(file.get(_PLACE), h5py.Dataset)
+    except (OSError, KeyError, RuntimeError):
+        return False  # whoever reads it says what is wrong
+
+
+def session_in(path: Path) -> bytes:
+    """Return the session file that an .h5ad file holds."""
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
+        return content.tobytes()
+
+
+def obs_in(path: Path) -> pd.DataFrame:
+    """Return the metadata of the rows of an .h5ad file, by their names."""
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
+    return obs.set_axis(obs.index.astype(str))
+
+
+def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
+    """Return which row of a file each row of a source is, by their names.
+
+    Parameters
+    ----------
+    names, known : (n_source_rows,) index
+        Of the rows of the file and of the source.
+
+    Returns
+    -------
+    (n_source_rows,) int or None
+        None where the file has other rows.
+    """
+    if names.equals(known):
+        return np.arange(len(known))
+    if len(names) != len(known) or not (names.is_unique and known.is_unique):
+        return None
+    order: NDArray[np.intp] = names.get_indexer(known)
+    return None if (order < 0).any() else order
+
+
+def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
+    """Return rows with the columns that a file has since, or has changed, by name."""
+    order = order_of(obs.index, dataset.source_obs_names.astype(str))
+    if order is None:
+        return dataset
+    there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
+    there = without_made(there, dataset)
+    former = storable_obs(dataset.obs)
+    new = {
+        name: column
+        for name, column in there.items()
+        if name not in former or not _is_same(former[name], column)
+    }
+    return replace(dataset, obs=dataset.obs.assign(**new))
+
+
+def without_made(obs: pd.DataFrame, dataset: Dataset) -> pd.DataFrame:
+    """Return metadata without what was made of the map, and is made again."""
+    made = {*dataset.scores, *dataset.worked_out}
+    made |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
+    for name, one in dataset.predicted.items():
+        made |= {name + end for end in one.columns}
+    names = obs.columns
+    return obs.loc[:, ~(names.isin(made) | names.str.startswith(f"{KEY}_"))]
+
+
+def _is_same(former: pd.Series, column: pd.Series) -> bool:
+    one, other = (x.astype(object).where(x.notna(), None) for x in (former, column))
+    return bool(one.tolist() == other.tolist())
