@@ -11,13 +11,15 @@ at random.  At the end the docks are closed.
 It fails when an exception reaches Qt, napari or a thread, when the plugin logs an
 error, when the process dies or does not answer, when what is on show contradicts
 itself, and when a thread or a widget of the plugin outlives its docks.  The same seed
-does the same again, as far as threads let it.
+does the same again, as far as threads let it.  With ``--minutes`` window follows
+window in one process, and after each stands what the process holds.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import logging
 import os
 import random
@@ -31,6 +33,7 @@ from typing import Any
 
 import napari
 import numpy as np
+import psutil
 from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
 from qtpy import QtWidgets as W
@@ -89,6 +92,7 @@ class RandomUser(Purposes):
         self.done: list[str] = []
         self.errors: list[str] = []
         self.alive = time.monotonic()
+        self.is_over = False
         self._listen()
         self.files = make_files(folder, seed)
         self.viewer = napari.Viewer(show=True)
@@ -160,7 +164,7 @@ class RandomUser(Purposes):
         notification_manager.notification_ready.connect(self._notified)
         heard = logging.Handler(logging.ERROR)
         heard.emit = lambda record: self.errors.append(heard.format(record))
-        logging.getLogger("napari_embedding_game").addHandler(heard)
+        logging.getLogger("napari_embedding_game").handlers = [heard]
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _caught(self, kind: Any, error: Any, trace: Any) -> None:
@@ -173,6 +177,8 @@ class RandomUser(Purposes):
     def _watch(self) -> None:
         while time.monotonic() - self.alive < STALL_SECONDS:
             time.sleep(1)
+            if self.is_over:
+                return
         print("STALLED after:", *self.done[-15:], sep="\n  ", flush=True)
         faulthandler.dump_traceback()
         os._exit(3)
@@ -527,27 +533,55 @@ def make_files(folder: Path, seed: int) -> list[Path]:
     return [folder / name for name in files]
 
 
+def held() -> str:
+    """Return what the process holds, as a row of a table."""
+    process = psutil.Process()
+    temporary = len(os.listdir(tempfile.gettempdir()))
+    counts = (
+        threading.active_count(),
+        process.num_fds(),
+        temporary,
+        len(gc.get_objects()),
+    )
+    return " | ".join(f"{n:,}" for n in (process.memory_info().rss >> 20, *counts))
+
+
 def main() -> None:
-    """Walk once and leave with 1 where something was found."""
+    """Walk once, or round after round; leave with 1 where something was found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--actions", type=int, default=200)
     parser.add_argument("--tell", action="store_true", help="print each action")
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="further windows in this process"
+    )
     arguments = parser.parse_args()
     faulthandler.enable()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
-        get_settings().application.confirm_close_window = False
-        user = RandomUser(arguments.seed, Path(folder), is_told=arguments.tell)
-        user.walk(arguments.actions)
-    if user.errors:
-        print("FAILED after:", *user.done[-20:], sep="\n  ")
-        print(*user.errors[:2], sep="\n----\n", flush=True)
+    get_settings().application.confirm_close_window = False
+    seed, end = arguments.seed, time.monotonic() + 60 * arguments.minutes
+    if arguments.minutes:
+        print("seed | actions | MB | threads | file descriptors | temporary | objects")
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
+            user = RandomUser(seed, Path(folder), is_told=arguments.tell)
+            user.walk(arguments.actions)
+        done, errors = user.done, user.errors
+        vars(user).clear()
+        user.is_over = True
+        gc.collect()
+        if errors or time.monotonic() >= end:
+            break
+        print(f"{seed} | {len(done)} | {held()}", flush=True)
+        seed += 1
+    if errors:
+        print("FAILED after:", *done[-20:], sep="\n  ")
+        print(*errors[:2], sep="\n----\n", flush=True)
     else:
-        print(f"{len(user.done)} actions, nothing broke", flush=True)
-    os._exit(bool(user.errors))  # threads need not end
+        print(f"{len(done)} actions, nothing broke", flush=True)
+    os._exit(bool(errors))  # threads need not end
 
 
 if __name__ == "__main__":
