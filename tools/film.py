@@ -149,7 +149,7 @@ def compare(person: Person, film: Film) -> None:
     """Let the map go to the one with the higher repulsion and back."""
     timeline = person.dock.timeline
     timeline.comparison.begin(person.session.timeline.marks[-1].number)
-    person.wait(lambda: person.session.comparing.current is not None, "comparison")
+    person.wait(lambda: person.session.view.compared is not None, "comparison")
     person.show(timeline.comparison.words)
     timeline.comparison.by_movement.click()
     person.rest(0.4)

@@ -484,7 +484,7 @@ def space(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     person.wait(lambda: person.session.state == "finished", "the end")
     strip = person.dock.timeline
     strip.comparison.begin(former)
-    person.wait(lambda: person.session.comparing.current, "the comparison")
+    person.wait(lambda: person.session.view.compared, "the comparison")
     person.show(strip.comparison)
     person.press(strip.comparison.side_by_side)
     person.rest(1)

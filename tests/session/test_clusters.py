@@ -1,6 +1,7 @@
 """Clusters of 60 points on 6 landmarks, 10 points each, merged by number."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import settings
@@ -234,7 +235,8 @@ def test_a_group_of_a_selection_holds_until_it_is_released(three):
 
 def test_a_column_becomes_annotation(three):
     levels = np.where(np.arange(N) < 50, np.arange(N) % 2, -1)
-    three.annotate_by("leiden", levels, ["T", "3"])
+    names = pd.Categorical.from_codes(levels, ["T", "3"])
+    three.annotate_by(pd.Series(names, name="leiden"))
     assert sizes(three)["T"] == sizes(three)["3"] == 25
     assert len(set(sizes(three))) == len(three.clusters)  # a cluster 3 is called else
     assert three.undo_label == "Undo annotation by leiden"

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from napari_embedding_game.core.inspect.markers import markers, pseudobulk
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.gene_sets import GeneSet, score_genes
+from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
@@ -245,13 +245,13 @@ def made_columns(folder, cells):
     """Have a score, taught classes, and what was worked out of the map."""
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play()
     session = desk.session
-    session.add_score(score_genes(session.dataset, GeneSet("a set", GENES)))
+    session.add(add_score, score_genes(session.dataset, GeneSet("a set", GENES)))
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}
     learned = finish(learn_examples(session.dataset, examples))
     add_classes(session.dataset, "taught", learned, examples)
-    session.add_column("wanders", np.where(kinds == "A", np.nan, 0.5))
+    session.add(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
     session.look.color_by = "a set"
     return desk
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game import tl
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.loading import load
@@ -77,7 +78,7 @@ def found(session, reference, files):
 def test_labels_are_right_and_strangers_are_told(session, reference, found):
     assert first_label(reference) == "cell_type"
     before = session.snapshot.embedding.copy()
-    name = session.add_predicted(found)
+    name = session.add(Dataset.add_predicted, found)
     assert name == "cell_type_predicted"
     obs = session.dataset.obs
     truth = obs["cell_type"].astype(str)
@@ -103,10 +104,10 @@ def test_it_is_what_tl_says_of_the_same_cells(session, files, found):
 
 
 def test_again_replaces_and_a_column_of_the_file_stays(session, found):
-    assert session.add_predicted(found) == "cell_type_predicted"
+    assert session.add(Dataset.add_predicted, found) == "cell_type_predicted"
     n_columns = session.dataset.obs.shape[1]
     other = replace(found, codes=np.full_like(found.codes, -1), reference="b.h5ad")
-    assert session.add_predicted(other) == "cell_type_predicted"
+    assert session.add(Dataset.add_predicted, other) == "cell_type_predicted"
     assert session.dataset.obs.shape[1] == n_columns
     assert session.dataset.obs["cell_type_predicted"].isna().all()
     dataset = replace(session.dataset, predicted={})

@@ -97,10 +97,10 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     timeline = Timeline(most_bytes=3 * each + shared.nbytes)
     marks = add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
     assert n_bytes(timeline.marks) == 3 * each + shared.nbytes
-    timeline.pin(marks[0].number, True)
+    timeline.rename(marks[0].number, "kept")
     add(timeline, make_snapshot, "d", neighbors=shared)
     assert labels(timeline) == ["a", "c", "d"]
-    assert timeline.n_thinned == 1
+    assert timeline.state.n_thinned == 1
     assert timeline.marks[1].parent == marks[0].number
 
 

@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas.brush import HOW, RADIUS
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.workspace import Workspace
@@ -101,7 +102,7 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     assert painter.told == HOW
     # The looks are those of any selection.
     colors, sizes = points.face_color.copy(), points.size.copy()
-    dock.controller.scene.draw(session.drawn)
+    dock.controller.scene.draw(session.view.drawn)
     assert np.array_equal(points.face_color, colors)
     assert np.array_equal(points.size, sizes)
     check_modifiers_and_keys(painter)
@@ -155,7 +156,7 @@ def test_whatever_is_drawn_can_be_painted(painter, session, slow):
 
 def check_stroke(painter, far=0):
     """Paint over 0 to 8 of one of the maps."""
-    places = painter.session.seen
+    places = painter.session.view.seen
     painter.at = lambda row: places[far + row]
     painter.stroke(0, 8)
     painter.at = None
@@ -165,13 +166,13 @@ def check_stroke(painter, far=0):
 def check_maps_side_by_side(painter):
     """What is painted on either is one set."""
     session, waits = painter.session, painter.qtbot.waitUntil
-    session.comparing.take(session.comparing.job(session.timeline.newest.number)())
-    session.comparing.lay_side_by_side(True)
+    session.view.compare(comparing_job(session, session.timeline.newest.number)())
+    session.view.lay_side_by_side(True)
     waits(lambda: painter.layers.other(BESIDE) is not None)
     painter.qtbot.wait(30)  # the camera is fitted
     check_stroke(painter, far=40)
     check_stroke(painter)
-    session.comparing.end()
+    session.view.end_comparison()
 
 
 def check_a_map_in_space(painter):

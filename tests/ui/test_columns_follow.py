@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import Autosave, find_recovery_files
 from napari_embedding_game.ui.widgets.teach import TeachWidget
@@ -55,7 +56,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     learn(qtbot, teach, session, range(0, 12, 2), range(1, 12, 2))
     qtbot.waitUntil(lambda: inspector.details.column.value == "taught")
     dock.look.split_by.value = "taught"
-    assert [panel.told for panel in session.panels.panels] == ["20", "20"]
+    assert [n for _, n in session.view.panels.captions] == ["20", "20"]
     points = dock.controller.layers.points
     even = points.data.copy()
     learn(qtbot, teach, session, range(12), range(20, 32))
@@ -68,7 +69,7 @@ def test_a_file_has_what_there_was_when_its_saving_began(
 ):
     saver = Autosave(window_of_two.workspace.maps.capture, 0.0, tmp_path)
     job = saver.job()
-    session.add_column("depth", np.arange(40.0))
+    session.add(Dataset.add_column, "depth", np.arange(40.0))
     session.dataset.add_taught("late", np.zeros(40), np.ones(40), {"a": (1,)})
     job()
     saver._lock.close()  # as if the program were killed

@@ -83,11 +83,11 @@ def test_a_click_shows_a_hidden_level_again(layers, choose, row, session):
 
 
 def test_hidden_points_are_not_pointed_at(layers, choose, session, dock):
-    pixels = layers.projection().to_pixels(session.drawn.embedding)
-    places = session.drawn.embedding
+    pixels = layers.projection().to_pixels(session.view.drawn.embedding)
+    places = session.view.drawn.embedding
     assert row_at(layers, places, pixels[0]) == 0
     choose("B", "Hide")
-    found = row_at(layers, places, pixels[0], session.hiding.mask)
+    found = row_at(layers, places, pixels[0], session.view.hidden)
     assert found is None or found % 2
     pointing = dock.controller.mouse
     low, high = pixels.min(axis=0) - 5, pixels.max(axis=0) + 5
@@ -98,7 +98,7 @@ def test_hidden_points_are_not_pointed_at(layers, choose, session, dock):
     choose("B", "Show")
     labels = session.clusters.labels
     dock.look.color_by.value = "Cluster"
-    session.hiding.hide("", str(labels[0]))
+    session.view.hide("", str(labels[0]))
     pointing.click(SimpleNamespace(pos=pixels[0], modifiers=[], view_direction=None))
     assert int(labels[0]) not in session.selection.clusters
 
@@ -125,10 +125,10 @@ def test_a_session_file_brings_them_back(
     choose("B", "Hide")
     path = tmp_path / "map.egs"
     archive.save(dock.controller.session_store.capture(), path)
-    session.hiding.show_all()
+    session.view.show_all()
     dock.controller.reading.open_session(path)
     qtbot.waitUntil(lambda: session.look.hidden.levels == ("B",))
-    assert session.hiding.n_points == 20
+    assert session.view.n_hidden == 20
 
 
 def test_figures_leave_them_out(layers, choose, workspace):
@@ -142,6 +142,6 @@ def test_names_of_hidden_clusters_are_not_written(layers, dock, session, qtbot):
     dock.look.color_by.value = "Cluster"
     qtbot.waitUntil(lambda: len(dock.names.names.clusters) == 4)
     first = session.clusters.clusters[0].id
-    session.hiding.hide("", str(first))
+    session.view.hide("", str(first))
     qtbot.waitUntil(lambda: len(dock.names.names.clusters) == 3)
     assert first not in {c.id for c in dock.names.names.clusters}

@@ -371,10 +371,10 @@ def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
             "Other", "hand", Moment(settings=session.settings.value, snapshot=other)
         ).number
     )
-    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    qtbot.waitUntil(lambda: session.view.compared is not None)
     bar.side_by_side.click()
     qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
-    pixels = layers.projection().to_pixels(session.seen)
+    pixels = layers.projection().to_pixels(session.view.seen)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()
     drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.other(BESIDE))])
     np.testing.assert_allclose(drawn, pixels, atol=0.05)

@@ -27,7 +27,7 @@ def test_groups_lie_side_by_side_and_together_again(layers, dock, session, datas
     assert layers.landmarks.visible
     choose(dock, "kind")
     np.testing.assert_allclose(
-        positions(layers), layers.to_world(session.drawn.embedding), atol=1e-3
+        positions(layers), layers.to_world(session.view.drawn.embedding), atol=1e-3
     )
     is_b = (dataset.obs["kind"] == "B").to_numpy()
     columns = positions(layers)[:, 1]
@@ -41,9 +41,9 @@ def test_groups_lie_side_by_side_and_together_again(layers, dock, session, datas
 
 def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
     choose(dock, "kind")
-    drawn = layers.projection().to_pixels(session.drawn.embedding)
+    drawn = layers.projection().to_pixels(session.view.drawn.embedding)
     for row in (0, 1, 20, 39):
-        found = row_at(layers, session.drawn.embedding, drawn[row])
+        found = row_at(layers, session.view.drawn.embedding, drawn[row])
         assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
 
 
@@ -55,13 +55,13 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     dataset.obs.loc[labels == labels[0], "kind"] = "T"
     choose(dock, "kind")
     qtbot.waitUntil(lambda: dock.names.names is not whole)
-    names, panels = dock.names.names, session.splitting.current.of_points
+    names, panels = dock.names.names, session.view.layout.of_points
     named = [(c.id, p) for c, p in zip(names.clusters, names.panels, strict=True)]
     assert sorted(named) == sorted(
         {*zip(labels.tolist(), panels.tolist(), strict=True)}
     )
     assert (labels[0], 0) not in named
-    drawn = session.drawn.embedding
+    drawn = session.view.drawn.embedding
     for (cluster, panel), place in zip(named, names.places, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3
@@ -69,17 +69,17 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     number = named.index((labels[0], 1))
     pixel = dock.names.middles(layers.projection())[number]
     dock.names.handle_at(pixel).move(pixel)
-    held = session.drawn.embedding[labels == labels[0]]
+    held = session.view.drawn.embedding[labels == labels[0]]
     np.testing.assert_allclose(dock.names._drag.points, held, atol=1e-6)
 
 
 def test_a_run_is_drawn_whole_and_split_at_its_end(layers, play, dock, session):
     choose(dock, "kind")
     is_split = []
-    session.progressed.connect(lambda _: is_split.append(session.splitting.is_shown))
+    session.progressed.connect(lambda _: is_split.append(session.view.is_split))
     play()
     assert not any(is_split[:-1])
     np.testing.assert_allclose(
-        positions(layers), layers.to_world(session.drawn.embedding), atol=1e-3
+        positions(layers), layers.to_world(session.view.drawn.embedding), atol=1e-3
     )
-    assert session.drawn is not session.snapshot
+    assert session.view.drawn is not session.snapshot

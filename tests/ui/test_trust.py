@@ -204,14 +204,12 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert finished.controller.layers.points is layer
 
 
-def test_a_mark_is_told_pinned_and_deleted_by_its_menu(finished, session):
+def test_a_mark_is_told_and_deleted_by_its_menu(finished, session):
     timeline = session.timeline
     first = timeline.marks[0]
     assert "Finished" in told(first)
     assert "Embedding game, seed 0" in told(first)
     actions = {a.text(): a for a in finished.timeline.menu(first).actions()}
-    actions["Pin (keep when memory runs short)"].trigger()
-    assert "Pinned" in finished.timeline.marks.item(0).toolTip()
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()
     assert timeline.find(first.number) is None
@@ -246,7 +244,7 @@ def compare(timeline, qtbot, session):
     """Compare with the newest of the other maps, by the menu."""
     timeline.others.aboutToShow.emit()
     timeline.others.actions()[0].trigger()
-    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    qtbot.waitUntil(lambda: session.view.compared is not None)
     return timeline.comparison
 
 
@@ -256,7 +254,7 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     layers, look, here = finished.controller.layers, session.look, session.snapshot
     assert not finished.timeline.comparison.isVisible()
     bar = compare(finished.timeline, qtbot, session)
-    assert session.comparing.current.mark is other
+    assert session.view.compared.mark is other
     assert bar.isVisible()
     assert other.title in bar.there.text()
     assert "Neighbours kept" in bar.words.text()
@@ -264,7 +262,7 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     bar.slider.setValue(100)
     assert session.snapshot is here
     moved = np.linalg.norm(layers.points.data - drawn, axis=1)
-    assert np.corrcoef(moved, session.comparing.current.maps.moved)[0, 1] > 0.999
+    assert np.corrcoef(moved, session.view.compared.maps.moved)[0, 1] > 0.999
     bar.by_movement.click()
     assert look.color_by == "Movement"
     bar.close_button.click()
@@ -273,7 +271,7 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     np.testing.assert_allclose(layers.points.data, drawn, atol=1e-5)
     compare(finished.timeline, qtbot, session).slider.setValue(40)
     finished.run.run.click()  # playing ends it
-    assert session.comparing.current is None
+    assert session.view.compared is None
     assert not bar.isVisible()
     qtbot.waitUntil(lambda: session.state == "finished")
 
@@ -297,10 +295,10 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
 
     # What is under the mouse on either map is the same row; a lasso chooses there too.
-    seen = layers.projection().to_pixels(session.seen)
+    seen = layers.projection().to_pixels(session.view.seen)
     for row in (0, 20, 39):
         for pixel in (seen[row], seen[n_points + row]):
-            found = row_at(layers, session.seen, pixel) % n_points
+            found = row_at(layers, session.view.seen, pixel) % n_points
             assert found == row or any(
                 np.allclose(seen[found + shift], pixel, atol=3)
                 for shift in (0, n_points)

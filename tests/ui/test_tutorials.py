@@ -182,8 +182,8 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert "Harmony mixed" in person.dock.data.notes.text()
     person.run()
     person.split_by("stim")
-    panels = person.session.splitting.current.panels.panels
-    assert [panel.name for panel in panels] == ["control", "drug"]
+    captions = person.session.view.panels.captions
+    assert [name for name, _ in captions] == ["control", "drug"]
     person.split_by("Nothing: one map")
     person.set_clusters(3)
     obs = person.session.dataset.obs

@@ -231,7 +231,7 @@ def test_panels_are_ticked_and_written(play, dock, session, page, qtbot):
     play()
     session.look.color_by = "kind"
     session.clusters.rename(2, "B cells")
-    session.hiding.hide("kind", "B")
+    session.view.hide("kind", "B")
     page.colors.setChecked(True)
     page.split_by.setCurrentText("kind")
     QTest.keyClicks(page.genes, "b, C")
@@ -281,7 +281,7 @@ def test_a_map_in_space_is_drawn_as_it_is_seen(play, dock, session, page):
     places = np.hstack([flat, flat[:, :1] ** 2])
     session.snapshot = replace(session.snapshot, embedding=places)
     facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
-    session.facing = facing
+    session.view.facing = facing
     (panel,) = [make() for make in page._panels()]
     back_to_front = np.argsort(places @ np.cross(*facing), kind="stable")
     expected = places[back_to_front] @ facing.T

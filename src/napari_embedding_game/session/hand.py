@@ -78,7 +78,8 @@ class Hand:
         run, snapshot = self._running()
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
-        session.mark(f"{session.cluster_name(cluster)} dragged by hand")
+        title = session.clusters.clustering.by_id[cluster].title
+        session.mark(f"{title} dragged by hand")
         middle = snapshot.embedding[rows].mean(axis=0, dtype=float)
         self._drag = _Drag(run, rows, middle, middle)
         self.drag_to(middle)

@@ -168,7 +168,7 @@ class MapTree:
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = self._session.add_predicted(cells.predicted) + OR_UNLIKE
+        column = self._session.add(Dataset.add_predicted, cells.predicted) + OR_UNLIKE
         self._leave()
         former, key = self._current, self._new_key(PLACED)
         parent = self._maps[former].parent if former.startswith(PLACED) else former
@@ -231,7 +231,12 @@ class MapTree:
         if known is not None and known.parent is not None:  # a map of a part
             dataset = _taken(dataset, whole)
         if has_same_rows(shown, dataset):
-            self._session.take_objects(dataset)
+            self._session.dataset = replace(
+                shown,
+                source_objects=dataset.source_objects,
+                notes=dataset.notes,
+                provenance=dataset.provenance,
+            )
             return self._current
         for one in self._readings(base):
             if has_same_rows(one.dataset, dataset):

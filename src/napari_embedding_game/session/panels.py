@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+
+from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.session.cluster_report import is_continuous
 
 GAP = 0.12
 """Between two panels, as a share of one; captions stand in it."""
@@ -19,28 +23,20 @@ GAP_OF_FIGURES = 0.34
 """Above a panel whose caption has several lines."""
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One of the panels."""
-
-    name: str
-    told: str
-    """What stands behind the name."""
-    caption: tuple[float, ...]
-    """Where its name stands: the middle of its upper edge, in units of the map."""
-    width: float
-    """Of all panels, without the gap, in units of the map."""
-    below: float = 0.0
-    """From there down to the panel, in units of the map."""
+MOST_PANELS = 20
+NO_GROUP = "(none)"
 
 
 @dataclass(frozen=True, eq=False)
 class Panels:
     """Panels in rows; the first is upper left, where the map itself lies."""
 
-    panels: tuple[Panel, ...]
+    captions: tuple[tuple[str, str], ...]
+    """Name of each panel, and what stands behind it."""
+    places: NDArray[np.float64]
+    """(m, d) where these stand, the middle of the upper edge."""
+    width: float
+    """Of a panel, without the gap, in units of the map."""
     offsets: NDArray[np.float32]
     """(m, d) from the map to each panel."""
     corners: NDArray[np.float32]
@@ -57,32 +53,37 @@ class Panels:
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
-    """What each of the panels shows."""
+class Layout:
+    """Where the points of a map are drawn."""
 
-    middle: NDArray[np.float64]
-    """(d,) in units of the map."""
-    size: NDArray[np.float64]
-    """(2,) width and height."""
+    snapshot: Snapshot
+    panels: Panels | None = None
+    """None where the map is whole."""
+    of_points: NDArray[np.intp] | None = None
+    """(N,) panel of each point, where the groups of a column lie apart."""
+    other: NDArray[np.float32] | None = None
+    """(N, d) where the points of another map are drawn, beside the first."""
 
-    @classmethod
-    def around(cls, places: NDArray[np.floating]) -> Room:
-        """Return the room that places (N, d) take up.
+    @property
+    def places(self) -> NDArray[np.float32]:
+        """(m N, d) of m maps side by side: row ``i % N`` is drawn at place i."""
+        here: NDArray[np.float32] = self.snapshot.embedding
+        return here if self.other is None else np.concatenate([here, self.other])
 
-        In space that of the ball around them: they may be seen from any side.
-        """
-        low, high = places.min(axis=0).astype(float), places.max(axis=0).astype(float)
-        middle, size = (low + high) / 2, high - low
-        if len(size) > 2:
-            squares = np.zeros(len(places))
-            for axis, at in zip(places.T, middle, strict=True):
-                squares += (axis - at) ** 2
-            size = np.full(2, 2.0 * math.sqrt(squares.max()))
-        return cls(middle, size)
+    def is_arranged_as(self, former: Layout | None) -> bool:
+        """Return whether the same points lie in panels of the same names."""
+        one, two = self.panels, None if former is None else former.panels
+        if former is None or one is None or two is None:
+            return one is two
+        names, former_names = ([name for name, _ in p.captions] for p in (one, two))
+        points, former_points = self.of_points, former.of_points
+        if points is None or former_points is None:
+            return self.other is former.other
+        return names == former_names and np.array_equal(points, former_points)
 
 
 def lay_out(
-    room: Room,
+    points: NDArray[np.floating],
     captions: Sequence[tuple[str, str]],
     facing: NDArray[np.floating] = STRAIGHT,
     gap_above: float = GAP,
@@ -91,8 +92,9 @@ def lay_out(
 
     Parameters
     ----------
-    room : Room
-        Of each of them.
+    points : (n, d) array
+        What each of them has room for; in space, where they may be seen from any side,
+        for the ball around these.
     captions : sequence of (str, str)
         Name of each panel, and what stands behind it.
     facing : (2, 3) array
@@ -100,32 +102,83 @@ def lay_out(
     gap_above : float
         For the captions, as a share of the height.
     """
-    n_axes = len(room.middle)
+    low, high = points.min(axis=0).astype(float), points.max(axis=0).astype(float)
+    middle, size, n_axes = (low + high) / 2, high - low, len(low)
+    if n_axes > 2:
+        squares = np.zeros(len(points))
+        for axis, at in zip(points.T, middle, strict=True):
+            squares += (axis - at) ** 2
+        size = np.full(2, 2.0 * math.sqrt(squares.max()))
     facing = np.asarray(facing if n_axes > 2 else STRAIGHT[:, :n_axes], np.float64)
-    size = room.size
     pitch = size * [1 + GAP, 1 + gap_above] + np.finfo(np.float32).tiny
     n_columns = math.ceil(math.sqrt(len(captions)))
     numbers = np.arange(len(captions))
     # The first row is the upper one.
-    places = np.column_stack([numbers % n_columns, -(numbers // n_columns)]) * pitch
-    offsets = (places @ facing).astype(np.float32)
-    down = (gap_above - GAP / 2) * float(size[1])
-    upper = room.middle + (size[1] / 2 + down) * facing[1]
-    panels = tuple(
-        Panel(name, told, tuple(map(float, place)), float(size[0]), down)
-        for (name, told), place in zip(captions, upper + offsets, strict=True)
-    )
-    below = places.min(axis=0) - size / 2
-    above = places.max(axis=0) + size / 2 + [0, gap_above * size[1]]
-    corners = room.middle + np.array([below, above]) @ facing
+    steps = np.column_stack([numbers % n_columns, -(numbers // n_columns)]) * pitch
+    offsets = (steps @ facing).astype(np.float32)
+    upper = middle + (size[1] / 2 + (gap_above - GAP / 2) * size[1]) * facing[1]
+    below = steps.min(axis=0) - size / 2
+    above = steps.max(axis=0) + size / 2 + [0, gap_above * size[1]]
+    corners = middle + np.array([below, above]) @ facing
     box = corners
     if n_axes > 2:
-        box = room.middle + np.array([[-0.5], [0.5]]) * float((above - below).max())
+        box = middle + np.array([[-0.5], [0.5]]) * float((above - below).max())
     return Panels(
-        panels,
-        offsets,
-        corners.astype(np.float32),
-        np.broadcast_to(box, (2, n_axes)).astype(np.float32),
-        room.middle,
-        facing,
+        captions=tuple(captions),
+        places=upper + offsets,
+        width=float(size[0]),
+        offsets=offsets,
+        corners=corners.astype(np.float32),
+        box=np.broadcast_to(box, (2, n_axes)).astype(np.float32),
+        middle=middle,
+        facing=facing,
     )
+
+
+def split_columns(obs: pd.DataFrame) -> list[str]:
+    """Return the names of the columns that a map can be split by."""
+    names = obs.columns[~obs.columns.duplicated(keep=False)]
+    return [
+        str(name)
+        for name in names
+        if not is_continuous(obs[name])
+        and 2 <= obs[name].nunique() + obs[name].hasnans <= MOST_PANELS
+    ]
+
+
+def split(
+    snapshot: Snapshot,
+    column: pd.Series,
+    hidden: NDArray[np.bool_] | None = None,
+    facing: NDArray[np.floating] = STRAIGHT,
+) -> Layout:
+    """Move the groups of a column apart, each as it lies, in rows of panels.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of two or three dimensions.
+    column : Series of length N
+        Of names, or of few whole numbers.  Points without a group have a panel of
+        their own, the last one.
+    hidden : (N,) bool, optional
+        Points that are not drawn: none of them is counted, and a group of these alone
+        has no panel.  They lie in the first one.
+    facing : (2, 3) array
+        As in :func:`lay_out`.
+    """
+    shown = slice(None) if hidden is None else ~hidden
+    column = column.astype("category")
+    there = column[shown].cat.remove_unused_categories().cat.categories
+    codes = column.cat.set_categories(there).cat.codes.to_numpy().astype(np.intp)
+    names = [*map(str, there)]
+    if (codes[shown] < 0).any():
+        codes = np.where(codes < 0, len(names), codes)
+        names.append(NO_GROUP)
+    if hidden is not None:
+        codes = np.where(hidden, 0, codes)
+    counts = np.bincount(codes[shown], minlength=len(names))
+    captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
+    panels = lay_out(snapshot.embedding, captions, facing)
+    moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
+    return Layout(moved, panels, codes)

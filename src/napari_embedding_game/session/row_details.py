@@ -57,7 +57,7 @@ def row_details(
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
     return RowDetails(
         name=str(dataset.obs.index[row]),
-        cluster=cluster.name if cluster.is_named else f"Cluster {cluster.name}",
+        cluster=cluster.title,
         facts=tuple([*said, *known][:MOST]),
         text=_cut(text, LONGEST_TEXT),
     )

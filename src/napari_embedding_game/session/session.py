@@ -33,22 +33,17 @@ from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.gene_sets import GeneScores, add_score
-from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.comparing import Comparing
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.hiding import Hiding
 from napari_embedding_game.session.looked_at import (
     Newest,
     ShownComparison,
     ShownFigure,
 )
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.record import (
@@ -61,15 +56,16 @@ from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.same_rows import is_same_source
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
-from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
     Mark,
     Timeline,
+    TimelineState,
     told_change,
     warm_start,
 )
+from napari_embedding_game.session.view import View
 
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
@@ -126,14 +122,9 @@ class Session:
         """The map of a reference that the points were placed on."""
         self._begun_with = Settings()
         """What ``run`` was begun with, as it was chosen."""
-        self.facing: NDArray[np.floating] = STRAIGHT
-        """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
-        map: panels in space are laid out along these, and figures seen so."""
         self.timeline = Timeline()
         self.hand = Hand(self)
-        self.comparing = Comparing(self)
-        self.hiding = Hiding(self)
-        self.splitting = Splitting(self)
+        self.view = View(self)
         self.comparisons = Newest[ShownComparison]()
         """Of groups of points, as they were kept or saved in the Inspector."""
         self.figures = Newest[ShownFigure]()
@@ -154,14 +145,6 @@ class Session:
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
-        for signal in (
-            self.state_changed,
-            self.progressed,
-            self.looked_back,
-            self.dataset_changed,
-            self.restored,
-        ):
-            signal.connect(self.comparing.check, max_args=0)
 
     # Loading
 
@@ -170,7 +153,7 @@ class Session:
         self.stop()
         self.run = self.snapshot = self.merging = None
         self._of = self.placed_on = None
-        self.timeline.clear()
+        self.timeline.take_up(TimelineState())
         self.hand.clear()
         former = self.dataset
         if not (former and dataset and is_same_source(former, dataset)):
@@ -185,18 +168,10 @@ class Session:
         self._check_staleness()
         self.dataset_changed.emit(dataset)
 
-    def take_objects(self, dataset: Dataset) -> None:
-        """Take over which objects the rows are from the same rows, read again.
-
-        The map stays.
-        """
-        if self.dataset is not None:
-            self.dataset = replace(
-                self.dataset,
-                source_objects=dataset.source_objects,
-                notes=dataset.notes,
-                provenance=dataset.provenance,
-            )
+    @property
+    def is_moving(self) -> bool:
+        """Whether a run moves the points, or is going to."""
+        return self.state in ("preparing", "running")
 
     # The run, as the buttons know it
 
@@ -229,7 +204,7 @@ class Session:
         snapshot = self._check_goes_on()
         label = label or self._told_staleness()
         if label and self.moment is not None:
-            self._mark_with(self.moment.settings, label, "hand")
+            self.timeline.add(label, "hand", self.moment)
         self.mark_present("Before Continue")
         return self._begin(warm_start(snapshot))
 
@@ -271,7 +246,7 @@ class Session:
             raise DataError("This cluster has no points any more: drag another one.")
         if is_pinned:
             check_hand(self.settings.value)
-        self.mark(f"{self.cluster_name(cluster)} moved by hand")
+        self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
         self.hand.move(rows, by)
         if is_pinned:
@@ -296,35 +271,25 @@ class Session:
         """
         if n_components == self.settings.n_components:
             return None
-        run = self.run if self.state == "preparing" else None
-        layout = None if run is None else run.warm_start
-        of_layout = self.snapshot if layout is None else None
-        if of_layout is not None:
-            layout = warm_start(of_layout)
+        preparing = self.run if self.state == "preparing" else None
+        begins_anew = preparing is not None and preparing.warm_start is None
+        shot = self.snapshot if preparing is None else None
+        layout = None if preparing is None else preparing.warm_start
+        if shot is not None:
+            layout = warm_start(shot)
+        n_before = n_components if layout is None else layout.embedding.shape[1]
         is_fixed = bool(get_method(self.settings.method).moved_by)
-        is_new = run is not None and run.warm_start is None
-        if is_new or is_fixed or layout is None:
+        if begins_anew or is_fixed or layout is None or n_before == n_components:
             self.settings.n_components = n_components
-            return self.begin() if is_new else None
-        n_before = layout.embedding.shape[1]
-        if n_before == n_components:
-            self.settings.n_components = n_components
-            return None
+            return self.begin() if begins_anew else None
         self._check_data()
         self.mark(f"{n_before} to {n_components} dimensions")
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
-        changed, take = redimensioned(layout, n_components, seed, of_layout)
+        changed, take = redimensioned(layout, n_components, seed, shot)
         self.hand.carry(take)
         return self._begin(changed)
-
-    def cluster_name(self, cluster: int) -> str:
-        """Return what a cluster is called in a sentence."""
-        known = self.clusters.clustering.by_id.get(cluster)
-        if known is None:
-            return "A cluster"
-        return known.name if known.is_named else f"Cluster {known.name}"
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
@@ -425,18 +390,8 @@ class Session:
         settings = self.settings.value
         if kind == "change":
             settings = steered(settings, self.steered)
-        return self._mark_with(settings, label, kind)
-
-    def _mark_with(self, settings: Settings, label: str, kind: Kind) -> Mark:
-        former = self.moment
-        now = Moment(
-            settings=settings,
-            snapshot=self.snapshot,
-            record=None if former is None else former.record,
-            energies=() if former is None else former.energies,
-            merging=self.merging,
-        )
-        return self.timeline.add(label, kind, now)
+        assert self.moment is not None
+        return self.timeline.add(label, kind, replace(self.moment, settings=settings))
 
     def mark_present(self, label: str) -> None:
         """Keep the layout on show, unless the newest mark is of it."""
@@ -467,36 +422,6 @@ class Session:
         self.say(self._told_of_map())
         self._check_staleness()
         self.looked_back.emit(mark)
-
-    @property
-    def drawn(self) -> Snapshot | None:
-        """What is to be seen: the snapshot, or the map on the way to another.
-
-        Its groups may lie side by side.
-        """
-        shown = self.comparing.drawn or self.snapshot
-        split = None if shown is None else self.splitting.of(shown)
-        return shown if split is None else split.snapshot
-
-    @property
-    def panels(self) -> Panels | None:
-        """The panels that the map is drawn in; None where it is whole."""
-        beside = self.comparing.beside
-        if beside is not None:
-            return beside.panels
-        split = self.splitting.current
-        return None if split is None else split.panels
-
-    @property
-    def seen(self) -> NDArray[np.float32] | None:
-        """The places where points are drawn, (m N, d); None where there is no map.
-
-        Of m maps side by side, one after the other: row ``i % N`` is drawn at place i.
-        """
-        drawn, beside = self.drawn, self.comparing.beside
-        if drawn is None or beside is None:
-            return None if drawn is None else drawn.embedding
-        return np.concatenate([drawn.embedding, *beside.places])
 
     @property
     def behind(self) -> PlacedOn | None:
@@ -619,30 +544,15 @@ class Session:
         parts = self.merging.split(landmarks, n_parts)
         return self.clusters.split(cluster, rows, parts[place])
 
-    def annotate_by(self, column: str) -> None:
-        """Annotate the points by the levels of a column of the metadata."""
-        assert self.dataset is not None
-        values = self.dataset.obs[column].astype("category").cat
-        values = values.remove_unused_categories().cat
-        names = [*map(str, values.categories)]
-        self.clusters.annotate_by(column, values.codes.to_numpy(), names)
+    def add(self, add: Callable[..., Any], *what: Any) -> str:
+        """Add columns to the metadata and return what they are called.
 
-    def add_score(self, scores: GeneScores) -> str:
-        """Add a gene set's scores to the metadata, and return what they are called."""
-        name: str = self._added(add_score, scores)
-        return name
-
-    def add_predicted(self, predicted: PredictedLabels) -> str:
-        """Add predicted labels to the metadata, and return their column."""
-        name: str = self._added(Dataset.add_predicted, predicted)
-        return name
-
-    def add_column(self, name: str, values: NDArray[np.floating]) -> None:
-        """Add what was worked out of the map, (N,), to the metadata, or replace it."""
-        self._added(Dataset.add_column, name, values)
-
-    def _added(self, add: Callable[..., Any], *what: Any) -> Any:
-        name = add(self.dataset, *what)
+        Parameters
+        ----------
+        add : callable
+            Such as ``Dataset.add_predicted``: receives the dataset and ``what``.
+        """
+        name: str = add(self.dataset, *what)
         self.columns_changed.emit()
         return name
 
@@ -765,8 +675,7 @@ class Session:
     def _told_of_map(self) -> str:
         """Return what is to be said of the map on show, and of its names at rest."""
         warning = "" if self.snapshot is None else self.snapshot.warning
-        is_moving = self.state in ("preparing", "running")
-        parted = "" if is_moving else self.clusters.told_parted()
+        parted = "" if self.is_moving else self.clusters.told_parted()
         self._of_map = " ".join(filter(None, (warning, parted)))
         return self._of_map
 

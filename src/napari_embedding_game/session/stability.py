@@ -11,6 +11,7 @@ import numpy as np
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.moment import Moment
@@ -124,7 +125,7 @@ def take_stability(session: Session, found: StabilityFound) -> bool:
     """Make a stability a column of the metadata; return whether it is of the map."""
     is_of_map = session.dataset is not None and session.snapshot is found.snapshot
     if is_of_map:
-        session.add_column(COLUMN, found.stability.of_points)
+        session.add(Dataset.add_column, COLUMN, found.stability.of_points)
     return is_of_map
 
 

@@ -35,6 +35,7 @@ MOST_MARKS = 200
 TOGETHER_SECONDS = 1.0
 """Changes of the same settings that follow each other faster are one mark."""
 UNCHANGED = "Settings as before"
+GONE = "This moment is no longer kept: choose another mark."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,9 +56,7 @@ class Mark(Moment):
     made_at: float
     """Seconds since the epoch."""
     name: str = ""
-    """What a person calls it; "" for none."""
-    is_pinned: bool = False
-    """Whether it stays when memory runs short."""
+    """What a person calls it, which stays when memory runs short; "" for none."""
     quality: Any = None
     """The :class:`~.quality.MapQuality` that was measured; no file has it."""
 
@@ -135,11 +134,6 @@ class Timeline:
         """The mark whose layout is on show; None while a run is."""
         return self.find(self.state.shown)
 
-    @property
-    def n_thinned(self) -> int:
-        """How many marks were forgotten because memory ran short."""
-        return self.state.n_thinned
-
     def find(self, number: int | None) -> Mark | None:
         """Return the mark of this number; None if there is none."""
         return next((m for m in self.marks if m.number == number), None)
@@ -179,9 +173,8 @@ class Timeline:
             Whether it is another map altogether, that nothing on show leads to.
         """
         state, self._changed_at = self.state, self._clock()
-        number = state.n_made + 1
         mark = Mark(
-            number=number,
+            number=state.n_made + 1,
             label=label,
             kind=kind,
             parent=None if is_beside else state.head,
@@ -189,10 +182,10 @@ class Timeline:
             made_at=self._changed_at,
             **self._of(moment),
         )
-        new: dict[str, Any] = {"marks": (*state.marks, mark), "n_made": number}
-        if not is_beside:
-            new |= {"head": number, "shown": state.shown and number}
-        self._set(**new)
+        shown = {} if is_beside else {"head": mark.number}
+        if state.shown and not is_beside:
+            shown["shown"] = mark.number
+        self._set(marks=(*state.marks, mark), n_made=mark.number, **shown)
         return mark
 
     def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:
@@ -226,17 +219,13 @@ class Timeline:
         """
         mark = self.find(number)
         if mark is None:
-            raise DataError("This moment is no longer kept: choose another mark.")
+            raise DataError(GONE)
         self._set(head=number, shown=number)
         return mark
 
     def rename(self, number: int, name: str) -> None:
         """Give a mark a name; "" takes it away."""
         self._replace(number, name=" ".join(name.split()))
-
-    def pin(self, number: int, is_pinned: bool) -> None:
-        """Keep a mark whatever memory it takes, or no longer."""
-        self._replace(number, is_pinned=is_pinned)
 
     def tell_quality(self, snapshot: Snapshot, quality: Any) -> None:
         """Note what was measured of a layout, in all marks of it."""
@@ -258,10 +247,6 @@ class Timeline:
             )
         self._set(marks=_without(self.marks, number))
 
-    def clear(self) -> None:
-        """Forget everything: other data."""
-        self.take_up(TimelineState())
-
     def take_up(self, state: TimelineState) -> None:
         """Go on with the timeline of another time."""
         self.state = state
@@ -275,17 +260,12 @@ class Timeline:
         These are the neighbours of the points, and how isolated they are.
         """
         values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
-        snapshot, shared = values["snapshot"], {}
         for name in ("neighbors", "isolation"):
-            array = getattr(snapshot, name)
+            array = getattr(values["snapshot"], name)
             known = (getattr(mark.snapshot, name) for mark in reversed(self.marks))
             last = next((one for one in known if one is not None), None)
-            if array is None or last is None or last is array:
-                continue
-            if np.array_equal(last, array):
-                shared[name] = last
-        if shared:
-            values["snapshot"] = replace(snapshot, **shared)
+            if array is not last and last is not None and np.array_equal(last, array):
+                values["snapshot"] = replace(values["snapshot"], **{name: last})
         return values
 
     def _replace(self, number: int, **values: Any) -> None:
@@ -304,11 +284,11 @@ def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
     """Return a timeline whose arrays take no more than this, if that can be.
 
     The oldest marks are forgotten: first those on the way, then the ends of branches;
-    never one that is pinned, shown or the newest.
+    never one that has a name, is shown or is the newest.
     """
     while n_bytes(state.marks) > most_bytes or len(state.marks) > MOST_MARKS:
         spared = state.shown, state.head
-        old = [m for m in state.marks if not m.is_pinned and m.number not in spared]
+        old = [m for m in state.marks if not m.name and m.number not in spared]
         parents = {mark.parent for mark in state.marks}
         on_the_way = [mark for mark in old if mark.number in parents]
         if not old:

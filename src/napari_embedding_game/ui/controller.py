@@ -146,7 +146,7 @@ class Controller(QObject):
         # First of all, as the clusters that are drawn follow the game.
         with self.scene.following():
             self.session.receive(run, progress)
-        drawn = self.session.drawn
+        drawn = self.session.view.drawn
         if snapshot is not None and drawn is not None:
             self.scene.draw(drawn)
 
@@ -192,13 +192,13 @@ class Controller(QObject):
 
     def hide_level(self, action: str, place: int) -> None:
         """Hide one level of the legend, show it alone or again, or show all of them."""
-        hiding = self.session.hiding
+        view = self.session.view
         if action == SHOW_ALL:
-            hiding.show_all()
+            view.show_all()
             return
         column, levels = self.scene.hideable()
         if place < len(levels):
-            acts = {HIDE: hiding.hide, ISOLATE: hiding.isolate, SHOW: hiding.show}
+            acts = {HIDE: view.hide, ISOLATE: view.isolate, SHOW: view.unhide}
             acts[action](column, levels[place])
 
     def embed_selection(self) -> None:
@@ -249,7 +249,7 @@ class Controller(QObject):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
-            self.scene.show_stored(self.session.drawn or saved.snapshot)
+            self.scene.show_stored(self.session.view.drawn or saved.snapshot)
             self.session_store.show_view(saved.view)
 
     def _map_frame(self) -> tuple[float, ...]:
@@ -264,7 +264,7 @@ class Controller(QObject):
 
     def _on_looked_back(self, mark: Mark) -> None:
         """Draw a map of an earlier moment."""
-        snapshot = self.session.drawn or mark.snapshot
+        snapshot = self.session.view.drawn or mark.snapshot
         self.scene.show_stored(snapshot, is_same_map=True)
 
     def _on_lost(self) -> None:

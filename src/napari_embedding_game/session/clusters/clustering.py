@@ -36,6 +36,11 @@ class Cluster:
     note: str = ""
     size: int
 
+    @property
+    def title(self) -> str:
+        """What it is called in a sentence."""
+        return self.name if self.is_named else f"Cluster {self.name}"
+
 
 @dataclass(frozen=True, eq=False)
 class Clustering:

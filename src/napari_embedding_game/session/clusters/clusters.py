@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
@@ -268,22 +269,14 @@ class Clusters:
         (cluster,) = self._join("new cluster from selection", levels, [group])
         return cluster
 
-    def annotate_by(
-        self, column: str, levels: NDArray[np.integer], names: Sequence[str]
-    ) -> None:
-        """Annotate all points by the levels of a column.
-
-        Parameters
-        ----------
-        column : str
-            What it is called.
-        levels : (n,) int
-            Place of each point's level in ``names``, -1 where it has none.
-        names : sequence of str
-        """
-        out = [place for place, name in enumerate(names) if name == RESERVED_NAME]
-        levels = np.where(np.isin(levels, out), -1, levels)
-        self._join(f"annotation by {column}", levels, [Group(name=n) for n in names])
+    def annotate_by(self, column: pd.Series) -> None:
+        """Annotate all points that have one by the levels of a column (n,)."""
+        values = column.astype("category").cat.remove_unused_categories().cat
+        groups = [Group(name=str(level)) for level in values.categories]
+        levels = values.codes.to_numpy().astype(np.intp)
+        out = [at for at, group in enumerate(groups) if group.name == RESERVED_NAME]
+        levels[np.isin(levels, out)] = -1
+        self._join(f"annotation by {column.name}", levels, groups)
 
     @property
     def undo_label(self) -> str:

@@ -65,10 +65,9 @@ class MapBrush(QObject):
             session.dataset_changed,
             session.looked_back,
             session.restored,
-            session.comparing.moved,
-            session.comparing.laid_out,
-            session.splitting.moved,
-            session.hiding.changed,
+            session.view.moved,
+            session.view.laid_out,
+            session.view.hidden_changed,
         )
         self._connections.connect_all(another_map, self.cancel)
         former = viewer.bind_key(KEY, self._on_key, overwrite=True)
@@ -124,7 +123,7 @@ class MapBrush(QObject):
     def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
         """Begin a stroke, where there is a map."""
         self.cancel()
-        seen, drawn = self._session.seen, self._scene.layers.projection()
+        seen, drawn = self._session.view.seen, self._scene.layers.projection()
         if seen is not None and drawn is not None:
             self._mode, self._last = mode, pixel
             self._painted = np.zeros(len(self._session.selection.points), bool)
@@ -148,7 +147,7 @@ class MapBrush(QObject):
         share = np.clip(apart @ way / max(float(way @ way), 1e-9), 0, 1)
         away = apart - share[:, None] * way
         rows = rows[(away**2).sum(axis=1) <= radius**2] % len(painted)
-        hidden, objects = self._session.hiding.mask, self._objects
+        hidden, objects = self._session.view.hidden, self._objects
         painted[rows if hidden is None else rows[~hidden[rows]]] = True
         under = None if objects is None else objects.under(pixel)
         if under is not None:

@@ -118,10 +118,10 @@ class Hover(QObject):
             self._next.throttle()
 
     def _look(self) -> None:
-        seen, session = self._session.seen, self._session
+        seen, session = self._session.view.seen, self._session
         row, n_points = None, len(session.clusters.labels)
         if seen is not None and n_points:
-            hidden = session.hiding.of_places(len(seen) // n_points)
+            hidden = session.view.hidden_places
             row = row_at(self._layers, seen, self._pixel, hidden)
         if row is None or session.dataset is None:
             self.leave()

@@ -55,38 +55,36 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
     """Say which group, or which map, each panel shows, and something of it."""
 
     def paint(painter: QPainter, drawn: Projection) -> None:
-        found = session.panels
+        found = session.view.panels
         if found is None:
             return
         colors = ON_LIGHT if overlay.is_on_light else ON_DARK
-        half = found.panels[0].width * (1 + GAP) / 2 * found.facing[0]
-        places = np.array([panel.caption for panel in found.panels])
+        half, places = found.width * (1 + GAP) / 2 * found.facing[0], found.places
         ends = drawn.to_pixels(np.array([places[0] - half, places[0] + half]))
         width = float(np.abs(ends[1] - ends[0]).max())
         pixels = drawn.to_pixels(places).tolist()
-        for panel, (x, y) in zip(found.panels, pixels, strict=True):
+        for (title, told), (x, y) in zip(found.captions, pixels, strict=True):
             if np.isfinite(x + y):
-                whole = f"{panel.name} · {panel.told}" if panel.told else panel.name
+                whole = f"{title} · {told}" if told else title
                 is_short = 2 * half_size(whole, True)[1] <= width
-                name = whole if is_short else fitted(panel.name, True, width)
+                name = whole if is_short else fitted(title, True, width)
                 write(painter, QPointF(x, y), name, True, colors)
-                if panel.told and not is_short:
+                if told and not is_short:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])
-                    told = fitted(panel.told, False, width)
-                    write(painter, below, told, False, colors)
+                    write(painter, below, fitted(told, False, width), False, colors)
 
-    overlay.add(paint, lambda: session.panels is not None)
+    overlay.add(paint, lambda: session.view.panels is not None)
 
 
 def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     """Show what is dragged, pinned and held, while it is."""
 
     def is_wanted() -> bool:
-        is_whole = session.snapshot is not None and not session.splitting.is_shown
+        is_whole = session.snapshot is not None and not session.view.is_split
         return bool(session.hand.forces) and is_whole
 
     def paint(painter: QPainter, drawn: Projection) -> None:
-        snapshot, forces = session.drawn, session.hand.forces
+        snapshot, forces = session.view.drawn, session.hand.forces
         if snapshot is None:
             return
         color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK
@@ -147,8 +145,8 @@ class FarLines(QObject):
 
     def update(self) -> None:
         """Find the lines that are to be seen, where others are than before."""
-        session, shot = self._session, self._session.drawn
-        selection, hidden = session.selection, session.hiding.mask
+        session, shot = self._session, self._session.view.drawn
+        selection, hidden = session.selection, session.view.hidden
         is_wanted = session.look.show_far and session.state in RESTING
         if not is_wanted or shot is None or shot.neighbors is None:
             shot = None
@@ -169,7 +167,7 @@ class FarLines(QObject):
         logger.error("Far neighbours could not be found", exc_info=error)
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        snapshot = self._session.drawn
+        snapshot = self._session.view.drawn
         if snapshot is None or self.pairs.max() >= len(snapshot.embedding):
             return
         color = FAR_ON_LIGHT if self._overlay.is_on_light else FAR_ON_DARK

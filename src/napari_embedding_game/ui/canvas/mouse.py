@@ -192,12 +192,12 @@ class MapMouse:
     def click(self, event: Any) -> None:
         """Select the cluster that was clicked on, or an object in the image."""
         session, adds, pixel = self._session, _adds(event), _pixel(event)
-        seen, selection = session.seen, session.selection
+        seen, selection = session.view.seen, session.selection
         if seen is None:
             return
         # Not the nearest landmark: its points may have been split among clusters.
         labels = session.clusters.labels
-        hidden = session.hiding.of_places(len(seen) // max(len(labels), 1))
+        hidden = session.view.hidden_places
         row = row_at(self._layers, seen, pixel, hidden, reach=0.0, beside=BESIDE)
         if row is not None:
             cluster = int(labels[row % len(labels)])
@@ -233,7 +233,7 @@ class MapMouse:
         In space whatever lies behind one another.
         """
         session, drawn, objects = self._session, self._layers.projection(), None
-        seen, hidden = session.seen, session.hiding.mask
+        seen, hidden = session.view.seen, session.view.hidden
         if seen is None or drawn is None:
             return
         n_points = len(session.selection.points)

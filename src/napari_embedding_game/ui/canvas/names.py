@@ -113,7 +113,13 @@ class MapNames(QObject):
         """Find the names that are to be seen, and where, if that has changed."""
         session, look = self._session, self._session.look
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = *of, session.drawn, session.hiding.mask, session.panels, self._is_read()
+        of = (
+            *of,
+            session.view.drawn,
+            session.view.hidden,
+            session.view.panels,
+            self._is_read(),
+        )
         if not is_same(of, self._of):
             self._of = of
             self.names = self._find() if self._is_read() else NO_NAMES
@@ -144,7 +150,7 @@ class MapNames(QObject):
         away = np.abs(self.middles(drawn) - pixel)
         is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
         is_hit &= self._seen(drawn) > BARELY_READ
-        if self._session.comparing.beside is not None:
+        if self._session.view.is_side_by_side:
             is_hit &= names.panels == 0  # points of other maps are not to be moved
         if not is_hit.any():
             return None
@@ -185,12 +191,12 @@ class MapNames(QObject):
 
     def _some_points(self, cluster: int, panel: int) -> NDArray[np.floating]:
         """Return places (m, d) of some points of a cluster in one panel."""
-        drawn, split = self._session.drawn, self._session.splitting.current
-        assert drawn is not None
+        layout = self._session.view.layout
+        assert layout is not None
         rows = self._session.clusters.clustering.rows(cluster)
-        if split is not None:
-            rows = rows[split.of_points[rows] == panel]
-        return drawn.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
+        if layout.of_points is not None:
+            rows = rows[layout.of_points[rows] == panel]
+        return layout.snapshot.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
 
     def _seen(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
@@ -236,14 +242,15 @@ class MapNames(QObject):
 
         The most important of each come before the next one of any.
         """
-        session, seen = self._session, self._session.seen
-        clusters, labels = named_clusters(session)
-        if seen is None or not clusters:
+        layout = self._session.view.layout
+        clusters, labels = named_clusters(self._session)
+        if layout is None or not clusters:
             return NO_NAMES
-        split, n_maps = session.splitting.current, len(seen) // len(labels)
+        seen = layout.places
+        n_maps = len(seen) // len(labels)
         panels = np.repeat(np.arange(n_maps), len(labels))
-        if split is not None:
-            panels, n_maps = split.of_points, len(split.panels.panels)
+        if layout.of_points is not None and layout.panels is not None:
+            panels, n_maps = layout.of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
         groups = _places_among([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)
@@ -307,7 +314,7 @@ def named_clusters(
     else than clusters, numbers would seem to be of that.  And of which cluster each
     point is that is not hidden, (N,).
     """
-    labels, hidden = session.clusters.labels, session.hiding.mask
+    labels, hidden = session.clusters.labels, session.view.hidden
     clusters = list(session.clusters.clusters)
     if session.look.color_by != CLUSTER or len(clusters) > MOST_NUMBERED:
         clusters = [c for c in clusters if c.is_named]

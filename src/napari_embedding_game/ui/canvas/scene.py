@@ -22,9 +22,9 @@ from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE
-from napari_embedding_game.session.hiding import Hiding
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.session.view import View
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
@@ -95,7 +95,7 @@ class Scene(QObject):
         )
         workspace.kept_map = None
         # A dock that is opened again finds the map of the former one.
-        is_there = self.layers.points is not None and session.drawn is not None
+        is_there = self.layers.points is not None and session.view.drawn is not None
         self._drawn_run = session.run if is_there else None
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
@@ -120,11 +120,10 @@ class Scene(QObject):
             (session.columns_changed, self._on_columns),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
-            (session.comparing.changed, self.redraw),
-            (session.comparing.moved, self._move),
-            (session.comparing.laid_out, self._lay_out),
-            (session.splitting.moved, self._lay_out),
-            (session.hiding.changed, self._on_clusters),
+            (session.view.compared_changed, self.redraw),
+            (session.view.moved, self._move),
+            (session.view.laid_out, self._lay_out),
+            (session.view.hidden_changed, self._on_clusters),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (session.hand.changed, self._tell),
@@ -179,7 +178,7 @@ class Scene(QObject):
 
     def make_room(self, event: object = None) -> None:
         """Move a map that the image of its objects has come to lie on."""
-        snapshot = self._session.drawn
+        snapshot = self._session.view.drawn
         if snapshot is not None and self.layers.make_room():
             self.draw(snapshot)
             self._tidy_soon()
@@ -195,7 +194,7 @@ class Scene(QObject):
 
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
-        session, shot = self._session, self._session.drawn
+        session, shot = self._session, self._session.view.drawn
         is_free = session.state in RESTING and not session.selection.is_empty
         if self.is_elsewhere and not is_shown:
             self.is_elsewhere = False
@@ -216,7 +215,7 @@ class Scene(QObject):
         """Draw the map that is there by now."""
         if self._is_held:
             self._is_held = False
-            snapshot = self._session.drawn
+            snapshot = self._session.view.drawn
             if self._is_missed and snapshot is not None:
                 self.draw(snapshot)
             self.redraw()
@@ -229,19 +228,20 @@ class Scene(QObject):
             self._is_missed = True
             return
         session, looks = self._session, self._looks(snapshot)
-        panels, beside = session.panels, session.comparing.beside
+        layout = session.view.layout
+        panels = None if layout is None else layout.panels
+        other = None if layout is None else layout.other
         behind = self._behind(snapshot)
         within = None if behind is None else behind.corners
         if panels is not None:  # in space the camera may see these from any side
             within = panels.box if self.layers.is_deep else panels.corners
         # On the way from one map to another the scale stays.
-        follows = session.comparing.drawn is None or panels is not None
+        follows = not session.view.share or panels is not None
         settles = session.state in RESTING
         if self.layers.show(
             snapshot, looks, follows=follows, settles=settles, within=within
         ):
             self._draw_behind()
-            other = None if beside is None else np.concatenate(beside.places)
             self.layers.show_other(BESIDE, other, looks)
             if session.state == "running":
                 self._legend_turn.throttle()
@@ -268,16 +268,17 @@ class Scene(QObject):
 
     def legend(self) -> Legend:
         """Return how to read the colours, and what is hidden."""
-        found, hiding = self._colored, self._session.hiding
+        found, session, view = self._colored, self._session, self._session.view
         legend = Legend("") if found is None else found.legend
         if self.layers.is_density:
             legend = replace(legend, caption=DENSITY)
-        if not hiding.n_points:
+        if not view.n_hidden:
             return legend
         column, names = self.hideable()
-        hidden = hiding.hidden_of(column)
+        hidden = view.hidden_levels(column)
         at = frozenset(place for place, name in enumerate(names) if name in hidden)
-        return replace(legend, hidden=at, note=told_hidden(hiding))
+        told = told_hidden(view, session.look.hidden.column)
+        return replace(legend, hidden=at, note=told)
 
     def hideable(self) -> tuple[str, tuple[str, ...]]:
         """Return the column whose levels points are coloured by, and these; or none."""
@@ -313,7 +314,7 @@ class Scene(QObject):
     def _on_removed(self, name: str) -> None:
         """Do without other points whose layer somebody has removed."""
         if name == BESIDE:
-            self._session.comparing.lay_side_by_side(False)
+            self._session.view.lay_side_by_side(False)
         else:
             self._unwanted = self._session.placed_on
 
@@ -358,7 +359,7 @@ class Scene(QObject):
 
     def _on_axes(self, event: object = None) -> None:
         """Draw the map upright when other axes are displayed."""
-        snapshot = self._session.drawn
+        snapshot = self._session.view.drawn
         if self.layers.turn() and snapshot is not None:
             self.draw(snapshot)
             self.layers.finish()
@@ -367,20 +368,20 @@ class Scene(QObject):
     def _on_ndisplay(self) -> None:
         """Draw a map of three dimensions flat, or in space, as napari displays it."""
         self._face()
-        snapshot = self._session.drawn
+        snapshot = self._session.view.drawn
         if snapshot is not None and self.layers.is_flattened_otherwise():
             self.draw(snapshot)
             self.layers.finish()
-            if self._session.panels is not None:
+            if self._session.view.panels is not None:
                 self._fit_soon()
 
     def _face(self, event: object = None) -> None:
         """Tell the session from where a map in space is seen."""
-        self._session.facing = facing_of(self._viewer)
+        self._session.view.facing = facing_of(self._viewer)
 
     def _move(self) -> None:
         """Draw the map on the way to another, or as it is again."""
-        snapshot = self._session.drawn
+        snapshot = self._session.view.drawn
         if snapshot is not None and self._session.state in RESTING:
             self.draw(snapshot)
 
@@ -394,7 +395,7 @@ class Scene(QObject):
     def _show_landmarks(self) -> None:
         """Show the landmarks of a game that is played, where the whole map is shown."""
         session = self._session
-        is_whole = session.panels is None and not session.hiding.n_points
+        is_whole = session.view.panels is None and not session.view.n_hidden
         is_played = session.state in ("running", "paused")
         self.layers.show_landmarks(
             is_whole and (session.look.show_landmarks or is_played)
@@ -452,14 +453,14 @@ class Scene(QObject):
     def _behind(self, snapshot: Snapshot | None) -> PlacedOn | None:
         """Return the reference that is drawn behind a snapshot, None for none."""
         session = self._session
-        if snapshot is not session.snapshot or session.panels is not None:
+        if snapshot is not session.snapshot or session.view.panels is not None:
             return None  # its cells lie where those of the map itself do
         behind = session.behind
         return None if behind is self._unwanted else behind
 
     def _draw_behind(self) -> None:
         """Draw the cells of a reference grey, or in pale colours of labels on show."""
-        behind, session = self._behind(self._session.drawn), self._session
+        behind, session = self._behind(self._session.view.drawn), self._session
         if behind is None or session.dataset is None:
             nothing = Looks(np.empty((0, 4), np.float32), np.empty(0, np.float32))
             self.layers.show_other(BEHIND, None, nothing)
@@ -535,7 +536,7 @@ class Scene(QObject):
             np.asarray(colors, np.float32),
             sizes,
             None if chosen is None else chosen.copy(),
-            self._session.hiding.mask,
+            self._session.view.hidden,
         )
 
     def _muted(self, colors: Colors) -> Colors:
@@ -548,12 +549,12 @@ class Scene(QObject):
         return muted
 
 
-def told_hidden(hiding: Hiding) -> str:
-    """Return in a sentence which points are hidden."""
-    n_levels, n_points = hiding.n_levels, hiding.n_points
-    one = "level" if hiding.column else "cluster"
+def told_hidden(view: View, column: str) -> str:
+    """Return in a sentence which points are hidden, by a column or by clusters."""
+    n_levels, n_points = len(view.hidden_levels(column)), view.n_hidden
+    one = "level" if column else "cluster"
     levels = f"1 {one}" if n_levels == 1 else f"{n_levels} {one}s"
-    of = f" of {hiding.column}" if hiding.column else ""
+    of = f" of {column}" if column else ""
     points = "1 point is" if n_points == 1 else f"{n_points:,} points are"
     return f"{levels}{of} hidden: {points} not drawn."
 

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.comparing import Compared
+from napari_embedding_game.session.comparing import Compared, comparing_job
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER, MOVEMENT
@@ -60,21 +60,21 @@ class Comparison(QWidget):
         choices.addWidget(self.by_movement)
         column.addLayout(choices)
         column.addWidget(self.close_button)
-        comparing = session.comparing
-        self.slider.valueChanged.connect(lambda value: comparing.show(value / STEPS))
+        view = session.view
+        self.slider.valueChanged.connect(lambda value: view.show(value / STEPS))
         self.by_movement.clicked.connect(self._on_color)
-        self.side_by_side.clicked.connect(comparing.lay_side_by_side)
+        self.side_by_side.clicked.connect(view.lay_side_by_side)
         self.close_button.clicked.connect(self._on_end)
         self._connections = Connections(self)
-        self._connections.call(comparing.end)
-        changes = comparing.changed, comparing.laid_out, session.look.events.color_by
+        self._connections.call(view.end_comparison)
+        changes = view.compared_changed, view.laid_out, session.look.events.color_by
         self._connections.connect_all(changes, self.refresh)
         self.refresh()
 
     def begin(self, number: int) -> None:
         """Compare the map on show with the mark of this number."""
         try:
-            job = self._session.comparing.job(number)
+            job = comparing_job(self._session, number)
         except DataError as error:
             self._session.say(str(error))
             return
@@ -83,14 +83,14 @@ class Comparison(QWidget):
 
     def refresh(self, *event: object) -> None:
         """Show the comparison as it is."""
-        comparing, look = self._session.comparing, self._session.look
-        compared, is_busy = comparing.current, self._comparing.is_busy
+        view, look = self._session.view, self._session.look
+        compared, is_busy = view.compared, self._comparing.is_busy
         self.setVisible(is_busy or compared is not None)
-        self.slider.setVisible(compared is not None and not comparing.is_side_by_side)
+        self.slider.setVisible(compared is not None and not view.is_side_by_side)
         with QSignalBlocker(self.slider):
-            self.slider.setValue(round(STEPS * comparing.share) if compared else 0)
-        self.side_by_side.setVisible(comparing.can_lie_side_by_side)
-        self.side_by_side.setChecked(comparing.is_side_by_side)
+            self.slider.setValue(round(STEPS * view.share) if compared else 0)
+        self.side_by_side.setVisible(view.can_lie_side_by_side)
+        self.side_by_side.setChecked(view.is_side_by_side)
         self.by_movement.setVisible(compared is not None)
         self.by_movement.setChecked(look.color_by == MOVEMENT)
         if is_busy:
@@ -105,7 +105,7 @@ class Comparison(QWidget):
     # Inside
 
     def _take(self, compared: Compared) -> None:
-        self._session.comparing.take(compared)
+        self._session.view.compare(compared)
         self.refresh()
 
     def _on_failed(self, error: BaseException) -> None:
@@ -120,5 +120,5 @@ class Comparison(QWidget):
 
     def _on_end(self) -> None:
         self._comparing.stop()
-        self._session.comparing.end()
+        self._session.view.end_comparison()
         self.refresh()

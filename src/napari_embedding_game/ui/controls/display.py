@@ -6,8 +6,8 @@ from magicgui.widgets import CheckBox, ComboBox
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import ALIVE, Session
-from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.style.coloring import PRESSURE, choices
@@ -136,7 +136,7 @@ class DisplayControls(ControlsSection):
 
     def refresh(self, *event: object) -> None:
         """Show the look as it is, and what can be chosen."""
-        names = split_columns(self._session.dataset)
+        names = self._columns()
         if self._look.split_by not in names:  # one that is gone splits nothing
             self._look.split_by = ""
         for field, widget in self._fields.items():
@@ -170,8 +170,13 @@ class DisplayControls(ControlsSection):
         return [(LONG_NAMES.get(name, name), name) for name in names]
 
     def _splits(self, widget: object) -> list[tuple[str, str]]:
-        names = split_columns(self._session.dataset)
+        names = self._columns()
         return [("Nothing: one map", ""), *((name, name) for name in names)]
+
+    def _columns(self) -> list[str]:
+        """Return the columns that the map can be split by."""
+        dataset = self._session.dataset
+        return [] if dataset is None else split_columns(dataset.obs)
 
     @property
     def _has_pressure(self) -> bool:

@@ -21,6 +21,7 @@ from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.data.gene_sets import (
     GeneScores,
     GeneSet,
+    add_score,
     read_gene_sets,
     score_genes,
 )
@@ -150,7 +151,7 @@ class GeneSetsPanel(Fold):
         self._enable()
         dataset = self._session.dataset
         assert dataset is not None
-        name = self._session.add_score(scores)
+        name = self._session.add(add_score, scores)
         self._session.look.color_by = choice_of_column(name, dataset)
         role = "warning" if scores.found.missing else "note"
         show_text(self.state, f"{name}: {scores.told}", role)

@@ -79,7 +79,7 @@ class SelectionControls(ControlsSection):
         self._connections.connect(brush.changed, self._on_brush)
         changes = (
             session.selection.changed,
-            session.hiding.changed,
+            session.view.hidden_changed,
             session.hand.changed,
             session.state_changed,
             session.settings.changed,
@@ -96,7 +96,8 @@ class SelectionControls(ControlsSection):
         is_some = shot is not None and not session.selection.is_empty
         is_game = is_played(session.settings.value)
         self.setVisible(shot is not None)
-        n_hidden = session.hiding.n_selected
+        mask, points = session.view.hidden, session.selection.points
+        n_hidden = 0 if mask is None else int((mask & points).sum())
         show_text(self.text, f"{n_hidden:,} of them hidden" if n_hidden else "")
         self.embed.setEnabled(is_some)
         self.show_objects.setVisible(self._linked.current is not None)

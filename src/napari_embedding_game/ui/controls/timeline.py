@@ -39,7 +39,8 @@ BACK, FORWARD = "Alt+Left", "Alt+Right"
 """As in a browser: Ctrl+Z takes back what was done to clusters."""
 HINT = (
     "The map as it was at a pause, a change or the end of a run. Click one to see it "
-    "again; right-click to compare, rename, pin or delete it."
+    "again; right-click to compare, rename or delete it. One with a name "
+    "stays when memory runs short."
 )
 
 
@@ -126,21 +127,19 @@ class Timeline(QWidget):
         self.forward.setEnabled(timeline.after is not None)
         self.compare.setEnabled(bool(self._others()) and not is_moving)
         self.setVisible(bool(marks))
-        thinned = f"{timeline.n_thinned} older maps were let go to save memory."
+        thinned = f"{timeline.state.n_thinned} older maps were let go to save memory."
         show_text(self.words, shown.title if shown else "")
-        if timeline.n_thinned:
+        if timeline.state.n_thinned:
             self.marks.setToolTip(f"{HINT}\n{thinned}")
 
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
         menu, number = QMenu(self), mark.number
         timeline = self._session.timeline
-        pin = "Unpin" if mark.is_pinned else "Pin (keep when memory runs short)"
         for text, act in (
             ("Show", lambda: self._show(mark)),
             ("Compare with the map on show", lambda: self.comparison.begin(number)),
             ("Rename…", lambda: self._rename(mark)),
-            (pin, lambda: timeline.pin(number, not mark.is_pinned)),
             ("Delete", lambda: self._try(lambda: timeline.remove(number))),
         ):
             menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
@@ -219,7 +218,7 @@ def told(mark: Mark) -> str:
         known = {name: getattr(mark.quality, name) for name in FIGURES}
         known.pop("accuracy")  # of the column that the map was coloured by
         lines += [f"{FIGURES[name][0]} {value:.0%}" for name, value in known.items()]
-    return "<br>".join([*lines, *(["Pinned"] if mark.is_pinned else [])])
+    return "<br>".join(lines)
 
 
 def picture(

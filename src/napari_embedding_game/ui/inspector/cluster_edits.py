@@ -20,13 +20,13 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.groups import is_of_levels
-from napari_embedding_game.session.hiding import CLUSTERS
 from napari_embedding_game.session.reclustering import (
     Reclustered,
     reclustering,
     take_parts,
 )
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
@@ -195,14 +195,14 @@ class ClusterEdits(QWidget):
         menu.addActions([self.recolor, self.note])
         menu.addActions([self.recluster, self.release, self.use])
         menu.addSeparator()
-        hiding, chosen = self._session.hiding, self._chosen()
+        view, chosen = self._session.view, self._chosen()
         level = str(chosen[0].id) if len(chosen) == 1 else ""
-        is_hidden = hiding.is_hidden(CLUSTERS, level)
-        hide = hiding.show if is_hidden else hiding.hide
+        is_hidden = level in view.hidden_levels(CLUSTERS)
+        hide = view.unhide if is_hidden else view.hide
         for text, act, can in (
             ("Show" if is_hidden else "Hide", lambda: hide(CLUSTERS, level), level),
-            ("Show only this", lambda: hiding.isolate(CLUSTERS, level), level),
-            ("Show all", hiding.show_all, hiding.n_points),
+            ("Show only this", lambda: view.isolate(CLUSTERS, level), level),
+            ("Show all", view.show_all, view.n_hidden),
         ):
             entry = menu.addAction(text)
             entry.setVisible(bool(can))
@@ -273,7 +273,10 @@ class ClusterEdits(QWidget):
         self.use.setText(AS_ANNOTATION.format(column))
 
     def _use_column(self) -> None:
-        self._do(self._session.annotate_by, self._column())
+        dataset = self._session.dataset
+        assert dataset is not None
+        column = dataset.obs[self._column()]
+        self._do(self._session.clusters.annotate_by, column)
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.session.hiding import CLUSTERS
+from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
@@ -55,7 +55,7 @@ class ClusterPane(QWidget):
             (session.columns_changed, self.search.forget),
             (session.state_changed, self._on_clusters),
             (session.look.events.color_by, self._on_clusters),
-            (session.hiding.changed, self._on_clusters),
+            (session.view.hidden_changed, self._on_clusters),
         ):
             self._connections.connect(signal, slot)
         column = QVBoxLayout(self)
@@ -92,7 +92,7 @@ class ClusterPane(QWidget):
                 clusters, session.clusters.labels, snapshot.stretch
             ),
             is_colored=session.look.color_by == CLUSTER,
-            hidden=session.hiding.hidden_of(CLUSTERS),
+            hidden=session.view.hidden_levels(CLUSTERS),
         )
         self.table.set_rows(rows)
 

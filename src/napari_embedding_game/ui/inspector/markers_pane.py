@@ -358,7 +358,8 @@ class MarkersPane(QWidget):
             one, other = against.levels
             return f"{against.column}: {one} against {other or OTHERS}"
         session = self._session
-        names = [session.cluster_name(c) for c in session.selection.clusters]
+        clusters = session.clusters.clustering.by_id
+        names = [clusters[c].title for c in session.selection.clusters]
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
         return f"{chosen} {self.against.currentText()}"
 

@@ -147,8 +147,8 @@ def _measured(
     if choice == PRESSURE:
         known = snapshot.pressure if snapshot.has_pressure else np.empty(0)
         return known, (0.0, value_limits(known)[1]), NO_PRESSURE
-    current = session.comparing.current
-    return None if current is None else current.maps.moved, None, NOTHING_COMPARED
+    compared = session.view.compared
+    return None if compared is None else compared.maps.moved, None, NOTHING_COMPARED
 
 
 def cluster_levels(book: Clusters) -> Levels:

@@ -206,7 +206,7 @@ class WritingTask(QObject):
             raise DataError(NO_MAP)
         rows, facing, names = (
             dataset.frozen(),
-            session.facing,
+            session.view.facing,
             names_for_figure(session),
         )
 
@@ -225,7 +225,7 @@ class WritingTask(QObject):
         dataset, played = session.dataset, session.played
         if dataset is None or played is None or not dataset.X.shape[1]:
             raise DataError(NO_FILM)
-        X, rgba, facing = dataset.X, colors.rgba.copy(), session.facing
+        X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
         if colors.shown is not None:
             rgba[~colors.shown, 3] = 0  # not to be seen
 
@@ -340,5 +340,5 @@ def colors_of(workspace: Workspace, color_by: str | None = None) -> PointColors:
     by = look.color_by if color_by is None else color_by
     limits = look.limits if by == look.color_by else None
     found = colored(by, session, workspace.palette, session.snapshot, limits)
-    colors, hidden = found.for_figure(by), session.hiding.mask
+    colors, hidden = found.for_figure(by), session.view.hidden
     return colors if hidden is None else replace(colors, shown=~hidden)

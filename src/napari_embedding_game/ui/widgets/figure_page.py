@@ -35,8 +35,8 @@ from napari_embedding_game.data.export.plots import (
 )
 from napari_embedding_game.data.gene_names import find_names, split_names
 from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
@@ -132,7 +132,7 @@ class FigurePageWidget(MapWidget):
         dataset, has_map = self._session.dataset, self._session.snapshot is not None
         self.choices.setVisible(has_map)
         show_text(self.told, "" if has_map else NO_MAP, "note")
-        names = [] if dataset is None else split_columns(dataset)
+        names = [] if dataset is None else split_columns(dataset.obs)
         chosen = self.split_by.currentData()
         self.split_by.clear()
         self.split_by.addItem("None", "")
@@ -220,9 +220,11 @@ class _Source:
         session = workspace.session
         assert session.dataset is not None
         assert session.snapshot is not None
+        hidden = session.view.hidden
+        shown = None if hidden is None else np.flatnonzero(~hidden)
         self._dataset = session.dataset
         self._flat, self._rows = flat_map(
-            session.snapshot.embedding, session.facing, session.hiding.rows
+            session.snapshot.embedding, session.view.facing, shown
         )
 
     def panel(

@@ -173,7 +173,7 @@ class ReferenceWidget(MapWidget):
         self._tell(cells.predicted, cells.notes, PLACED)
 
     def _on_predicted(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
-        name = self._session.add_predicted(found)
+        name = self._session.add(Dataset.add_predicted, found)
         assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
         self._tell(found, notes)

@@ -1,0 +1,298 @@
+"""What is seen of a session's map: which points are drawn, and where.
+
+The map is drawn whole, with the groups of a column apart, side by side with another map
+of the timeline, or on the way to that.  Levels of a column, or clusters, can be hidden.
+Snapshot, clusters, markers and files have all points where they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.comparing import Compared
+from napari_embedding_game.session.display import HiddenLevels
+from napari_embedding_game.session.panels import (
+    STRAIGHT,
+    Layout,
+    Panels,
+    split,
+    split_columns,
+)
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.session import Session
+
+NONE_HIDDEN = HiddenLevels()
+CLUSTERS = ""
+"""What :attr:`HiddenLevels.column` is where clusters are hidden, by their ids."""
+COLUMN_GONE = "All points are shown again: these data have no levels of {} any more."
+NONE_LEFT = "All points are shown again: nothing of this map would have been left."
+
+
+class View:
+    """What is seen of the map of a session, as its look has it."""
+
+    hidden_changed = Signal()
+    """Other levels are hidden."""
+    compared_changed = Signal()
+    """Another comparison, or none any more."""
+    moved = Signal()
+    """Another place on the way to the other map."""
+    laid_out = Signal()
+    """The map is drawn in other panels, or whole."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.facing: NDArray[np.floating] = STRAIGHT
+        """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
+        map: panels in space are laid out along these, and figures seen so."""
+        self.is_side_by_side = False
+        self.share = 0.0
+        """Where on the way to the other map this one is drawn: 0 is where it is."""
+        self._compared: Compared | None = None
+        self._mask_of: tuple[object, ...] = ()
+        self._mask: NDArray[np.bool_] | None = None
+        self._layout_of: tuple[object, ...] = ()
+        self._layout: Layout | None = None
+        self._told: Layout | None = None
+        """The layout that :attr:`laid_out` was last emitted for."""
+        self._columns: tuple[object, list[str]] = None, []
+        """The metadata, and the columns that they can be split by."""
+        look = session.look.events
+        for signal in (look.hidden, session.columns_changed):
+            signal.connect(self._on_hidden, max_args=0)
+        session.dataset_changed.connect(self._show_what_is_left, max_args=0)
+        for signal in (
+            look.split_by,
+            session.state_changed,
+            session.progressed,
+            session.looked_back,
+            session.dataset_changed,
+            session.restored,
+        ):
+            signal.connect(self._check, max_args=0)
+
+    # Where points are drawn
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where the points are drawn; None where there is no map."""
+        session, compared, by = self._session, self.compared, self._split_by()
+        snapshot, dataset = session.snapshot, session.dataset
+        if snapshot is None:
+            return None
+        of: tuple[object, ...] = snapshot, compared, self.share, self.is_side_by_side
+        if by:
+            assert dataset is not None
+            of = (*of, dataset.obs, by, self.hidden)
+        if len(of) != len(self._layout_of) or not all(
+            map(operator.is_, of, self._layout_of)
+        ):
+            self._layout_of = of
+            if compared is not None and self.is_side_by_side:
+                self._layout = compared.side_by_side(self.facing)
+            else:
+                if compared is not None and self.share > 0:
+                    snapshot = compared.between(self.share)
+                self._layout = Layout(snapshot)
+                if by and dataset is not None:
+                    column = dataset.obs[by]
+                    self._layout = split(snapshot, column, self.hidden, self.facing)
+        return self._layout
+
+    @property
+    def drawn(self) -> Snapshot | None:
+        """The map where its points are drawn."""
+        return None if self.layout is None else self.layout.snapshot
+
+    @property
+    def panels(self) -> Panels | None:
+        """The panels that the map is drawn in; None where it is whole."""
+        return None if self.layout is None else self.layout.panels
+
+    @property
+    def seen(self) -> NDArray[np.float32] | None:
+        """The places where points are drawn, as in :attr:`Layout.places`."""
+        return None if self.layout is None else self.layout.places
+
+    @property
+    def is_split(self) -> bool:
+        """Whether groups of a column lie apart."""
+        return self.layout is not None and self.layout.of_points is not None
+
+    def _split_by(self) -> str:
+        """Return the column that the map is split by now; "" where it is whole."""
+        session, by = self._session, self._session.look.split_by
+        dataset, shot = session.dataset, session.snapshot
+        if not by or shot is None or dataset is None or session.is_moving:
+            return ""
+        if self.is_side_by_side or shot.embedding.shape[1] not in (2, 3):
+            return ""
+        if self._columns[0] is not dataset.obs:
+            self._columns = dataset.obs, split_columns(dataset.obs)
+        return by if by in self._columns[1] else ""
+
+    # The comparison
+
+    @property
+    def compared(self) -> Compared | None:
+        """The comparison of the map on show; None without one."""
+        found = self._compared
+        is_of_map = found is not None and found.base is self._session.snapshot
+        return found if is_of_map else None
+
+    def compare(self, compared: Compared) -> None:
+        """Take up a comparison, unless another map is on show by now."""
+        if compared.base is self._session.snapshot:
+            self._become(compared)
+
+    def end_comparison(self) -> None:
+        """Show the map as it is, and compare no more."""
+        if self._compared is not None:
+            self._become(None)
+
+    @property
+    def can_lie_side_by_side(self) -> bool:
+        """Whether they can: a comparison is there, of a map in a plane or in space."""
+        found = self.compared
+        return found is not None and found.base.embedding.shape[1] in (2, 3)
+
+    def lay_side_by_side(self, is_wanted: bool) -> None:
+        """Draw the other map beside the one on show, or no longer."""
+        is_wanted = is_wanted and self.can_lie_side_by_side
+        if is_wanted != self.is_side_by_side:
+            self.show(0.0)
+            self.is_side_by_side = is_wanted
+            self._check()
+
+    def show(self, share: float) -> None:
+        """Show the map at this place on the way, from 0 to 1, not side by side."""
+        is_possible = self.compared is not None and not self.is_side_by_side
+        if is_possible and share != self.share:
+            self.share = share
+            self.moved.emit()
+
+    def _become(self, compared: Compared | None) -> None:
+        was_elsewhere, self._compared, self.share = self.share > 0, compared, 0.0
+        self.is_side_by_side = self.is_side_by_side and compared is not None
+        self.compared_changed.emit()
+        if was_elsewhere:
+            self.moved.emit()
+        self._check()
+
+    def _check(self) -> None:
+        """Compare no more where another map has come, and tell of other panels."""
+        if self._session.is_moving or self.compared is None:
+            self.end_comparison()
+        layout, former = self.layout, self._told
+        self._told = layout
+        is_whole = layout is None or layout.panels is None
+        was_whole = former is None or former.panels is None
+        if is_whole and was_whole:
+            return
+        if layout is None or not layout.is_arranged_as(former):
+            self.laid_out.emit()
+
+    # What is hidden
+
+    @property
+    def hidden(self) -> NDArray[np.bool_] | None:
+        """Whether each point is hidden, (N,), read-only; None where none is."""
+        session, look = self._session, self._session.look.hidden
+        if session.dataset is None or not look.levels:
+            return None
+        is_of_clusters = look.column == CLUSTERS
+        of = session.clusters.labels if is_of_clusters else session.dataset.obs, look
+        if not self._mask_of or not all(map(operator.is_, of, self._mask_of)):
+            levels = self._levels(look.column)
+            mask = np.asarray(levels.isin(look.levels))
+            mask.setflags(write=False)
+            self._mask_of, self._mask = of, mask if mask.any() else None
+        return self._mask
+
+    @property
+    def n_hidden(self) -> int:
+        """How many points are hidden."""
+        return 0 if self.hidden is None else int(self.hidden.sum())
+
+    @property
+    def hidden_places(self) -> NDArray[np.bool_] | None:
+        """Whether each of the places :attr:`seen` is of a hidden point."""
+        seen, mask = self.seen, self.hidden
+        return None if seen is None or mask is None else np.resize(mask, len(seen))
+
+    def hidden_levels(self, column: str) -> frozenset[str]:
+        """Return which levels of a column, or ids of clusters for "", are hidden.
+
+        Those that have points.
+        """
+        hidden = self._session.look.hidden
+        if hidden.column != column or not hidden.levels:
+            return frozenset()
+        return frozenset(hidden.levels) & frozenset(self._levels(column).cat.categories)
+
+    def hide(self, column: str, level: str) -> None:
+        """Hide a level beside those of the same column that are hidden.
+
+        What was hidden of another column is shown again; the last level stays.
+        """
+        self._hide(column, self.hidden_levels(column) | {level})
+
+    def unhide(self, column: str, level: str) -> None:
+        """Show a level again."""
+        self._hide(column, self.hidden_levels(column) - {level})
+
+    def isolate(self, column: str, level: str) -> None:
+        """Hide all other levels, and the points that have none."""
+        self._hide(column, set(self._levels(column).cat.categories) - {level})
+
+    def show_all(self) -> None:
+        """Show all points again."""
+        self._session.look.hidden = NONE_HIDDEN
+
+    def _hide(self, column: str, levels: Iterable[str]) -> None:
+        known, chosen = self._levels(column).cat.categories, set(levels)
+        kept = tuple(level for level in known if level in chosen)
+        if len(kept) < len(known):  # an empty map tells nothing
+            hidden = HiddenLevels(column, kept) if kept else NONE_HIDDEN
+            self._session.look.hidden = hidden
+
+    def _levels(self, column: str) -> pd.Series:
+        """Return the level of each point, or the id of its cluster for "".
+
+        All that have points are categories; of no such column there are none.
+        """
+        session = self._session
+        assert session.dataset is not None
+        obs = session.dataset.obs
+        if column == CLUSTERS:
+            labels = pd.Series(session.clusters.labels, dtype="category")
+            return labels.cat.rename_categories(str)
+        is_one = column in obs.columns[~obs.columns.duplicated(keep=False)]
+        if not is_one or is_continuous(obs[column]):
+            return pd.Series(pd.Categorical([None] * len(obs), []))
+        return as_levels(obs[column]).cat.remove_unused_categories()
+
+    def _on_hidden(self) -> None:
+        self._show_what_is_left()
+        self.hidden_changed.emit()
+        self._check()
+
+    def _show_what_is_left(self) -> None:
+        """Show all where the column has gone, or no point would be left."""
+        session, hidden = self._session, self._session.look.hidden
+        if session.dataset is None or not hidden.levels or hidden.column == CLUSTERS:
+            return
+        is_gone = not self.hidden_levels(hidden.column)
+        if is_gone or self.n_hidden == len(session.dataset.obs):
+            self.show_all()
+            session.say(COLUMN_GONE.format(hidden.column) if is_gone else NONE_LEFT)

@@ -1,0 +1,315 @@
+"""What is seen of a map: side by side, on the way to another, split, or hidden."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.comparing import comparing_job
+from napari_embedding_game.session.display import HiddenLevels
+from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.panels import (
+    MOST_PANELS,
+    NO_GROUP,
+    STRAIGHT,
+    split,
+    split_columns,
+)
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.view import CLUSTERS
+from worlds import play, session_of
+
+
+@pytest.fixture
+def session(engine, dataset):
+    """Two maps of 40 rows; the rows of the first map are mixed."""
+    gaps = pd.Categorical([None, "control", "treated", "treated"] * 10)
+    sites = pd.Categorical(["A", "B", "C", None] * 10, ["A", "B", "C", "D"])
+    obs = dataset.obs.assign(sample=gaps, site=sites)
+    session = session_of(replace(dataset, obs=obs), engine)
+    for seed in range(2):
+        session.settings.random_state = seed
+        play(session)
+    first, shot = session.timeline.marks[0].number, session.snapshot
+    mixed = np.random.default_rng(0).permutation(shot.embedding)
+    session.timeline._replace(first, snapshot=replace(shot, embedding=mixed))
+    return session
+
+
+def begin(session, place=0):
+    number = session.timeline.marks[place].number
+    session.view.compare(comparing_job(session, number)())
+    return session.view.compared
+
+
+# Two maps compared
+
+
+def test_the_way_is_drawn_and_the_map_stays(session):
+    base, view, told = session.snapshot, session.view, []
+    view.moved.connect(lambda: told.append(view.share))
+    compared = begin(session)
+    here, there = compared.qualities
+    assert f"{here.neighbors_kept:.0%} on this map" in compared.told()
+    assert f"{there.neighbors_kept:.0%} on the other" in compared.told()
+    assert f"{np.median(compared.maps.moved):.0%}" in compared.told()
+    assert view.drawn is base
+    view.show(0.5)
+    middle = (compared.maps.first + compared.maps.second) / 2
+    assert np.abs(middle - base.embedding).max() > 0.1
+    np.testing.assert_allclose(view.drawn.embedding, middle, atol=1e-6)
+    held = view.drawn.landmarks[base.labels[0]]
+    among = middle[base.labels == base.labels[0]].mean(axis=0)
+    np.testing.assert_allclose(held, among, atol=1e-5)
+    assert session.snapshot is base
+    assert session.result().embedding is base.embedding
+    view.show(0.0)
+    view.end_comparison()
+    assert view.drawn is base
+    assert told == [0.5, 0.0]
+
+
+def test_without_rows_only_the_maps_are_compared(session, dataset):
+    bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
+    session.restore(session.capture(), bare)
+    session.mark("Here")
+    twice = 2 * session.snapshot.embedding
+    session.snapshot = replace(session.snapshot, embedding=twice)
+    compared = begin(session, -1)
+    assert compared.qualities is None
+    assert compared.maps.moved.max() < 1e-5
+    assert "Neighbours kept" not in compared.told()
+
+
+@pytest.mark.parametrize("leave", ["look back", "play", "load"])
+def test_it_ends_where_another_map_comes(session, dataset, leave):
+    begin(session)
+    session.view.show(0.7)
+    if leave == "look back":
+        session.look_back(session.timeline.marks[0].number)
+    elif leave == "play":
+        session.begin()
+    else:
+        session.load(dataset)
+    assert session.view.compared is None
+    assert session.view.drawn is session.snapshot
+
+
+def test_what_cannot_be_compared_is_told(session):
+    with pytest.raises(DataError, match="no longer kept"):
+        comparing_job(session, 99)
+    session.begin()
+    with pytest.raises(DataError, match="Pause or stop"):
+        comparing_job(session, session.timeline.marks[0].number)
+
+
+def test_maps_lie_side_by_side_and_rows_stay_rows(session):
+    base, view, told = session.snapshot, session.view, []
+    view.laid_out.connect(lambda: told.append(view.is_side_by_side))
+    view.lay_side_by_side(True)
+    assert told == []  # nothing to compare with
+    session.look.split_by = "sample"
+    assert view.is_split
+    compared = begin(session)
+    view.show(0.5)
+    view.lay_side_by_side(True)  # it comes before the groups, and before the way
+    assert told == [False, True]
+    assert not view.is_split
+    n = len(base.embedding)
+    assert view.seen.shape == (2 * n, 2)
+    np.testing.assert_array_equal(view.seen[:n], base.embedding)
+    apart = view.seen[n:] - compared.maps.second
+    np.testing.assert_allclose(apart, np.tile(apart[0], (n, 1)), atol=1e-5)
+    # No point of one panel lies in the other.
+    assert view.seen[:n, 0].max() < view.seen[n:, 0].min()
+    here, there = view.panels.captions
+    assert (here[0], there[0]) == ("This map", compared.mark.title)
+    for (_, said), one in zip((here, there), compared.qualities, strict=True):
+        assert f"{one.neighbors_kept:.0%}" in said
+    view.show(0.5)
+    assert view.drawn is base
+    session.look.split_by = ""
+    view.end_comparison()
+    assert not told[-1]
+    assert view.panels is None
+    np.testing.assert_array_equal(view.seen, base.embedding)
+
+
+def in_space(session, n_axes=3):
+    """Have the session show a map in space, and compare it with its flat one."""
+    shot = session.snapshot
+    bent = shot.embedding[:, :1] * shot.embedding[:, 1:] / 5
+    deep = np.hstack([shot.embedding, *(n_axes - 2) * [bent]])
+    session.snapshot = replace(shot, embedding=deep)
+    return begin(session)
+
+
+@pytest.mark.parametrize("facing", [STRAIGHT, [[0.6, 0, 0.8], [0, 1, 0]]])
+def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facing):
+    compared, view = in_space(session), session.view
+    view.facing = np.array(facing, float)
+    view.lay_side_by_side(True)
+    n, panels, seen = len(session.snapshot.embedding), view.panels, view.seen
+    # Each map is seen as it is, and no point of one is in front of the other.
+    np.testing.assert_array_equal(seen[:n], session.snapshot.embedding)
+    apart = seen[n:] - compared.maps.second
+    np.testing.assert_allclose(apart, np.tile(panels.offsets[1], (n, 1)), atol=1e-5)
+    right, up = np.array(facing, float)
+    across = seen @ right
+    assert across[:n].max() < across[n:].min()
+    np.testing.assert_allclose(panels.offsets @ up, 0, atol=1e-5)
+    np.testing.assert_allclose(panels.offsets @ np.cross(right, up), 0, atol=1e-5)
+    assert panels.captions[1][1].endswith("%, 2 dimensions")
+    assert "as a sheet" in compared.told()
+    # The scale goes by what is the same from all sides.
+    np.testing.assert_allclose(panels.box.mean(axis=0), panels.middle, atol=1e-5)
+
+
+def test_a_map_of_more_dimensions_than_are_seen_lies_alone(session):
+    in_space(session, 4)
+    assert not session.view.can_lie_side_by_side
+    session.view.lay_side_by_side(True)
+    assert not session.view.is_side_by_side
+
+
+def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
+    flat = session.snapshot
+    in_space(session)
+    deep = Moment(settings=session.settings.value, snapshot=session.snapshot)
+    session.timeline.add("Deep", "hand", deep)
+    session.snapshot = flat
+    compared = begin(session, -1)
+    session.view.show(1.0)
+    assert session.view.drawn.embedding.shape == flat.embedding.shape
+    assert "3 dimensions" in compared.told()
+
+
+# The groups of a column apart
+
+
+@pytest.mark.parametrize("n_groups", [2, 5, MOST_PANELS])
+def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
+    make_snapshot, n_groups
+):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, n_groups, 40)
+    codes[:n_groups] = np.arange(n_groups)
+    column = pd.Series(pd.Categorical([f"g{code:02}" for code in codes]))
+    places = rng.normal(size=(40, 2)).astype(np.float32)
+    found = split(replace(make_snapshot(), embedding=places), column)
+    captions = [(f"g{i:02}", f"{(codes == i).sum()}") for i in range(n_groups)]
+    assert list(found.panels.captions) == captions
+    np.testing.assert_array_equal(found.of_points, codes)
+    extent, boxes = np.ptp(places, axis=0), []
+    for number, at in enumerate(found.panels.places):
+        moved = (found.snapshot.embedding - places)[codes == number]
+        np.testing.assert_allclose(
+            moved, np.broadcast_to(moved[0], moved.shape), 0, 1e-5
+        )
+        low = places.min(axis=0) + moved[0]
+        boxes.append((low, low + extent))
+        assert low[0] < at[0] < low[0] + extent[0]
+        assert at[1] > low[1] + extent[1]
+    for i, (low, high) in enumerate(boxes):
+        for other_low, other_high in boxes[:i]:
+            assert (high < other_low).any() or (other_high < low).any()
+    one, two = found.panels.places[:2]
+    assert one[0] < two[0]  # beside each other, the first at the left
+    assert one[1] == two[1]
+
+
+def test_only_what_is_drawn_at_rest_is_split(session, engine):
+    view, heard = session.view, []
+    view.laid_out.connect(lambda: heard.append((session.state, view.is_split)))
+    before = session.snapshot
+    session.look.split_by = "sample"
+    captions = ("control", "10"), ("treated", "20"), (NO_GROUP, "10")
+    assert view.panels.captions == captions
+    assert view.drawn is not before
+    assert view.drawn is view.drawn  # worked out once
+    assert session.capture().snapshot is session.snapshot is before
+    play(session)  # a map that moves is whole
+    assert heard[0] == ("finished", True)
+    assert heard[1] == ("preparing", False)
+    assert heard[-1] == ("finished", True)
+    session.look_back(session.timeline.marks[0].number)
+    expected = split(session.snapshot, session.dataset.obs["sample"]).snapshot
+    np.testing.assert_array_equal(view.drawn.embedding, expected.embedding)
+    other = Session(engine)
+    other.restore(session.capture(), session.dataset)
+    np.testing.assert_array_equal(other.view.seen, view.seen)
+    session.look.split_by = ""
+    assert view.drawn is session.snapshot
+
+
+def test_columns_of_few_groups_split(dataset):
+    n, most = len(dataset.obs), MOST_PANELS
+    few = pd.Categorical(np.arange(n) % most)
+    obs = dataset.obs.assign(
+        one=pd.Categorical(["a"] * n),
+        gaps=pd.Categorical(["a"] * (n - 1) + [None]),
+        few=few,
+        unused=few.add_categories([most]),
+        many=pd.Categorical(np.arange(n) % (most + 1)),
+        with_none=pd.Categorical([None, *few[1:]]),
+    )
+    assert split_columns(obs) == ["kind", "gaps", "few", "unused"]
+
+
+# What is hidden
+
+
+def test_levels_are_hidden_one_by_one_and_shown_again(session):
+    view, told = session.view, []
+    view.hidden_changed.connect(lambda: told.append(session.look.hidden.levels))
+    view.hide("site", "A")
+    np.testing.assert_array_equal(np.flatnonzero(view.hidden), range(0, 40, 4))
+    view.hide("site", "C")
+    assert view.n_hidden == 20
+    assert view.hidden is view.hidden  # found once
+    by_site = split(session.snapshot, session.dataset.obs["site"], view.hidden)
+    assert [name for name, _ in by_site.panels.captions] == ["B", NO_GROUP]
+    by_kind = split(session.snapshot, session.dataset.obs["kind"], view.hidden)
+    assert by_kind.panels.captions == (("B", "20"),)
+    view.unhide("site", "A")
+    assert view.hidden_levels("site") == {"C"}
+    view.show_all()
+    assert view.hidden is None
+    assert told == [("A",), ("A", "C"), ("C",), ()]
+    view.isolate("site", "B")  # hides points without one as well
+    np.testing.assert_array_equal(np.flatnonzero(~view.hidden), range(1, 40, 4))
+    view.hide("kind", "B")  # one column at a time
+    assert session.look.hidden == HiddenLevels("kind", ("B",))
+    assert view.hidden_levels("site") == frozenset()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,  # gone
+        ["X", "Y"] * 20,  # other levels
+        ["A"] * 40,  # nothing would be left
+        np.linspace(0, 1, 40),  # no levels
+    ],
+)
+def test_other_data_show_all_and_say_so(session, values):
+    session.view.hide("site", "A")
+    obs = session.dataset.obs.drop(columns="site")
+    if values is not None:
+        obs["site"] = values
+    session.load(replace(session.dataset, obs=obs))
+    assert session.view.hidden is None
+    assert session.look.hidden.levels == ()
+    assert session.message.startswith("All points are shown again: ")
+
+
+def test_clusters_are_hidden_by_their_ids(session):
+    first, view = session.clusters.clusters[0].id, session.view
+    view.hide(CLUSTERS, str(first))
+    before = view.hidden
+    np.testing.assert_array_equal(before, session.clusters.labels == first)
+    session.clusters.receive(np.roll(session.snapshot.labels, 3), 4)
+    assert not np.array_equal(before, view.hidden)  # it follows the game
+    np.testing.assert_array_equal(view.hidden, session.clusters.labels == first)
