@@ -9,11 +9,7 @@ import pytest
 import torch
 from numba import njit, typeof
 
-from napari_embedding_game.core.energy.compiled_pairs import (
-    lifted_row,
-    pair_slope,
-    pair_value,
-)
+from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import (
@@ -21,6 +17,7 @@ from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
     PairFunction,
 )
+from napari_embedding_game.core.energy.pair_loops import lifted_row
 from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
 
 METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"

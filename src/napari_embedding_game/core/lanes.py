@@ -1,11 +1,11 @@
-"""Numbers side by side, and sums over rows in an order that no compiler changes.
+"""Vectors in compiled loops, whose sums have an order that no compiler changes.
 
-:class:`Lanes` are what a pair function is given while a loop is compiled: each
-operation writes the instruction for so many numbers at once.  In a sum a term goes to
-the lane of its place, the lanes are added by halves, and what is left over follows one
-by one: a compiler that may reorder ends in other last digits when code is just compiled
-than when it is read back from numba's cache.  Divisions are exact, and a product is
-fused with what it is added to only where it says so.
+In a loop ``spread(number, n)`` are n equal numbers and ``load(row, at, like)`` as many
+of a row as ``like`` has: they have the arithmetic of numbers.  A sum over a row adds
+:data:`WIDE` at a time, :func:`across` by halves, and what is left over one by one: a
+compiler that may reorder ends in other last digits when code is just compiled than when
+it is read back from numba's cache.  Divisions are exact, and a product is fused with
+what it is added to only where it says so.  :class:`Lanes` write the instructions.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -13,16 +13,19 @@ fused with what it is added to only where it says so.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core.datamodel import register_default
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, models, overload
 
-LANES = 16
-WIDTHS = (LANES, 1)
-"""Numbers that are added side by side, and then those left over."""
+WIDE = 16
+"""Numbers that are added side by side."""
 
 STRICT = {"nnan", "ninf", "nsz"}
 """numba's ``fastmath`` for loops that decide anything: nothing that changes digits."""
@@ -142,10 +145,6 @@ class Lanes:
         """Return log(1 + x) of each; to a unit of 1's precision, where x is near 0."""
         return (1 + self).log()
 
-    def one(self) -> Any:
-        """Return the number in the first lane."""
-        return self.builder.extract_element(self.value, ir.IntType(32)(0))
-
     def across(self) -> Any:
         """Return the sum of the lanes: the upper half added to the lower one, again."""
         lanes = self.value
@@ -157,7 +156,7 @@ class Lanes:
                 none = ir.Constant(lanes.type, ir.Undefined)
                 parts.append(self.builder.shuffle_vector(lanes, none, order))
             lanes = self.builder.fadd(*parts)
-        return self._of(lanes).one()
+        return self.builder.extract_element(lanes, ir.IntType(32)(0))
 
     @property
     def _bits(self) -> Any:
@@ -199,78 +198,151 @@ class Lanes:
         return self._of(self.builder.call(function, numbers))
 
 
-class Place:
-    """A place in rows: ``n_lanes`` numbers from an index on."""
-
-    def __init__(self, builder: Any, index: Any, n_lanes: int) -> None:
-        self._builder = builder
-        self._index = index
-        self._n_lanes = n_lanes
-
-    def load(self, row: Any) -> Lanes:
-        """Return the numbers of a row, given by the pointer to its first."""
-        at, align = self._at(row)
-        return Lanes(self._builder, self._builder.load(at, align=align))
-
-    def store(self, numbers: Lanes, row: Any) -> None:
-        """Write the numbers of a row."""
-        at, align = self._at(row)
-        self._builder.store(numbers.value, at, align=align)
-
-    def all(self, number: Any) -> Lanes:
-        """Return a number in every lane."""
-        empty = ir.Constant(ir.VectorType(number.type, self._n_lanes), ir.Undefined)
-        first = self._builder.insert_element(empty, number, ir.IntType(32)(0))
-        order = ir.Constant(ir.VectorType(ir.IntType(32), self._n_lanes), None)
-        return Lanes(self._builder, self._builder.shuffle_vector(first, empty, order))
-
-    def _at(self, row: Any) -> tuple[Any, int]:
-        number = row.type.pointee
-        at = self._builder.gep(row, [self._index])
-        kind = ir.VectorType(number, self._n_lanes).as_pointer()
-        return self._builder.bitcast(at, kind), _FORMATS[str(number)].bits // 8
+# --- In loops -----------------------------------------------------------------------
 
 
-Terms = Callable[[Place], Sequence[Lanes]]
-"""What each sum gains at a place."""
+class LanesType(types.Type):
+    """The type of so many numbers side by side."""
+
+    def __init__(self, number: Any, count: int) -> None:
+        self.number, self.count = number, count
+        super().__init__(f"{count} x {number}")
 
 
-def row_sums(
-    builder: Any,
-    count: Any,
-    number: Any,
-    n_sums: int,
-    terms: Terms,
-    widths: Sequence[int] = WIDTHS,
-) -> list[Any]:
-    """Build the loops over rows of ``count`` numbers; return the sums of the terms.
+@register_default(LanesType)
+def _model(manager: Any, kind: LanesType) -> models.PrimitiveModel:
+    vector = ir.VectorType(manager[kind.number].get_value_type(), kind.count)
+    return models.PrimitiveModel(manager, kind, vector)
 
-    ``number``: the terms' type.
+
+def _spread(builder: Any, number: Any, count: int) -> Lanes:
+    """Return lanes as they are, or a number in every one of ``count``."""
+    if isinstance(number.type, ir.VectorType):
+        return Lanes(builder, number)
+    empty = ir.Constant(ir.VectorType(number.type, count), ir.Undefined)
+    first = builder.insert_element(empty, number, ir.IntType(32)(0))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), count), None)
+    return Lanes(builder, builder.shuffle_vector(first, empty, order))
+
+
+def written(formula: Callable[..., Lanes], given: Sequence[Any], s: Any) -> Any:
+    """Return what an intrinsic answers that writes a formula of lanes and numbers.
+
+    ``given``: types of its arguments; ``s``: the type of the result.
     """
-    sums, begin = [number(0.0)] * n_sums, count.type(0)
-    for width in widths:
-        end = builder.and_(count, count.type(-width))
-        zero = Place(builder, begin, width).all(number(0.0)).value
-        lanes = [cgutils.alloca_once_value(builder, zero) for _ in range(n_sums)]
-        step = count.type(width)
-        with cgutils.for_range_slice(builder, begin, end, step) as (at, _):
-            for each, term in zip(lanes, terms(Place(builder, at, width)), strict=True):
-                builder.store(builder.fadd(builder.load(each), term.value), each)
-        sums = [
-            builder.fadd(total, Lanes(builder, builder.load(each)).across())
-            for total, each in zip(sums, lanes, strict=True)
-        ]
-        begin = end
-    return sums
+    count, numbers = getattr(s, "count", 1), (types.Float, LanesType)
+
+    def code(context, builder, signature, arguments):
+        pairs = zip(arguments, given, strict=True)
+        each = (
+            _spread(builder, a, count) for a, kind in pairs if isinstance(kind, numbers)
+        )
+        lanes = formula(*each)
+        return lanes.value if isinstance(s, LanesType) else lanes.across()
+
+    return s(*given), code
+
+
+def _compiled_operator(operate: Any) -> None:
+    @intrinsic
+    def both(context, one, other):
+        kind = one if isinstance(one, LanesType) else other
+        return written(operate, (one, other), kind)
+
+    @overload(operate)
+    def typed(one, other):
+        if isinstance(one, LanesType) or isinstance(other, LanesType):
+            return lambda one, other: both(one, other)
+        return None
+
+
+for _each in (operator.add, operator.sub, operator.mul, operator.truediv):
+    _compiled_operator(_each)
+
+
+@overload(len)
+def _len(lanes):
+    if isinstance(lanes, LanesType):
+        count = lanes.count
+        return lambda lanes: count
+    return None
 
 
 @intrinsic
 def fused(context, a, b, c):
-    """Return a * b + c, rounded once."""
+    """Return a * b + c, rounded once; numbers or lanes."""
+    return written(Lanes.fused, (a, b, c), c)
+
+
+@intrinsic
+def double(context, numbers):
+    """Return lanes as float64."""
+    kind = LanesType(types.float64, numbers.count)
+    return written(Lanes.double, (numbers,), kind)
+
+
+@intrinsic(prefer_literal=True)
+def spread(context, number, count):
+    """Return ``count`` equal numbers; ``count`` is a constant."""
+    kind = LanesType(number, count.literal_value)
 
     def code(context, builder, signature, arguments):
-        place = Place(builder, None, 1)
-        one, *others = (place.all(each) for each in arguments)
-        return one.fused(*others).one()
+        return _spread(builder, arguments[0], kind.count).value
 
-    return a(a, a, a), code
+    return kind(number, count), code
+
+
+@intrinsic
+def across(context, lanes):
+    """Return the sum of lanes."""
+
+    def code(context, builder, signature, arguments):
+        return Lanes(builder, arguments[0]).across()
+
+    return lanes.number(lanes), code
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    array = context.make_array(kind)(context, builder, array)
+    shape, strides = (
+        cgutils.unpack_tuple(builder, each, kind.ndim)
+        for each in (array.shape, array.strides)
+    )
+    inds = cgutils.unpack_tuple(builder, place, kind.ndim)
+    return cgutils.get_item_pointer2(
+        context, builder, array.data, shape, strides, kind.layout, inds
+    )
+
+
+def _place(array: Any) -> Any:
+    if array.layout != "C":
+        raise TypingError("Arrays must be C-contiguous.")
+    return types.UniTuple(types.intp, array.ndim)
+
+
+@intrinsic
+def load(context, array, place, like):
+    """Return numbers of an array from a place on, as many as ``like`` has."""
+    kind = LanesType(array.dtype, like.count)
+
+    def code(context, builder, signature, arguments):
+        pointer = _pointer(context, builder, array, *arguments[:2])
+        vector = context.get_value_type(kind).as_pointer()
+        size = array.dtype.bitwidth // 8
+        return builder.load(builder.bitcast(pointer, vector), align=size)
+
+    return kind(array, _place(array), like), code
+
+
+@intrinsic
+def store(context, lanes, array, place):
+    """Write lanes into an array from a place on."""
+
+    def code(context, builder, signature, arguments):
+        value, *where = arguments
+        pointer = _pointer(context, builder, array, *where)
+        pointer = builder.bitcast(pointer, value.type.as_pointer())
+        builder.store(value, pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(lanes, array, _place(array)), code

@@ -23,12 +23,12 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
     OPTIONS,
+    lifted_row,
     n_chunks,
     squared_to_all,
 )

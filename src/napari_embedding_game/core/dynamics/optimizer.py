@@ -16,13 +16,23 @@ import math
 
 import numpy as np
 import torch
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from torch import Tensor
 
-from napari_embedding_game.core.energy.pair_loops import CHUNK, OPTIONS, n_chunks
-from napari_embedding_game.core.lanes import fused, row_sums
+from napari_embedding_game.core.energy.pair_loops import (
+    CHUNK,
+    INSIDE,
+    OPTIONS,
+    n_chunks,
+)
+from napari_embedding_game.core.lanes import (
+    WIDE,
+    across,
+    double,
+    fused,
+    load,
+    spread,
+)
 from napari_embedding_game.core.threads import run_blocks
 
 
@@ -96,20 +106,22 @@ def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
 # --- Loops --------------------------------------------------------------------------
 
 
-@intrinsic
-def _sum_of_squares(context, row):
+@njit(**INSIDE)
+def _squares(row, begin, end, zero):
+    total = double(zero)
+    for at in range(begin, end, len(zero)):
+        number = double(load(row, (at,), zero))
+        total = total + number * number
+    return across(total)
+
+
+@njit(**OPTIONS)
+def _sum_of_squares(row):
     """Return the sum of the squares of a row, float64."""
-
-    def write(context, builder, signature, arguments):
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-
-        def terms(place):
-            number = place.load(array.data).double()
-            return [number * number]
-
-        return row_sums(builder, array.nitems, ir.DoubleType(), 1, terms)[0]
-
-    return types.float64(row), write
+    zero, n = row.dtype.type(0), len(row)
+    whole = n - n % WIDE
+    total = _squares(row, 0, whole, spread(zero, WIDE))
+    return total + _squares(row, whole, n, spread(zero, 1))
 
 
 @njit(**OPTIONS)

@@ -11,18 +11,15 @@ imaginary part of one complex line.  A spectrum is an array
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
-from napari_embedding_game.core.lanes import Lanes, Place
+from napari_embedding_game.core.lanes import load, spread, store
 from napari_embedding_game.core.threads import run_blocks
 
 WIDTH = 16
@@ -32,6 +29,7 @@ _LANES = 8
 _STEPS = 32
 """What a number costs, in pairs of points."""
 _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+_INSIDE: dict[str, Any] = {"forceinline": True, **_OPTIONS}
 Real = NDArray[np.floating]
 
 
@@ -65,128 +63,132 @@ def _turns(n: int, dtype: np.dtype[np.floating]) -> tuple[Any, Real]:
 
 
 # --- One pass over the lines ----------------------------------------------------------
+# A complex number is a pair of lanes.  Each ``radix`` of them, ``step`` apart, become
+# others: the sums over j of x_j exp(-2 pi i j k / radix), turned, ``count`` apart.
 
 
-@dataclass(frozen=True)
-class _Complex:
-    """Complex numbers side by side while a pass is written."""
-
-    re: Lanes
-    im: Lanes
-
-    def __add__(self, other: _Complex) -> _Complex:
-        return _Complex(self.re + other.re, self.im + other.im)
-
-    def __sub__(self, other: _Complex) -> _Complex:
-        return _Complex(self.re - other.re, self.im - other.im)
-
-    def scaled(self, factor: float) -> _Complex:
-        """Return the product with a real number."""
-        return _Complex(self.re * factor, self.im * factor)
-
-    def over_i(self) -> _Complex:
-        """Return the product with -i."""
-        return _Complex(self.im, -self.re)
-
-    def turned(self, c: Lanes, s: Lanes) -> _Complex:
-        """Return the product with c + i s."""
-        return _Complex(self.re * c - self.im * s, self.re * s + self.im * c)
+def _cos(angle: int, radix: int) -> float:
+    return float(cos(2 * np.pi * angle / radix))
 
 
-def _butterfly(radix: int, x: list[_Complex]) -> list[_Complex]:
-    """Return the sums over j of x_j exp(-2 pi i j k / radix) for each k."""
-    if radix == 2:
-        return [x[0] + x[1], x[0] - x[1]]
-    if radix == 4:
-        even, odd = x[0] + x[2], x[1] + x[3]
-        apart, turned = x[0] - x[2], (x[1] - x[3]).over_i()
-        return [even + odd, apart + turned, even - odd, apart - turned]
-    half = range(1, radix // 2 + 1)
-    both = {j: (x[j] + x[radix - j], (x[j] - x[radix - j]).over_i()) for j in half}
-    found = {0: x[0]}
-    for j in half:
-        found[0] = found[0] + both[j][0]
-    for k in half:
-        level, turns = x[0], []
-        for j in half:
-            angle = (j * k + radix // 2) % radix - radix // 2
-            level = level + both[j][0].scaled(float(cos(2 * np.pi * angle / radix)))
-            part = 4 * angle - radix  # the sine, of what is a quarter less
-            part = (part + 2 * radix) % (4 * radix) - 2 * radix
-            turns.append(both[j][1].scaled(float(cos(np.pi * part / (2 * radix)))))
-        turn = turns[0] if radix == 3 else turns[0] + turns[1]
-        found[k], found[radix - k] = level + turn, level - turn
-    return [found[k] for k in range(radix)]
+def _sin(angle: int, radix: int) -> float:
+    part = (4 * angle + radix) % (4 * radix) - 2 * radix  # a quarter less
+    return float(cos(np.pi * part / (2 * radix)))
 
 
-def _pass(radix: int) -> Any:
-    """Return a pass: each ``radix`` numbers, ``step`` apart, become others."""
-
-    def typed(context, source, target, begin, step, end, count, turns, at):
-        def code(context, builder, signature, arguments):
-            def rows(kind, value):
-                array = context.make_array(kind)(context, builder, value)
-                size = cgutils.unpack_tuple(builder, array.shape, 2)[1]
-                return array.data, builder.gep(array.data, [size])
-
-            from_rows, to_rows, factors = (
-                rows(signature.args[k], arguments[k]) for k in (0, 1, 6)
-            )
-            begin, step, end, count = arguments[2:6]
-
-            def moved(pointer, first, gap, k):
-                index = builder.add(first, builder.mul(gap, gap.type(k)))
-                return builder.gep(pointer, [index])
-
-            def everywhere(table, k):
-                index = builder.mul(arguments[7], count.type(k))
-                number = builder.load(builder.gep(table, [index]))
-                return Place(builder, None, _LANES).all(number)
-
-            turned = [[everywhere(t, k) for t in factors] for k in range(1, radix)]
-            loop = cgutils.for_range_slice(
-                builder, count.type(0), count, count.type(_LANES)
-            )
-            with loop as (lane, _):
-                place = Place(builder, lane, _LANES)
-                x = [
-                    _Complex(*(place.load(moved(r, begin, step, k)) for r in from_rows))
-                    for k in range(radix)
-                ]
-                for k, each in enumerate(_butterfly(radix, x)):
-                    number = each.turned(*turned[k - 1]) if k else each
-                    place.store(number.re, moved(to_rows[0], end, count, k))
-                    place.store(number.im, moved(to_rows[1], end, count, k))
-            return context.get_dummy_value()
-
-        whole = (types.intp,) * 4
-        arguments = (source, target, *whole, turns, types.intp)
-        return types.void(*arguments), code
-
-    return intrinsic(typed)
+_COS = _cos(1, 3), _cos(1, 5), _cos(2, 5)
+_SIN = _sin(1, 3), _sin(1, 5), _sin(2, 5), _sin(-1, 5)
 
 
-_pass_2, _pass_3, _pass_4, _pass_5 = (_pass(radix) for radix in (2, 3, 4, 5))
+@njit(**_INSIDE)
+def _get(source, at, zero):
+    return load(source, (0, at), zero), load(source, (1, at), zero)
+
+
+@njit(**_INSIDE)
+def _put(target, at, number):
+    store(number[0], target, (0, at))
+    store(number[1], target, (1, at))
+
+
+@njit(**_INSIDE)
+def _turned(number, turns, at):
+    (re, im), c, s = number, turns[0, at], turns[1, at]
+    return re * c - im * s, re * s + im * c
+
+
+@njit(**_INSIDE)
+def _times(number, factor):
+    return number[0] * factor, number[1] * factor
+
+
+@njit(**_INSIDE)
+def _both(one, other):
+    """Return the sum and the difference of two numbers."""
+    total = one[0] + other[0], one[1] + other[1]
+    return total, (one[0] - other[0], one[1] - other[1])
+
+
+@njit(**_INSIDE)
+def _aside(one, other):
+    """Return one - i other, and one + i other."""
+    less = one[0] + other[1], one[1] - other[0]
+    return less, (one[0] - other[1], one[1] + other[0])
+
+
+@njit(**_INSIDE)
+def _of_2(source, target, begin, step, end, count, turns, at, zero):
+    x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
+    y0, y1 = _both(x0, x1)
+    _put(target, end, y0)
+    _put(target, end + count, _turned(y1, turns, at))
+
+
+@njit(**_INSIDE)
+def _of_3(source, target, begin, step, end, count, turns, at, zero):
+    kind = turns.dtype.type
+    x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
+    total, apart = _both(x1, _get(source, begin + 2 * step, zero))
+    level, _ = _both(x0, _times(total, kind(_COS[0])))
+    y1, y2 = _aside(level, _times(apart, kind(_SIN[0])))
+    _put(target, end, _both(x0, total)[0])
+    _put(target, end + count, _turned(y1, turns, at))
+    _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
+
+
+@njit(**_INSIDE)
+def _of_4(source, target, begin, step, end, count, turns, at, zero):
+    x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
+    even, apart = _both(x0, _get(source, begin + 2 * step, zero))
+    odd, aside = _both(x1, _get(source, begin + 3 * step, zero))
+    y0, y2 = _both(even, odd)
+    y1, y3 = _aside(apart, aside)
+    _put(target, end, y0)
+    _put(target, end + count, _turned(y1, turns, at))
+    _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
+    _put(target, end + 3 * count, _turned(y3, turns, 3 * at))
+
+
+@njit(**_INSIDE)
+def _of_5(source, target, begin, step, end, count, turns, at, zero):
+    kind = turns.dtype.type
+    c1, c2 = kind(_COS[1]), kind(_COS[2])
+    s1, s2, back = kind(_SIN[1]), kind(_SIN[2]), kind(_SIN[3])
+    x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
+    x2 = _get(source, begin + 2 * step, zero)
+    outer, apart = _both(x1, _get(source, begin + 4 * step, zero))
+    inner, aside = _both(x2, _get(source, begin + 3 * step, zero))
+    level, _ = _both(_both(x0, _times(outer, c1))[0], _times(inner, c2))
+    y1, y4 = _aside(level, _both(_times(apart, s1), _times(aside, s2))[0])
+    level, _ = _both(_both(x0, _times(outer, c2))[0], _times(inner, c1))
+    y2, y3 = _aside(level, _both(_times(apart, s2), _times(aside, back))[0])
+    _put(target, end, _both(_both(x0, outer)[0], inner)[0])
+    _put(target, end + count, _turned(y1, turns, at))
+    _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
+    _put(target, end + 3 * count, _turned(y3, turns, 3 * at))
+    _put(target, end + 4 * count, _turned(y4, turns, 4 * at))
 
 
 @njit(**_OPTIONS)
 def _transform(one, other, n, factors, turns):
     """Transform ``WIDTH`` lines of n numbers, (2, n WIDTH); return where they are."""
-    stride, length = 1, n
+    stride, length, zero = 1, n, spread(one.dtype.type(0), _LANES)
     for radix in factors:
         m = length // radix
         count = stride * WIDTH
         step, turn = m * count, n // length
         for j in range(m):
-            begin, end, at = j * count, radix * j * count, j * turn
-            if radix == 4:
-                _pass_4(one, other, begin, step, end, count, turns, at)
-            elif radix == 2:
-                _pass_2(one, other, begin, step, end, count, turns, at)
-            elif radix == 3:
-                _pass_3(one, other, begin, step, end, count, turns, at)
-            else:
-                _pass_5(one, other, begin, step, end, count, turns, at)
+            at = j * turn
+            for lane in range(0, count, _LANES):
+                begin, end = j * count + lane, radix * j * count + lane
+                if radix == 4:
+                    _of_4(one, other, begin, step, end, count, turns, at, zero)
+                elif radix == 2:
+                    _of_2(one, other, begin, step, end, count, turns, at, zero)
+                elif radix == 3:
+                    _of_3(one, other, begin, step, end, count, turns, at, zero)
+                else:
+                    _of_5(one, other, begin, step, end, count, turns, at, zero)
         one, other = other, one
         stride *= radix
         length = m

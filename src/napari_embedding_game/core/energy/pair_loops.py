@@ -21,13 +21,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.compiled_pairs import (
-    lifted_row,
-    pair_slope,
-    repel_row,
-    repel_shifted,
+from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
+from napari_embedding_game.core.lanes import (
+    STRICT,
+    WIDE,
+    across,
+    double,
+    fused,
+    load,
+    spread,
+    store,
 )
-from napari_embedding_game.core.lanes import STRICT, fused
 
 CHUNK = 1024
 _AT_ONCE = 1024
@@ -40,6 +44,7 @@ OPTIONS: dict[str, Any] = {
     "cache": True,
     "error_model": "numpy",
 }
+INSIDE: dict[str, Any] = {"forceinline": True, **OPTIONS}
 
 
 def n_chunks(n_points: int) -> int:
@@ -58,6 +63,111 @@ def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])
+
+
+# --- Rows of pairs ------------------------------------------------------------------
+
+
+@njit(**INSIDE)
+def _repel(k, i, begin, end, zero, x, z, weights, pull):
+    """Return the sum of w k(|x - z_j|^2) over some j, and its gradient in x."""
+    total, g0, g1, g2 = zero, zero, zero, zero
+    for at in range(begin, end, len(zero)):
+        d0, d1 = x[0] - load(z, (0, at), zero), x[1] - load(z, (1, at), zero)
+        d2, s = zero, fused(d1, d1, d0 * d0)
+        if len(x) == 3:
+            d2 = x[-1] - load(z, (2, at), zero)
+            s = fused(d2, d2, s)
+        value, slope = pair_value(k, s), pair_slope(k, s)
+        if weights is not None:
+            weight = load(weights, (i, at), zero)
+            value, slope = weight * value, weight * slope
+        steep = slope + slope
+        p0, p1 = steep * d0, steep * d1
+        total, g0, g1 = total + value, g0 + p0, g1 + p1
+        store(load(pull, (0, at), zero) - p0, pull, (0, at))
+        store(load(pull, (1, at), zero) - p1, pull, (1, at))
+        if len(x) == 3:
+            p2 = steep * d2
+            g2 = g2 + p2
+            store(load(pull, (2, at), zero) - p2, pull, (2, at))
+    return across(total), across(g0), across(g1), across(g2)
+
+
+@njit(**INSIDE)
+def _repel_all(k, i, count, x, z, weights, pull):
+    zero, whole = z.dtype.type(0), count - count % WIDE
+    one = _repel(k, i, 0, whole, spread(zero, WIDE), x, z, weights, pull)
+    other = _repel(k, i, whole, count, spread(zero, 1), x, z, weights, pull)
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+
+
+@njit(**INSIDE)
+def repel_row(k, i, count, y, z, weights, gradient, pull):
+    """Return sum_j w_ij k(|y_i - z_j|^2) of one point; write its gradient at both ends.
+
+    Over the first ``count`` z; ``weights`` (N, M), or None where they are 1; d/dy_i is
+    written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M).
+    """
+    if y.shape[1] == 2:
+        x = y[i, 0], y[i, 1]
+        total, g0, g1, g2 = _repel_all(k, i, count, x, z, weights, pull)
+    else:
+        x3 = y[i, 0], y[i, 1], y[i, 2]
+        total, g0, g1, g2 = _repel_all(k, i, count, x3, z, weights, pull)
+        gradient[i, 2] = g2
+    gradient[i, 0], gradient[i, 1] = g0, g1
+    return total
+
+
+@njit(**INSIDE)
+def _repel_shifted(k, begin, end, zero, shift, y, gradient):
+    """Add to the gradient of y_i what y_j does, j = i + shift; return the sum of k."""
+    total = zero
+    for at in range(begin, end, len(zero)):
+        d0 = load(y, (0, at), zero) - load(y, (0, at + shift), zero)
+        d1 = load(y, (1, at), zero) - load(y, (1, at + shift), zero)
+        d2, s = zero, fused(d1, d1, d0 * d0)
+        if len(y) == 3:
+            d2 = load(y, (2, at), zero) - load(y, (2, at + shift), zero)
+            s = fused(d2, d2, s)
+        steep = pair_slope(k, s)
+        total, steep = total + pair_value(k, s), steep + steep
+        store(fused(steep, d0, load(gradient, (0, at), zero)), gradient, (0, at))
+        store(fused(steep, d1, load(gradient, (1, at), zero)), gradient, (1, at))
+        if len(y) == 3:
+            store(fused(steep, d2, load(gradient, (2, at), zero)), gradient, (2, at))
+    return across(total)
+
+
+@njit(**INSIDE)
+def _repel_shifted_all(k, begin, end, shift, y, gradient):
+    zero, whole = y.dtype.type(0), end - (end - begin) % WIDE
+    total = _repel_shifted(k, begin, whole, spread(zero, WIDE), shift, y, gradient)
+    return total + _repel_shifted(k, whole, end, spread(zero, 1), shift, y, gradient)
+
+
+@njit(**INSIDE)
+def _lifted(function, begin, end, zero, s, weights, u):
+    value = slope = double(zero)
+    for at in range(begin, end, len(zero)):
+        lifted, weight = load(s, (at,), zero) + u, double(load(weights, (at,), zero))
+        value = value + weight * double(pair_value(function, lifted))
+        slope = slope + weight * double(pair_slope(function, lifted))
+    return across(value), across(slope)
+
+
+@njit(**OPTIONS)
+def lifted_row(function, s, weights, u):
+    """Return the sums of w f(s + u) and of w f'(s + u) over a row, both float64.
+
+    ``s`` and ``weights`` (M,); ``weights`` may be longer.
+    """
+    zero, height = s.dtype.type(0), s.dtype.type(u)
+    whole = len(s) - len(s) % WIDE
+    one = _lifted(function, 0, whole, spread(zero, WIDE), s, weights, height)
+    other = _lifted(function, whole, len(s), spread(zero, 1), s, weights, height)
+    return one[0] + other[0], one[1] + other[1]
 
 
 # --- Along edges --------------------------------------------------------------------
@@ -189,11 +299,10 @@ def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """
     n = gradient.shape[1]
     for c in range(begin, end):
-        first = c * CHUNK
-        count = min(CHUNK, n - first)
-        gradient[:, first : first + count] = 0
+        first, last = c * CHUNK, min((c + 1) * CHUNK, n)
+        gradient[:, first:last] = 0
         total = 0.0
         for shift in shifts:
-            total += repel_shifted(k, first, count, shift, y, gradient)
-            repel_shifted(k, first, count, n - shift, y, gradient)
+            total += _repel_shifted_all(k, first, last, shift, y, gradient)
+            _repel_shifted_all(k, first, last, n - shift, y, gradient)
         sums[c] = total

@@ -24,14 +24,17 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.objective import (
     Landmarks,
     Objective,
     nearest_landmark,
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pair_loops import OPTIONS, squared_to_all
+from napari_embedding_game.core.energy.pair_loops import (
+    OPTIONS,
+    lifted_row,
+    squared_to_all,
+)
 from napari_embedding_game.core.threads import run_blocks
 
 MOST_POINTS = 20_000

@@ -9,17 +9,11 @@ rows, and no row sees how many there are.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-from napari_embedding_game.core.lanes import row_sums
+from napari_embedding_game.core.lanes import across, fused, load, spread
 
-_WIDTHS = (16, 4, 1)
-"""Numbers that are added up side by side; those left over follow in shorter lanes."""
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
 _CHUNK = 24
@@ -29,43 +23,41 @@ _SAMPLED_ROWS = 512
 _POWER_ITERATIONS = 6
 
 
-def _row_sum(term: Any) -> Any:
-    """Return a function that adds up ``term`` of two float32 rows, in vectors."""
-
-    @intrinsic
-    def row_sum(context, one, other):
-        if one.layout != "C" or other.layout != "C":
-            return None
-
-        def code(context, builder, signature, arguments):
-            rows = [
-                context.make_array(kind)(context, builder, value)
-                for kind, value in zip(signature.args, arguments, strict=True)
-            ]
-
-            def terms(place):
-                return [term(*(place.load(row.data) for row in rows))]
-
-            n = builder.extract_value(rows[0].shape, 0)
-            return row_sums(builder, n, ir.FloatType(), 1, terms, _WIDTHS)[0]
-
-        return types.float32(one, other), code
-
-    return row_sum
+@njit(nogil=True, cache=True, forceinline=True)
+def _squares(x, y, begin, end, zero):
+    total = zero
+    for at in range(begin, end, len(zero)):
+        apart = load(x, (at,), zero) - load(y, (at,), zero)
+        total = total + apart * apart
+    return across(total)
 
 
-squared_distance = _row_sum(lambda x, y: (x - y) * (x - y))
-dot = _row_sum(lambda x, y: x * y)
+@njit(nogil=True, cache=True, forceinline=True)
+def _products(x, y, begin, end, zero):
+    total = zero
+    for at in range(begin, end, len(zero)):
+        total = total + load(x, (at,), zero) * load(y, (at,), zero)
+    return across(total)
 
 
-@intrinsic
-def _fma(context, a, b, c):
-    """Return a * b + c, rounded once on any processor."""
+@njit(nogil=True, cache=True, forceinline=True)
+def squared_distance(x, y):
+    """Return the squared distance of two rows."""
+    zero, n = np.float32(0), len(x)
+    whole, rest = n - n % 16, n - n % 4
+    total = _squares(x, y, 0, whole, spread(zero, 16))
+    total += _squares(x, y, whole, rest, spread(zero, 4))
+    return total + _squares(x, y, rest, n, spread(zero, 1))
 
-    def code(context, builder, signature, arguments):
-        return builder.fma(*arguments)
 
-    return types.float32(a, b, c), code
+@njit(nogil=True, cache=True, forceinline=True)
+def dot(x, y):
+    """Return the product of two rows."""
+    zero, n = np.float32(0), len(x)
+    whole, rest = n - n % 16, n - n % 4
+    total = _products(x, y, 0, whole, spread(zero, 16))
+    total += _products(x, y, whole, rest, spread(zero, 4))
+    return total + _products(x, y, rest, n, spread(zero, 1))
 
 
 @njit(nogil=True, cache=True)
@@ -78,17 +70,17 @@ def _add_pair(a, b, others, s, t):
         b0, b1, b2, b3 = b[c], b[c + 1], b[c + 2], b[c + 3]
         o0, o1, o2, o3 = others[c], others[c + 1], others[c + 2], others[c + 3]
         for j in range(others.shape[1]):
-            s[j] = _fma(
-                a3, o3[j], _fma(a2, o2[j], _fma(a1, o1[j], _fma(a0, o0[j], s[j])))
+            s[j] = fused(
+                a3, o3[j], fused(a2, o2[j], fused(a1, o1[j], fused(a0, o0[j], s[j])))
             )
-            t[j] = _fma(
-                b3, o3[j], _fma(b2, o2[j], _fma(b1, o1[j], _fma(b0, o0[j], t[j])))
+            t[j] = fused(
+                b3, o3[j], fused(b2, o2[j], fused(b1, o1[j], fused(b0, o0[j], t[j])))
             )
     for c in range(whole, n):
         a0, b0, o0 = a[c], b[c], others[c]
         for j in range(others.shape[1]):
-            s[j] = _fma(a0, o0[j], s[j])
-            t[j] = _fma(b0, o0[j], t[j])
+            s[j] = fused(a0, o0[j], s[j])
+            t[j] = fused(b0, o0[j], t[j])
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -17,12 +17,8 @@ import numpy as np
 from numba import njit
 
 from napari_embedding_game.core.energy import mesh_loops
-from napari_embedding_game.core.energy.compiled_pairs import (
-    pair_slope,
-    pair_value,
-    repel_row,
-)
-from napari_embedding_game.core.energy.pair_loops import OPTIONS
+from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
+from napari_embedding_game.core.energy.pair_loops import OPTIONS, repel_row
 
 MOST_STEPS = 100
 _STARTS = 8
