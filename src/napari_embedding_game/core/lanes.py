@@ -10,6 +10,7 @@ what it is added to only where it says so.  :class:`Lanes` write the instruction
 
 # The compiler finds the types of these functions; annotations tell it nothing.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
+# mypy: disable-error-code="call-arg,untyped-decorator"
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.datamodel import register_default
+from numba.core.datamodel.registry import register_default
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload
 

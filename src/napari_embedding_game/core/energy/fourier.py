@@ -8,6 +8,7 @@ imaginary part of one complex line.  A spectrum is an array
 
 # The compiler finds the types of these functions; annotations tell it nothing.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 
