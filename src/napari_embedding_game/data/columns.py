@@ -127,22 +127,15 @@ def as_metadata(column: pd.Series) -> pd.Series:
     return column.astype("category") if few else column
 
 
-def chosen_places(
-    names: Sequence[str], wanted: Sequence[str], where: str
-) -> NDArray[np.intp]:
-    """Places of the wanted columns among `names`, in the order of `names`.
-
-    Raises DataError if there is no such column, or none is wanted.
-    """
+def check_chosen(names: Sequence[str], wanted: Sequence[str], where: str) -> None:
+    """Raise DataError if no column is wanted, or one that is not among `names`."""
     if not wanted:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
-    known = set(names)
-    for name in wanted:
-        if name not in known:
-            raise DataError(
-                f'{where} has no column "{name}": it has {listed(list(names))}.'
-            )
-    return np.flatnonzero(np.isin(np.asarray(names, dtype=object), list(wanted)))
+    missing = set(wanted) - set(names)
+    for name in (name for name in wanted if name in missing):
+        raise DataError(
+            f'{where} has no column "{name}": it has {listed(list(names))}.'
+        )
 
 
 def unique_names(names: pd.Index) -> list[str]:

@@ -44,7 +44,6 @@ def check_shape(shape: tuple[int, ...], where: str) -> None:
 def usable_rows(
     X: Matrix,
     where: str,
-    *,
     row_names: pd.Index,
     var_names: Sequence[object],
     missing: Missing,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,77 +10,104 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import chosen_places, listed, texts
+from napari_embedding_game.data.columns import check_chosen, listed, texts
 from napari_embedding_game.data.dataset import (
     MISSING_VALUES,
     Dataset,
     Matrix,
     is_of_pairs,
 )
+from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.validation import check_values, usable_rows
+from napari_embedding_game.data.validation import (
+    as_float32,
+    as_rows,
+    check_values,
+    check_varies,
+    column_range,
+    usable_rows,
+)
 
 
 def from_matrix(
     X: Matrix,
     obs: pd.DataFrame,
-    var_names: Sequence[str],
+    names: Sequence[str],
     space: str,
     where: str,
     options: ReadOptions,
     *,
-    name: str,
-    source: Path | None,
+    left_out: Mapping[str, NDArray[np.bool_]] | None = None,
+    standardise: bool = False,
     notes: Sequence[str] = (),
     **more: Any,
 ) -> Dataset:
     """Return the dataset of the usable rows of a matrix; checks what it holds.
 
-    ``X`` (N, D) is as :func:`~.validation.as_rows` makes it, `where` is the subject of
-    sentences, and `more` is as for :meth:`Dataset.from_rows`.
+    Parameters
+    ----------
+    X : (N, D) dense array or CSR matrix
+    obs : (N rows) DataFrame
+    names : (D,)
+        Of the columns.
+    space, where : str
+        What is embedded, and the subject of sentences.
+    options : ReadOptions
+    left_out : mapping of str to (N,) mask, optional
+        Rows that are not embedded, whatever they hold, by why.
+    standardise : bool
+        Whether each column gets mean 0 and standard deviation 1, unless they are raw
+        counts; :attr:`Dataset.profile` keeps their units.
+    **more
+        As for :meth:`Dataset.from_rows`.
 
-    Raises DataError if values are missing, all rows are the same, or there is no such
-    column.
+    Raises
+    ------
+    DataError
+        If values are missing, all rows are the same, or there is no such column.
     """
-    notes, chosen = list(notes), options.columns
-    if chosen is not None and not is_of_pairs(space):
-        places = chosen_places(var_names, chosen, where)
-        n_all, var_names = len(var_names), [var_names[place] for place in places]
-        X = X[:, places]
-        notes.append(
-            f"Embedded: {len(places)} of {n_all} columns of {space} "
-            f"({listed(var_names)})."
-        )
+    notes = list(notes)
+    if options.columns is not None and not is_of_pairs(space) and not standardise:
+        check_chosen(names, options.columns, where)
+        n_all, places = len(names), np.flatnonzero(np.isin(names, options.columns))
+        X, names = X[:, places], [names[place] for place in places]
+        told = f"{len(places)} of {n_all} columns of {space} ({listed(names)})"
+        notes.append(f"Embedded: {told}.")
     are_empty = _without_values(X, space)
-    filled = np.where(are_empty[:, None], 0, X) if are_empty.any() else X
-    kept, row_notes = usable_rows(
-        filled,
-        where,
-        row_names=obs.index,
-        var_names=var_names,
-        missing=options.missing,
-    )
-    left_out = {f"no values in {space}": are_empty, MISSING_VALUES: ~kept}
     if are_empty.any():
-        kept = kept & ~are_empty
-        notes.append(
-            f"{np.count_nonzero(are_empty):,} of {len(obs):,} rows left out, of which "
-            f"{space} has no values."
-        )
+        n = np.count_nonzero(are_empty)
+        told = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
+        notes.append(told)
+    reasons = {f"no values in {space}": are_empty, **(left_out or {})}
+    away = np.any([*reasons.values()], axis=0)
+    filled = np.where(away[:, None], 0, X) if away.any() else X
+    kept, row_notes = usable_rows(filled, where, obs.index, names, options.missing)
+    reasons[MISSING_VALUES] = ~kept
+    kept = kept & ~away
+    notes += row_notes
+    if standardise:
+        check_varies(X[kept], where)
+        if not looks_like_counts(X[kept]):
+            X, more["profile"], names, told_of = _standardised(X, names, kept)
+            notes += told_of
+        else:
+            X = as_rows(X)
+            columns = f"{len(names):,} columns ({listed(names)})"
+            told = f"Not standardised, because they look like raw counts: {columns}."
+            notes += [told, *counts_advice(X[kept], space)]
+        more["profile_names"] = names
     dataset = Dataset.from_rows(
-        name=name,
         X=X,
         obs=obs,
-        var_names=var_names,
+        var_names=names,
         space=space,
         kept=kept,
-        source=source,
-        notes=(*notes, *row_notes),
+        notes=tuple(notes),
         texts=texts(obs),
-        left_out=left_out,
+        left_out=reasons,
         **more,
     )
-    check_values(dataset.X, f"{where} ({space})")
+    check_values(dataset.X, where if standardise else f"{where} ({space})")
     return dataset
 
 
@@ -92,3 +118,29 @@ def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
         return none
     are_empty = np.isnan(X).all(axis=1)
     return are_empty if np.count_nonzero(are_empty) <= X.shape[0] - 2 else none
+
+
+def _standardised(
+    raw: NDArray[np.float64], names: Sequence[str], kept: NDArray[np.bool_]
+) -> tuple[Matrix, Matrix, list[str], list[str]]:
+    """Columns that vary: standardised, in their own units, their names, and notes.
+
+    Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
+    """
+    lowest, highest = column_range(raw[kept])
+    varying = np.asarray(lowest < highest)
+    constant = [name for name, varies in zip(names, varying, strict=True) if not varies]
+    names = [name for name in names if name not in constant]
+    notes = [f"Left out because constant: {listed(constant)}."] if constant else []
+    # Dividing by the largest number first keeps squares of tiny numbers from 0.
+    usable = raw[kept][:, varying]
+    usable = usable / np.abs(usable).max(axis=0)
+    X = np.full((len(raw), len(names)), np.nan, dtype=np.float32)
+    X[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
+    told = f"Embedded: the column {names[0]}, standardised."
+    if len(names) > 1:
+        told = (
+            f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
+            "standard deviation 1, because units differ."
+        )
+    return X, as_float32(raw[:, varying]), names, [*notes, told]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     as_metadata,
+    check_chosen,
     is_name_or_group,
     is_of_a_map,
     is_place,
@@ -26,28 +25,19 @@ from napari_embedding_game.data.columns import (
     numbered_names,
     numbers,
     repeated_names,
-    texts,
 )
-from napari_embedding_game.data.dataset import MISSING_VALUES, Dataset, Matrix
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import (
     check_fits,
     check_inflates,
     check_shape_fits,
 )
-from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import (
-    as_float32,
-    as_rows,
-    check_shape,
-    check_values,
-    check_varies,
-    column_range,
-    usable_rows,
-)
+from napari_embedding_game.data.validation import check_shape
 
 TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz")
 """Endings of tables."""
@@ -103,21 +93,14 @@ def table_stages(
     if options.transposed:
         frame = transposed(frame, name)
     dataset = from_frame(
-        frame,
-        name,
-        name,
-        options,
-        source=path,
-        ids=rows.ids,
-        left_out=rows.left_out,
+        frame, name, name, options, source=path, ids=rows.ids, left_out=rows.left_out
     )
     if has_genes and not options.transposed:
         notes = (GENES_IN_ROWS.format(name), *dataset.notes)
         dataset = replace(dataset, notes=notes)
+    spaces = [f"columns of {name}"]
     columns = number_columns(frame, name)
-    return ReadResult(
-        dataset, [f"columns of {name}"], columns, has_genes_in_rows=has_genes
-    )
+    return ReadResult(dataset, spaces, columns, has_genes_in_rows=has_genes)
 
 
 def from_features(
@@ -175,56 +158,36 @@ def from_frame(
         chosen = tuple(one.strip() for one in names)
     if chosen:
         space = f"columns {', '.join(chosen)} of {name}"
+    if chosen is None and options.transposed:
+        chosen = tuple(frame.columns)
     if chosen is not None:
-        by_column = _wanted(frame, where, chosen)
-    elif options.transposed:
-        by_column = _wanted(frame, where, list(frame.columns))
+        by_column, column_notes = _wanted(frame, where, chosen), []
     else:
         by_column, column_notes = _measured(frame, where, ids)
-        name_notes += column_notes
-    metadata = pd.DataFrame(
-        {name: as_metadata(frame[name]) for name in frame if name not in by_column},
-        index=frame.index,
-    )
-    names, values, empty_notes = _filled(by_column, where)
-    if left_out is not None:
-        values = np.where(
-            left_out[:, None], 0, values
-        )  # what is left out lacks nothing
-    kept, row_notes = usable_rows(
-        values, where, row_names=frame.index, var_names=names, missing=options.missing
-    )
-    reasons = {MISSING_VALUES: ~kept}
-    if left_out is not None:
-        reasons[NO_OBJECT] = left_out
-        kept = kept & ~left_out
-        check_shape((int(kept.sum()), values.shape[1]), where)
-    check_varies(values[kept], where)
-    profile: Matrix | None = None
-    if looks_like_counts(values[kept]):
-        X = as_rows(values)
-        check_values(X[kept], where)
-        told = (
-            "Not standardised, because they look like raw counts: "
-            f"{len(names):,} columns ({listed(names)})."
+    others = {one: as_metadata(frame[one]) for one in frame if one not in by_column}
+    empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
+    names = [one for one in by_column if one not in empty]
+    if not names:
+        raise DataError(
+            f"{where} has no value in any of its columns of numbers "
+            f"({listed(empty)}): fill them in, or choose another source."
         )
-        scaling_notes = [told, *counts_advice(X[kept], space)]
-    else:
-        X, profile, names, scaling_notes = _standardised(values, names, kept)
-    repeats = repeated_names(frame.index)
-    return Dataset.from_rows(
+    notes += [*name_notes, *column_notes, *repeated_names(frame.index)]
+    notes += [f"Left out because empty: {listed(empty)}."] if empty else []
+    if left_out is not None:
+        check_shape((int(np.count_nonzero(~left_out)), len(names)), where)
+    return from_matrix(
+        np.column_stack([by_column[one] for one in names]),
+        pd.DataFrame(others, index=frame.index),
+        names,
+        space,
+        where,
+        options,
+        left_out=None if left_out is None else {NO_OBJECT: left_out},
+        standardise=True,
+        notes=notes,
         name=name,
-        X=X,
-        obs=metadata,
-        var_names=names,
-        space=space,
-        kept=kept,
         source=source,
-        notes=(*notes, *name_notes, *repeats, *empty_notes, *row_notes, *scaling_notes),
-        texts=texts(metadata),
-        profile=profile,
-        profile_names=names,
-        left_out=reasons,
     )
 
 
@@ -284,13 +247,7 @@ def _measured(
 
 
 def _wanted(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
-    if not wanted:
-        raise DataError(f"No column of {where} is chosen: choose at least one.")
-    for name in wanted:
-        if name not in frame:
-            raise DataError(
-                f'{where} has no column "{name}": it has {listed(list(frame.columns))}.'
-            )
+    check_chosen(frame.columns, wanted, where)
     found = _numbers(frame[list(wanted)], where)
     for name in wanted:
         if name not in found:
@@ -298,46 +255,6 @@ def _wanted(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
                 f"{where} has no numbers in column {name}: choose columns of numbers."
             )
     return found
-
-
-def _filled(
-    by_column: Numbers, where: str
-) -> tuple[list[str], NDArray[np.float64], list[str]]:
-    """Names of the columns that have finite values, these, and a note on others."""
-    empty = [name for name, one in by_column.items() if not np.isfinite(one).any()]
-    names = [name for name in by_column if name not in empty]
-    if not names:
-        raise DataError(
-            f"{where} has no value in any of its columns of numbers "
-            f"({listed(empty)}): fill them in, or choose another source."
-        )
-    values = np.column_stack([by_column[name] for name in names])
-    return names, values, [f"Left out because empty: {listed(empty)}."] * bool(empty)
-
-
-def _standardised(
-    raw: NDArray[np.float64], names: list[str], kept: NDArray[np.bool_]
-) -> tuple[Matrix, Matrix, list[str], list[str]]:
-    """Columns that vary: standardised, in their own units, their names, and notes.
-
-    Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
-    """
-    lowest, highest = column_range(raw[kept])
-    varying = np.asarray(lowest < highest)
-    constant = list(np.array(names, object)[~varying])
-    notes = [f"Left out because constant: {listed(constant)}."] if constant else []
-    raw, names = raw[:, varying], list(np.array(names, object)[varying])
-    # Dividing by the largest number first keeps squares of tiny numbers from 0.
-    usable = raw[kept] / np.abs(raw[kept]).max(axis=0)
-    X = np.full(raw.shape, np.nan, dtype=np.float32)
-    X[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
-    told = f"Embedded: the column {names[0]}, standardised."
-    if len(names) > 1:
-        told = (
-            f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
-            "standard deviation 1, because units differ."
-        )
-    return X, as_float32(raw), names, [*notes, told]
 
 
 # Genes in rows
@@ -349,9 +266,8 @@ def has_genes_in_rows(frame: pd.DataFrame) -> bool:
         return False
     first = _names_of_rows(frame)
     rows, names = (pd.Series(part[:1000], dtype=str) for part in (first, frame.columns))
-    is_text = pd.api.types.infer_dtype(first, skipna=True) == "string"
     return bool(
-        (_GENES.fullmatch(str(first.name)) and is_text)
+        (_GENES.fullmatch(str(first.name)) and _is_text(first))
         or rows.str.fullmatch(_GENE).mean() >= 0.5
         or names.str.fullmatch(_BARCODE).mean() >= 0.5
     )
@@ -372,12 +288,11 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         )
     names, notes = numbered_names(pd.Index(first.astype(str)))
     turned = pd.DataFrame(values, index=names).T
-    told = (
-        f"Transposed: {len(names):,} rows became columns, {len(values):,} columns rows"
-    )
     others = [str(c) for c in frame.columns if c != first.name and c not in values]
-    told += f", without {listed(others)}." if others else "."
-    turned.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), told, *notes]
+    without = f", without {listed(others)}" if others else ""
+    told = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
+    known = frame.attrs.get(_NOTES, [])
+    turned.attrs[_NOTES] = [*known, f"Transposed: {told}.", *notes]
     return turned
 
 
@@ -386,10 +301,13 @@ def _names_of_rows(frame: pd.DataFrame) -> pd.Series:
     if not isinstance(frame.index, pd.RangeIndex):
         return frame.index.to_series()
     first = frame.iloc[:, 0]
-    is_text = pd.api.types.infer_dtype(first, skipna=True) == "string"
-    if is_text or _GENES.fullmatch(str(first.name)):
+    if _is_text(first) or _GENES.fullmatch(str(first.name)):
         return first
     return pd.Series(range(1, len(frame) + 1))
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 # Files
@@ -404,7 +322,11 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
-        content = _content(path)
+        check_fits(path.stat().st_size, path.name, "its table")
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            check_inflates(path, _PARSED)
+            content = gzip.decompress(content)
         if not content.strip():
             raise DataError(f"{path.name} is empty: there is nothing in the file.")
         if kind == ".parquet":
@@ -418,15 +340,6 @@ def read_frame(path: Path) -> pd.DataFrame:
                 'Excel calls "CSV UTF-8".'
             ) from error
         return _parse_text(text, kind, path.name)
-
-
-def _content(path: Path) -> bytes:
-    if path.suffix.lower() == ".gz":
-        check_inflates(path, _PARSED)
-        with gzip.open(path) as file:
-            return file.read()
-    check_fits(path.stat().st_size, path.name, "its table")
-    return path.read_bytes()
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
@@ -462,41 +375,34 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             "text in each row, and its measurements in columns."
         )
     has_commas = separator != "," and re.search(r"\d,\d", text[:65_536])
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    how: dict[str, Any] = {"sep": separator, "decimal": "," if has_commas else "."}
+    how["low_memory"] = False  # types from the whole column, not from parts of it
     try:
-        first, second = [*islice(filter(any, rows), 2), [], []][:2]
-    except csv.Error:  # a text of more than 131,072 letters
-        first, second = [], []
-    # In a single column an empty line is an empty value; elsewhere it is none.
-    is_single = len(first) == 1
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text.lstrip().rstrip("\r\n") if is_single else text),
-            sep=separator,
-            decimal="," if has_commas else ".",
-            low_memory=False,  # types from the whole column, not from parts of it
-            skip_blank_lines=not is_single,
-        )
+        frame = pd.read_csv(io.StringIO(text), **how)
+        if frame.shape[1] == 1 and isinstance(frame.index, pd.RangeIndex):
+            # In a single column an empty line is an empty value; elsewhere it is none.
+            stripped = io.StringIO(text.lstrip().rstrip("\r\n"))
+            frame = pd.read_csv(stripped, skip_blank_lines=False, **how)
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
             f"{where} is no table that can be read ({told}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
-    return _with_row_names(frame, len(second) - len(first), separator, where)
+    if not isinstance(frame.index, pd.RangeIndex):
+        _check_row_names(frame, separator, where)
+        told = "Taken as row names: the first value of each line, which has no heading."
+        frame.attrs[_NOTES] = [told]
+    return frame
 
 
-def _with_row_names(
-    frame: pd.DataFrame, unnamed: int, separator: str, where: str
-) -> pd.DataFrame:
-    """Return a frame, noted where lines have a value more than the heading: their name.
+def _check_row_names(frame: pd.DataFrame, separator: str, where: str) -> None:
+    """Raise DataError unless the values before those with a heading are names, as in R.
 
-    R writes them so.  A separator at each line's end looks the same and would shift
-    all columns, and so do commas between columns and in numbers alike.
+    A separator at each line's end looks the same and would shift all columns, and so
+    do commas between columns and in numbers alike.
     """
-    if unnamed < 1:
-        return frame
-    n_names = frame.shape[1]
+    n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:
         raise DataError(
             f"{where} has {n_names + unnamed} values in a line and {n_names} column "
@@ -508,7 +414,3 @@ def _with_row_names(
             f"{where} has a {_CALLED[separator]} at the end of each line, as if more "
             "values followed: remove it, or add one to the line of names too."
         )
-    frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
-    told = "Taken as row names: the first value of each line, which has no heading."
-    frame.attrs[_NOTES] = [told]
-    return frame
