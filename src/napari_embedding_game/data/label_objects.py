@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
@@ -125,24 +126,13 @@ def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     """Return the objects, and an image of their numbers 1 ... N; 0 elsewhere."""
     from scipy import ndimage
 
-    values = np.maximum(labels, 0)
-    if labels.max(initial=0) > 2 * labels.size:  # no table of so many
-        ids, values = np.unique(np.append(0, values), return_inverse=True)
-        values = values[1:].reshape(labels.shape)
-    else:
-        ids = np.arange(int(labels.max(initial=0)) + 1)
-    values = values.astype(np.int64)
-    counts = np.bincount(values.ravel(), minlength=1)
-    counts[0] = 0
-    numbers = (np.cumsum(counts > 0) * (counts > 0))[values]
-    found = ndimage.find_objects(numbers) if counts.any() else []
+    values = np.append(0, np.maximum(labels, 0)).astype(np.int64)
+    codes, ids = pd.factorize(values, sort=True)
+    numbers = codes[1:].reshape(labels.shape)
+    found = ndimage.find_objects(numbers) if len(ids) > 1 else []
     boxes = [[*(s.start for s in box), *(s.stop for s in box)] for box in found]
-    objects = Objects(
-        ids[counts > 0].astype(np.int64),
-        np.array(boxes, np.int64).reshape(len(boxes), 2 * labels.ndim),
-        counts[counts > 0].astype(np.int64),
-    )
-    return objects, numbers
+    boxes = np.array(boxes, np.int64).reshape(len(boxes), 2 * labels.ndim)
+    return Objects(ids[1:], boxes, np.bincount(codes)[1:]), numbers
 
 
 def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:

@@ -243,7 +243,7 @@ class ExperimentSource:
     @property
     def name(self) -> str:
         """Return the name shown to the person."""
-        return f"the images of '{self.experiment.name}'"
+        return f"the images of '{self.experiment.folder.name}'"
 
     def stop(self) -> None:
         """Measure no further image; ``read`` returns what is measured."""

@@ -30,16 +30,8 @@ from napari_embedding_game.data.images.channels import (
 )
 from napari_embedding_game.data.images.folder import ImagePair, find_pairs
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
-from napari_embedding_game.data.images.measure import (
-    measured_dataset,
-    measured_table,
-    within,
-)
-from napari_embedding_game.data.label_objects import (
-    Objects,
-    check_labels,
-    joined,
-)
+from napari_embedding_game.data.images.measure import measured_dataset, measured_table
+from napari_embedding_game.data.label_objects import Objects, check_labels, joined
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -79,15 +71,12 @@ class _Look:
     """(y, x) or (z, y, x)"""
     dtypes: tuple[Any, Any]
     """Of the image and of its labels."""
-    channels: dict[str, tuple[Span, Span]]
-    """Lowest and highest value of each, and what is shown black and in full colour."""
+    spans: dict[str, Span]
+    """Lowest and highest value of each channel."""
+    shown: dict[str, Span]
+    """What is shown black and in full colour."""
     is_grey: bool
     """Whether red, green and blue are the same."""
-
-    @property
-    def kind(self) -> tuple[tuple[str, ...], int]:
-        """What all images of an experiment have in common."""
-        return tuple(self.channels), len(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +99,7 @@ class ExperimentImages:
 
 @dataclass(eq=False)
 class Experiment:
-    """A folder of images with labels that is measured, and can be measured again.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """A folder of images with labels that is measured, and can be measured again."""
 
     folder: Path
     images: ExperimentImages | None = None
@@ -126,11 +110,6 @@ class Experiment:
     """Of each image that was measured: of which labels, and what came of it."""
     _stopping: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def name(self) -> str:
-        """Return what a person calls it."""
-        return self.folder.name
-
     def stop(self) -> None:
         """Measure no further image: what is measured is kept.  From any thread."""
         self._stopping.set()
@@ -138,15 +117,11 @@ class Experiment:
     def look(self) -> Stages[ExperimentImages]:
         """Look at all images, without measuring any, in stages.
 
-        Raises
-        ------
-        DataError
-            As :meth:`measure`.
+        Raises DataError as :meth:`measure`.
         """
-        yield Stage(f"Looking for images in {self.name}")
+        yield Stage(f"Looking for images in {self.folder.name}")
         pairs = find_pairs(self.folder).pairs
-        looks: list[_Look] = []
-        reasons: list[str] = []
+        looks, notes = list[_Look](), list[str]()
         for i, pair in enumerate(pairs):
             if self._stopping.is_set():
                 raise DataError(_STOPPED)
@@ -154,21 +129,22 @@ class Experiment:
             try:
                 looks.append(_look_at(pair))
             except DataError as error:
-                reasons.append(f"{pair.name} was left out: {error}")
+                notes.append(f"{pair.name} was left out: {error}")
         if not looks:
-            raise DataError(reasons[0])
-        usual = Counter(look.kind for look in looks).most_common(1)[0][0]
-        others = [look.pair.name for look in looks if look.kind != usual]
-        self._seen = [look for look in looks if look.kind == usual]
-        if others:
+            raise DataError(notes[0])
+        kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
+        usual = Counter(kinds).most_common(1)[0][0]
+        both = list(zip(looks, kinds, strict=True))
+        self._seen = [look for look, kind in both if kind == usual]
+        if others := [look.pair.name for look, kind in both if kind != usual]:
             was = "was" if len(others) == 1 else "were"
-            reasons.append(
+            notes.append(
                 f"{counted(len(others), 'image')} with other channels or axes than the "
                 f"other {len(self._seen):,} ({', '.join(usual[0])}) {was} left out, to "
                 f"be measured apart: {listed(others)}."
             )
-        more = len(reasons) - _MOST_REASONS
-        self._notes = reasons[:_MOST_REASONS]
+        more = len(notes) - _MOST_REASONS
+        self._notes = notes[:_MOST_REASONS]
         self._notes += [f"So were {more:,} others."] if more > 0 else []
         images = _stacked(self.folder.absolute(), self._seen)
         for i, look in enumerate(self._seen):
@@ -197,81 +173,74 @@ class Experiment:
             was measured.
         """
         self._stopping.clear()
-        yield Stage(f"Measuring {self.name}")
-        if self.images is None:
-            yield from self.look()
-        images, looks = self.images, self._seen
-        assert images is not None
-        found, pairs = find_pairs(self.folder), [look.pair for look in looks]
+        name = self.folder.name
+        yield Stage(f"Measuring {name}")
+        images = self.images or (yield from self.look())
+        pairs = [look.pair for look in self._seen]
+        found = find_pairs(self.folder)
         known, table_notes = join_tables(pairs, found.tables)
-        spans = _common(looks, 0)
-        tables: list[pd.DataFrame] = []
-        parts: list[Objects] = []
-        for i, look in enumerate(looks):
+        spans = _common(self._seen, [look.spans for look in self._seen])
+        tables, parts = list[pd.DataFrame](), list[Objects]()
+        for i in range(len(pairs)):
             if self._stopping.is_set():
                 break
-            text = f"Measuring image {i + 1:,} of {len(looks):,}: {look.pair.name}"
-            yield Stage(text, i / len(looks))
-            depth, height, width = (1, *look.shape)[-3:]
-            now = np.asarray(images.labels[i])[:depth, :height, :width]
-            now = now.reshape(look.shape)
-            of = hash(now.tobytes())
-            if i not in self._known or self._known[i][0] != of:
-                stages = self._measured(look, now, spans)
-                found_ = yield from within(stages, text, i, len(looks))
-                self._known[i] = of, *found_
-            _, table, objects = self._known[i]
+            table, objects = yield from self._measured(images, i, spans)
             tables.append(table)
             parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
         if not tables:
             raise DataError(_STOPPED)
-        if not any(map(len, parts)):
-            raise DataError(
-                f"The labels of {self.name} hold no object in {len(tables):,} images, "
-                "only background: segment first."
-            )
         n_objects = [len(table) for table in tables]
+        if not any(n_objects):
+            raise DataError(
+                f"The labels of {name} hold no object in {len(tables):,} images, only "
+                "background: segment first."
+            )
         self.images = replace(images, n_measured=len(tables))
         yield Stage("Checking the numbers")
-        listing = [
-            {
-                "name": pairs[i].name,
-                "labels": str(pairs[i].labels),
-                "objects": n,
-                **{str(k): str(value) for k, value in known.iloc[i].dropna().items()},
-            }
-            for i, n in enumerate(n_objects)
-        ]
         how = {
             "channels": list(spans),
             "scale": [1.0] * (images.labels.ndim - 1),
             "first_axis": "image",
             "folder": str(images.folder),
-            "images": listing,
+            "images": [
+                {"name": pair.name, "labels": str(pair.labels), "objects": n}
+                | {str(k): str(v) for k, v in known.iloc[i].dropna().items()}
+                for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=False))
+            ],
         }
-        dataset = measured_dataset(
-            pd.concat([table for table in tables if len(table)]),
-            joined(parts),
-            self.name,
-            how,
-            _metadata(images.names, n_objects, known),
-            options=options,
-        )
+        table = pd.concat([table for table in tables if len(table)])
+        metadata = _metadata(images.names, n_objects, known)
+        dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
         told = _told(pairs, n_objects, len(spans))
         before = (*told, *self._notes, *found.notes, *table_notes)
         return replace(dataset, notes=(*before, *dataset.notes))
 
     def _measured(
-        self, look: _Look, labels: NDArray[Any], spans: dict[str, Span]
+        self, images: ExperimentImages, i: int, spans: dict[str, Span]
     ) -> Stages[tuple[pd.DataFrame, Objects]]:
-        """Measure one image; no rows without an object."""
-        channels: Channels = {}
-        if labels.max(initial=0) > 0:
-            channels = _channels(look.pair, labels.shape, is_grey=tuple(spans) == GREY)
-        size = [1.0] * labels.ndim
-        table, objects = yield from measured_table(labels, channels, size, spans)
-        table.index = [f"{look.pair.name} label {label}" for label in objects.label_ids]
-        return table, objects
+        """Measure one image, where its labels changed; no rows without an object."""
+        look, n = self._seen[i], len(self._seen)
+        text = f"Measuring image {i + 1:,} of {n:,}: {look.pair.name}"
+        yield Stage(text, i / n)
+        depth, height, width = (1, *look.shape)[-3:]
+        labels = np.asarray(images.labels[i])[:depth, :height, :width]
+        labels = labels.reshape(look.shape)
+        of = hash(labels.tobytes())
+        if i not in self._known or self._known[i][0] != of:
+            channels: Channels = {}
+            if labels.max(initial=0) > 0:
+                is_grey = tuple(spans) == GREY
+                channels = _channels(look.pair, labels.shape, is_grey=is_grey)
+            size, share = [1.0] * labels.ndim, (i / n, 1 / n)
+            table, objects = yield from measured_table(
+                labels, channels, size, spans, text=text, share=share
+            )
+            table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
+            self._known[i] = of, table, objects
+        return self._known[i][1:]
+
+
+# Files
 
 
 def _look_at(pair: ImagePair) -> _Look:
@@ -282,7 +251,8 @@ def _look_at(pair: ImagePair) -> _Look:
         pair,
         labels.shape,
         (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
-        {name: (value_span(one), _shown(one)) for name, one in channels.items()},
+        {name: value_span(one) for name, one in channels.items()},
+        {name: _shown(one) for name, one in channels.items()},
         tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
     )
 
@@ -291,13 +261,10 @@ def _read(path: Path) -> NDArray[Any]:
     """Return all pixels of an image file, or raise DataError that names it."""
     with explain_damage(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
-            import tifffile
-
-            pixels = np.asarray(tifffile.imread(path))
+            from tifffile import imread
         else:
-            import imageio.v3 as imageio
-
-            pixels = np.asarray(imageio.imread(path))
+            from imageio.v3 import imread
+        pixels = np.asarray(imread(path))
     if pixels.dtype.kind not in "buif" or pixels.ndim < 2:
         raise DataError(f"{path.name} holds no picture: choose images.")
     return pixels.squeeze() if 1 in pixels.shape[:-2] else pixels
@@ -348,7 +315,7 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
         dtype=np.result_type(*(look.dtypes[1] for look in looks)),
     )
     dtype = np.result_type(*(look.dtypes[0] for look in looks))
-    limits = _common(looks, 1)
+    limits = _common(looks, [look.shown for look in looks])
     is_rgb, is_grey = tuple(limits) == COLORS, tuple(limits) == GREY
     if is_rgb:
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
@@ -372,20 +339,19 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
 
 def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Pixels of (y, x) or (z, y, x), and colours, in a picture of this size."""
-    if pixels.ndim < len(shape):
-        pixels = pixels[None]
+    pixels = pixels[None] if pixels.ndim < len(shape) else pixels
     ends = [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
     return np.pad(pixels, ends)
 
 
-def _common(looks: Sequence[_Look], which: int) -> dict[str, Span]:
-    """Of each channel in all images: lowest and highest value (0), or shown (1)."""
-    kinds = GREY if all(look.is_grey for look in looks) else tuple(looks[0].channels)
-    of_each = [[one[which] for one in look.channels.values()] for look in looks]
-    return {
-        kind: (min(s[place][0] for s in of_each), max(s[place][1] for s in of_each))
-        for place, kind in enumerate(kinds)
-    }
+def _common(
+    looks: Sequence[_Look], spans: Sequence[dict[str, Span]]
+) -> dict[str, Span]:
+    """Return the span of each channel that holds those of all images."""
+    kinds = GREY if all(look.is_grey for look in looks) else tuple(looks[0].spans)
+    table = np.array([list(one.values()) for one in spans])[:, : len(kinds)]
+    low, high = table[..., 0].min(axis=0), table[..., 1].max(axis=0)
+    return dict(zip(kinds, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
 def _shown(channel: NDArray[Any]) -> Span:
@@ -397,18 +363,19 @@ def _shown(channel: NDArray[Any]) -> Span:
     return low, max(high, low + 1e-9)
 
 
+# What is known of the images
+
+
 def _metadata(
     names: Sequence[str], n_objects: Sequence[int], known: pd.DataFrame
 ) -> pd.DataFrame:
     """What is known of the image of each object: first what was done to it."""
-    rows = np.repeat(np.arange(len(n_objects)), n_objects)
-    told = known.assign(image=pd.Categorical(names, names)).iloc[rows]
-    done = [column for column in known if column not in PLATE_COLUMNS]
-    where = [
-        column for column in ("plate", "row", "column", "field") if column in known
-    ]
+    known = known.assign(image=pd.Categorical(names, names))
+    done = [one for one in known if one not in (*PLATE_COLUMNS, "image")]
+    where = [one for one in ("plate", "row", "column", "field") if one in known]
     well = ["well"] if "well" in known else []
-    return told[[*done, *well, "image", *where]]
+    rows = np.repeat(np.arange(len(n_objects)), n_objects)
+    return known[[*done, *well, "image", *where]].iloc[rows]
 
 
 def _told(
@@ -422,7 +389,6 @@ def _told(
     empty = [pair.name for pair, k in zip(pairs, n_objects, strict=False) if not k]
     if empty:
         hold = "holds" if len(empty) == 1 else "hold"
-        told.append(
-            f"{counted(len(empty), 'image')} {hold} no object: {listed(empty)}."
-        )
+        without = f"{counted(len(empty), 'image')} {hold} no object"
+        told.append(f"{without}: {listed(empty)}.")
     return told

@@ -7,7 +7,7 @@ Supported: labels in 2-D or 3-D (z, y, x), or a time series or a stack of images
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ Group = Literal["shape", "intensity", "texture", "neighbours"]
 GROUPS: tuple[Group, ...] = ("shape", "intensity", "texture", "neighbours")
 USUAL: tuple[Group, ...] = ("shape", "intensity", "texture")
 
-_BATCH = 50  # objects outlined between two stages
+_BATCH = 50  # objects measured between two stages
 _LEVELS = 32
 _NEAREST = 5
 _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
@@ -110,24 +110,22 @@ def measure_stages(
     tables, parts = [], []
     for i, place in enumerate(places):
         part = {key: channel[place] for key, channel in channels.items()}
-        stages = measured_table(pixels[place], part, spacing[n_leading:], spans, groups)
-        text = "Measuring the objects"
-        table, objects = yield from within(stages, text, i, len(places))
+        share = i / len(places), 1 / len(places)
+        table, objects = yield from measured_table(
+            pixels[place], part, spacing[n_leading:], spans, groups, share=share
+        )
+        if n_leading and len(objects):
+            at = float(place[0]) if first_axis == "time" else ", ".join(map(str, place))
+            table.insert(1, first_axis, at)
         parts.append(objects.within(place))
-        if not len(objects):
-            continue
-        if first_axis == "time" and n_leading:
-            table.insert(1, "time", float(place[0]))
-        elif n_leading:
-            table.insert(1, "image", ", ".join(map(str, place)))
         tables.append(table)
-    if not tables:
+    objects = joined(parts)
+    if not len(objects):
         raise DataError(NO_OBJECT)
-    table, objects = pd.concat(tables), joined(parts)
+    table = pd.concat([table for table in tables if len(table)])
     table.index = pd.Index(_names(table))
     notes = []
-    n_below = len(np.unique(pixels[pixels < 0]))
-    if n_below:
+    if n_below := len(np.unique(pixels[pixels < 0])):
         are = "label is" if n_below == 1 else "labels are"
         notes.append(
             f"{n_below:,} {are} below 0, which is background here and on no map: "
@@ -148,7 +146,7 @@ def measure_stages(
         "groups": list(groups),
         "with_border": with_border,
     }
-    dataset = measured_dataset(table, objects, name, how, options=options)
+    dataset = measured_dataset(table, objects, name, how, options)
     return replace(dataset, notes=(*notes, *dataset.notes))
 
 
@@ -157,9 +155,8 @@ def measured_dataset(
     objects: Objects,
     name: str,
     how: Mapping[str, Any],
-    metadata: pd.DataFrame | None = None,
-    *,
     options: ReadOptions,
+    metadata: pd.DataFrame | None = None,
 ) -> Dataset:
     """Return the dataset of a table of N objects, whose index names them.
 
@@ -174,15 +171,15 @@ def measured_dataset(
         )
     options = replace(options, columns=options.columns or chosen)
     dataset = from_frame(table, f"The table of '{name}'", name, options)
-    places = table.drop(columns=list(chosen))
+    obs = table.drop(columns=list(chosen))
     if metadata is not None:
-        places = pd.concat([metadata.set_axis(places.index), places], axis="columns")
-    places = places.set_axis(dataset.source_obs_names)
+        obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")
+    obs = obs.set_axis(dataset.source_obs_names)
     return replace(
         dataset,
         space=f"measures of {name}",
-        obs=places[dataset.kept],
-        source_obs=places,
+        obs=obs[dataset.kept],
+        source_obs=obs,
         source_objects=objects,
         provenance={"measured": dict(how)},
     )
@@ -193,7 +190,10 @@ def measured_table(
     channels: Channels,
     spacing: Sequence[float],
     spans: Mapping[str, Span],
-    groups: Iterable[Group] = USUAL,
+    groups: Collection[Group] = USUAL,
+    *,
+    text: str = "Measuring the objects",
+    share: tuple[float, float] = (0.0, 1.0),
 ) -> Stages[tuple[pd.DataFrame, Objects]]:
     """Measure the objects of one picture or stack, in stages, by growing label.
 
@@ -204,45 +204,45 @@ def measured_table(
     to the nearest five.  Channels have the shape of the labels, `spacing` is the size
     of a pixel along each axis, `spans` the lowest and highest value of each channel.
     All measures in a channel are NaN where a pixel of the object is not finite.
+
+    `share` is what was done of all work before, and what this is of it.
     """
+    from scipy import ndimage
+
     objects, numbers = numbered(labels)
     n = len(objects)
     if not n:
         return pd.DataFrame(), objects
-    at = np.nonzero(numbers)
-    of, counts = numbers[at] - 1, objects.areas
-    assert counts is not None
-    centres = [np.bincount(of, along, n) / counts for along in at]
+    every = np.arange(1, n + 1)
+    ones = np.ones(labels.shape, np.uint8)
+    centres = np.array(ndimage.center_of_mass(ones, numbers, every))
     columns: dict[str, Any] = {"label": objects.label_ids}
-    columns.update(zip(_CENTRES[-labels.ndim :], centres, strict=True))
-    groups = set(groups)
+    columns.update(zip(_CENTRES[-labels.ndim :], centres.T, strict=True))
     if "shape" in groups:
-        away = [(a - c[of]) * s for a, c, s in zip(at, centres, spacing, strict=True)]
-        columns |= _sizes(away, of, counts, objects.boxes, spacing)
+        columns |= _sizes(numbers, objects, centres, spacing)
         if labels.ndim == 2:
-            columns |= yield from _outlines(numbers, columns["area"], spacing)
+            area = columns["area"]
+            columns |= yield from _outlines(numbers, area, spacing, text, share)
     for key, channel in channels.items():
-        yield Stage(f"Measuring {key}")
-        values = channel.astype(np.float64)
-        finite = np.bincount(of, np.isfinite(values[at]), n) == counts
-        found: dict[str, Any] = {}
+        yield Stage(text, sum(share))
+        values, found = channel.astype(np.float64), dict[str, Any]()
         if "intensity" in groups:
-            one = pd.Series(values[at]).groupby(of)
-            std = one.std(ddof=0)
-            found |= {
-                "mean": one.mean(),
-                "std": std,
-                "min": one.min(),
-                "max": one.max(),
-            }
+            parts = values, numbers, every
+            found["mean"] = ndimage.mean(*parts)
+            found["std"] = ndimage.standard_deviation(*parts)
+            found["min"], found["max"] = (
+                ndimage.minimum(*parts),
+                ndimage.maximum(*parts),
+            )
         if "texture" in groups:
-            found |= _textures(values, numbers, at, spans[key], n)
-        for name, measure_ in found.items():
-            columns[f"{key}_{name}"] = np.where(finite, measure_, np.nan)
+            found |= _textures(values, numbers, spans[key], n)
+        is_finite = ndimage.minimum(np.isfinite(values), numbers, every).astype(bool)
+        for name, one in found.items():
+            columns[f"{key}_{name}"] = np.where(is_finite, one, np.nan)
     if "neighbours" in groups:
         from scipy.spatial import cKDTree
 
-        places = np.column_stack(centres) * spacing
+        places = centres * spacing
         distances, _ = cKDTree(places).query(places, k=min(_NEAREST + 1, max(2, n)))
         columns["nearest"] = distances[:, 1]
         columns[f"nearest_{_NEAREST}"] = distances[:, 1:].mean(axis=1)
@@ -250,22 +250,27 @@ def measured_table(
 
 
 def _sizes(
-    away: Sequence[NDArray[np.float64]],
-    of: NDArray[np.intp],
-    counts: NDArray[np.int64],
-    boxes: NDArray[np.int64],
+    numbers: NDArray[Any],
+    objects: Objects,
+    centres: NDArray[np.float64],
     spacing: Sequence[float],
 ) -> dict[str, NDArray[np.float64]]:
-    """Measures of size, and of the ellipse or ellipsoid of the same moments."""
-    n, n_axes = len(counts), len(spacing)
+    """Measures of size, and of the ellipse or ellipsoid of the same moments.
+
+    Those of scikit-image, of all objects at once, which is ten times faster.
+    """
+    n, n_axes, counts = len(objects), len(spacing), objects.areas
+    assert counts is not None
+    at = np.nonzero(numbers)
+    of = numbers[at] - 1
+    away = [(a - c[of]) * s for a, c, s in zip(at, centres.T, spacing, strict=True)]
     moments = np.empty((n, n_axes, n_axes))
     for i, j in np.ndindex(n_axes, n_axes):
         moments[:, i, j] = np.bincount(of, away[i] * away[j], n) / counts
     lengths = np.sqrt(np.maximum(np.linalg.eigvalsh(moments), 0))
     lengths *= 4 if n_axes == 2 else 2 * math.sqrt(5)
     minor, major = lengths[:, 0], lengths[:, -1]
-    shortness = np.divide(minor, major, out=np.ones(n), where=major > 0)
-    first, last = np.split(boxes, 2, axis=1)
+    first, last = np.split(objects.boxes, 2, axis=1)
     size = counts * math.prod(spacing)
     measures = {
         "area" if n_axes == 2 else "volume": size,
@@ -275,49 +280,49 @@ def _sizes(
         "extent": counts / (last - first).prod(axis=1),
     }
     if n_axes == 3:
-        return {**measures, "elongation": 1 - shortness}
-    return {**measures, "eccentricity": np.sqrt(1 - shortness**2)}
+        return {**measures, "elongation": 1 - _ratio(minor, major)}
+    return {**measures, "eccentricity": np.sqrt(1 - _ratio(minor, major) ** 2)}
 
 
 def _outlines(
-    numbers: NDArray[Any], size: NDArray[np.float64], spacing: Sequence[float]
+    numbers: NDArray[Any],
+    area: NDArray[np.float64],
+    spacing: Sequence[float],
+    text: str,
+    share: tuple[float, float],
 ) -> Stages[dict[str, NDArray[np.float64]]]:
     """Solidity, perimeter and roundness, by scikit-image; 1 of too small an object."""
     from skimage.measure import regionprops
 
-    regions = regionprops(numbers)
-    n, is_square = len(regions), len(set(spacing)) == 1
+    n, is_square = len(area), len(set(spacing)) == 1
     solidity, around = np.ones(n), np.zeros(n)
-    for i, region in enumerate(regions):
+    for i, region in enumerate(regionprops(numbers)):
         if i % _BATCH == 0:
-            yield Stage("Measuring outlines", i / n)
-        solidity[i] = region.solidity if region.area > 2 else 1.0
+            yield Stage(text, share[0] + share[1] * i / n)
+        solidity[i] = min(1.0, region.solidity) if region.area > 2 else 1.0
         if is_square:
             around[i] = spacing[0] * region.perimeter
-    measures = {"solidity": np.minimum(solidity, 1.0)}
-    if is_square:
-        roundness = np.ones(n)
-        np.divide(4 * math.pi * size, around**2, out=roundness, where=around > 0)
-        measures |= {"perimeter": around, "roundness": np.minimum(1.0, roundness)}
-    return measures
+    if not is_square:
+        return {"solidity": solidity}
+    roundness = np.minimum(1.0, _ratio(4 * math.pi * area, around**2))
+    return {"solidity": solidity, "perimeter": around, "roundness": roundness}
+
+
+def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
+    """Part of a whole, 1 where the whole is 0."""
+    return np.divide(part, whole, out=np.ones(len(part)), where=whole > 0)
 
 
 def _textures(
-    values: NDArray[np.float64],
-    numbers: NDArray[Any],
-    at: tuple[NDArray[np.intp], ...],
-    span: Span,
-    n: int,
+    values: NDArray[np.float64], numbers: NDArray[Any], span: Span, n: int
 ) -> dict[str, NDArray[np.float64]]:
     low, high = span
-    values = (np.where(np.isfinite(values), values, low) - low) / (
-        high - low if high > low else np.inf
-    )
-    of = numbers[at] - 1
-    levels = np.clip(values[at] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
-    found = np.bincount(of * _LEVELS + levels, minlength=n * _LEVELS).reshape(
-        n, _LEVELS
-    )
+    values = np.where(np.isfinite(values), values, low) - low
+    values /= high - low if high > low else np.inf
+    is_inside = numbers > 0
+    levels = np.clip(values[is_inside] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
+    places = (numbers[is_inside] - 1) * _LEVELS + levels
+    found = np.bincount(places, minlength=n * _LEVELS).reshape(n, _LEVELS)
     shares = found / found.sum(axis=1, keepdims=True)
     entropy = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1) + 0.0
     total, n_pairs = np.zeros(n), np.zeros(n, np.intp)
@@ -328,16 +333,6 @@ def _textures(
         total += np.bincount(pair_of, np.abs(along[1:] - along[:-1])[pairs], n)
         n_pairs += np.bincount(pair_of, minlength=n)
     return {"entropy": entropy, "contrast": total / np.maximum(n_pairs, 1)}
-
-
-def within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
-    """Stages of measuring picture i of n as those of measuring all."""
-    while True:
-        try:
-            stage = next(stages)
-        except StopIteration as end:
-            return end.value
-        yield Stage(text, (i + (stage.share or 0.0)) / n)
 
 
 def _names(table: pd.DataFrame) -> list[str]:
