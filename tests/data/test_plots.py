@@ -67,7 +67,6 @@ def plot_of(kind="dots"):
         groups=("T cells", "B cells"),
         values=np.array([[0, 1, 0.5], [1, 0, 0.25]]),
         shares=np.array([[0.25, 1.0, 0.0], [1.0, 0.5, 0.04]]),
-        cells=(np.zeros((4, 3)), np.ones((2, 3))),
         scale=np.linspace([0, 0, 0, 1], [1, 1, 1, 1], 256),
         limits=(0.0, 1.0),
         title="Scaled mean",
@@ -93,7 +92,7 @@ def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
         (volcano, {"UP1", "DOWN1", "log2 fold change", volcano.title}),
         *(
             (plot_of(kind), {"CD3D", "T cells", "a$b", "Scaled mean"})
-            for kind in ("dots", "matrix", "cells")
+            for kind in ("dots", "matrix")
         ),
     ):
         write_plot(plot, first)
@@ -115,12 +114,14 @@ def test_dots_have_the_size_of_the_share_and_the_colour_of_the_value():
     axes = draw(plot).axes[0]
     dots, _ = axes.collections
     area = dots.get_widths() ** 2
-    np.testing.assert_allclose(area / area.max(), plot.shares.ravel() ** SIZE_EXPONENT)
+    np.testing.assert_allclose(
+        area / area.max(), plot.shares.T.ravel() ** SIZE_EXPONENT
+    )
     red = dots.get_facecolors()[:, 0]
-    np.testing.assert_allclose(red, plot.values.ravel(), atol=1 / 255)
+    np.testing.assert_allclose(red, plot.values.T.ravel(), atol=1 / 255)
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names == ["T cells", "B cells"]
-    assert axes.yaxis_inverted()  # the first cluster on top
+    assert names == ["CD3D", "MS4A1", r"a\$b"]
+    assert axes.yaxis_inverted()  # the first gene on top
 
 
 def plate(**more):

@@ -11,7 +11,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.cluster_expression import (
     MOST_GENES,
-    N_CELLS,
     iter_cluster_expression,
 )
 
@@ -88,20 +87,6 @@ def test_leading_markers_stand_under_their_cluster():
     ]
     assert shares == sorted(shares)
     assert shares[-1] == 1
-
-
-def test_cells_of_a_heat_map_are_some_of_each_cluster():
-    counts, labels = counts_of()
-    data = dataset_of(sp.csr_matrix(counts))
-    found, _ = result_of(iter_cluster_expression(data, labels, [7, 5], ["g0"]))
-    again, _ = result_of(iter_cluster_expression(data, labels, [7, 5], ["g0"]))
-    assert [part.shape for part in found.cells] == [(N_CELLS, 1), (50, 1)]
-    np.testing.assert_array_equal(found.cells[0], again.cells[0])
-    np.testing.assert_allclose(
-        np.sort(found.cells[1][:, 0]),
-        np.sort(data.expression.column(0)[labels == 5]),
-        rtol=1e-6,
-    )
 
 
 def test_names_that_are_not_there_are_told():

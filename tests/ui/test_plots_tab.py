@@ -195,11 +195,11 @@ def test_typed_names_are_shown_in_their_order_and_remembered(qtbot, dots, sessio
     qtbot.waitUntil(lambda: dots.result.genes == ("e", "a"))
     assert dots.state.text() == "Not in the data: nope."
     assert dots.n_leading.isHidden()
-    choose(dots.kind, "Heat map")
+    choose(dots.kind, "Matrix plot")
     dots.scaled.click()
     _, shown, cells = session.figures
     assert (shown.kind, shown.genes, shown.are_leading) == ("dots", ("e", "a"), False)
-    assert (cells.kind, cells.genes, cells.is_scaled) == ("cells", ("e", "a"), False)
+    assert (cells.kind, cells.genes, cells.is_scaled) == ("matrix", ("e", "a"), False)
     dots.genes.setText("nope")
     dots.refresh()
     qtbot.waitUntil(lambda: dots.result is None)
@@ -268,7 +268,7 @@ def test_data_without_numbers_are_told(qtbot, open_plot, dataset):
     qtbot.waitUntil(lambda: pane.state.text().startswith("No column leads in any row"))
 
 
-@pytest.mark.parametrize("kind", ["Dot plot", "Matrix plot", "Heat map"])
+@pytest.mark.parametrize("kind", ["Dot plot", "Matrix plot"])
 def test_every_kind_is_drawn_and_saved(qtbot, dots, dock, kind, saved_as):
     choose(dots.kind, kind)
     pixels = drawn(qtbot, dots).canvas.grab().toImage()

@@ -130,8 +130,8 @@ def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     codes, ids = pd.factorize(values, sort=True)
     numbers = codes[1:].reshape(labels.shape)
     found = ndimage.find_objects(numbers) if len(ids) > 1 else []
-    boxes = [[*(s.start for s in box), *(s.stop for s in box)] for box in found]
-    boxes = np.array(boxes, np.int64).reshape(len(boxes), 2 * labels.ndim)
+    ends = [[*(s.start for s in box), *(s.stop for s in box)] for box in found]
+    boxes = np.array(ends, np.int64).reshape(len(ends), 2 * labels.ndim)
     return Objects(ids[1:], boxes, np.bincount(codes)[1:]), numbers
 
 

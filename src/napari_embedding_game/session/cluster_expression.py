@@ -1,13 +1,11 @@
-"""Expression of some genes in every cluster, for dot plots and heat maps."""
+"""Expression of some genes in every cluster, for dot plots."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
@@ -20,8 +18,6 @@ MOST_GENES = 200
 """More columns can be neither read nor held."""
 _AT_ONCE = 16
 """Columns that are in memory at a time, of all rows."""
-N_CELLS = 60
-"""Cells of each cluster that are drawn in a heat map."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,8 +32,6 @@ class ClusterExpression:
     """(G,) names."""
     summary: GroupSummary
     """(C, G) means and shares above 0."""
-    cells: tuple[NDArray[np.floating], ...]
-    """For each cluster (m, G): values of up to :data:`N_CELLS` points, at random."""
     note: str = ""
     """What is to be told beside the figures, such as names that are not in the data."""
 
@@ -89,31 +83,30 @@ def iter_cluster_expression(
             f"These are {len(places):,} names, and {MOST_GENES} can be shown beside "
             "each other: leave some out."
         )
-    summary, cells = _summarized(dataset, places, codes, len(clusters))
+    summary = _summarized(dataset, places, codes, len(clusters))
     return ClusterExpression(
         clusters=tuple(clusters),
         sizes=tuple(np.bincount(codes[codes >= 0], minlength=len(clusters)).tolist()),
         genes=tuple(dataset.profile_names[place] for place in places),
         summary=summary,
-        cells=cells,
         note=note,
     )
 
 
 def _summarized(
     dataset: Dataset, places: Sequence[int], codes: NDArray[np.intp], n_clusters: int
-) -> tuple[GroupSummary, tuple[NDArray[np.floating], ...]]:
-    """Return the figures of columns, and values of some points, few columns a time."""
-    summaries, drawn = [], []
-    for first in range(0, len(places), _AT_ONCE):
-        values = dataset.expression.columns(places[first : first + _AT_ONCE])
-        summaries.append(summarize(values, codes, n_clusters))
-        drawn.append(_drawn(values, codes, n_clusters))
-    summary = GroupSummary(
+) -> GroupSummary:
+    """Return the figures of columns, a few columns at a time."""
+    summaries = [
+        summarize(
+            dataset.expression.columns(places[i : i + _AT_ONCE]), codes, n_clusters
+        )
+        for i in range(0, len(places), _AT_ONCE)
+    ]
+    return GroupSummary(
         np.hstack([one.means for one in summaries]),
         np.hstack([one.shares for one in summaries]),
     )
-    return summary, tuple(np.hstack(parts) for parts in zip(*drawn, strict=True))
 
 
 def _leading(
@@ -138,18 +131,3 @@ def places_of(labels: NDArray[np.integer], clusters: Sequence[int]) -> NDArray[n
     at = np.minimum(np.searchsorted(ascending, labels), len(ascending) - 1)
     codes: NDArray[np.intp] = np.where(ascending[at] == labels, order[at], -1)
     return codes
-
-
-def _drawn(
-    values: Any, codes: NDArray[np.intp], n_groups: int
-) -> tuple[NDArray[np.floating], ...]:
-    """Return the values of some rows of each group, the same at every call."""
-    rng = np.random.default_rng(0)
-    parts = []
-    for group in range(n_groups):
-        rows = np.flatnonzero(codes == group)
-        if len(rows) > N_CELLS:
-            rows = rng.choice(rows, N_CELLS, replace=False)
-        part = values[rows]
-        parts.append(part.toarray() if sp.issparse(part) else part)
-    return tuple(parts)

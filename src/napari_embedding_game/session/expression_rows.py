@@ -1,4 +1,4 @@
-"""The rows of dot plots and heat maps: clusters, levels of a column, or both."""
+"""The rows of dot plots: clusters, levels of a column, or both."""
 
 from __future__ import annotations
 

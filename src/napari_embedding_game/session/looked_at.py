@@ -39,7 +39,7 @@ class ShownComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFigure:
-    """What a dot plot, matrix plot or heat map had as rows and columns."""
+    """What a dot plot or matrix plot had as rows and columns."""
 
     kind: PlotKind
     genes: tuple[str, ...]

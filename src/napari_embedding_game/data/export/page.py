@@ -66,19 +66,19 @@ def draw_panels(panels: Sequence[Panel], page: PageSettings) -> Any:
     from matplotlib import rc_context
 
     with rc_context(_style()):
-        limits = _limits([one for one in panels if isinstance(one, MapPlot)])
+        corners = _corners([one for one in panels if isinstance(one, MapPlot)])
         plots = [one for one in panels if isinstance(one, ExpressionPlot)]
         cells: list[MapPlot | VolcanoPlot] = []
         for one in panels:
             if isinstance(one, MapPlot):
-                cells.append(replace(one, limits=limits, is_key_below=True))
+                cells.append(replace(one, corners=corners, is_key_below=True))
             elif isinstance(one, VolcanoPlot):
                 cells.append(one)
         n_rows = -(-len(cells) // max(1, int(width // _NARROWEST)))
         n_columns = max(1, -(-len(cells) // max(n_rows, 1)))
         most = int(0.97 * width * 72 / (0.54 * (FONT - 0.5)))  # letters in a line
         lines = textwrap.wrap(page.caption, most)
-        heights = [_height(cells, limits, width / n_columns)] * n_rows
+        heights = [_height(cells, corners, width / n_columns)] * n_rows
         heights += [plot.size(_CELL, _LETTER)[1] for plot in plots]
         heights += [_LINE * (len(lines) + 0.5)] if lines else []
         figure = new_figure((width, sum(heights)))
@@ -156,7 +156,7 @@ def _style() -> Any:
     }
 
 
-def _limits(maps: Sequence[MapPlot]) -> tuple[Points, Points]:
+def _corners(maps: Sequence[MapPlot]) -> tuple[Points, Points]:
     """Return the corners that hold the points of all maps, with a border."""
     if not maps:
         return np.zeros(2), np.ones(2)
@@ -167,10 +167,10 @@ def _limits(maps: Sequence[MapPlot]) -> tuple[Points, Points]:
 
 
 def _height(
-    cells: Sequence[Panel], limits: tuple[Points, Points], width: float
+    cells: Sequence[Panel], corners: tuple[Points, Points], width: float
 ) -> float:
     """Return the inches of a row of maps and volcano plots with titles and keys."""
-    wide, high = limits[1] - limits[0]
+    wide, high = corners[1] - corners[0]
     keys = [cell.key() for cell in cells if isinstance(cell, MapPlot)]
     shape = min(high / wide, 1.5) if keys else 0.9
     lines = [-(-len(key) // key_columns(key, 72 * width)) for key in keys]

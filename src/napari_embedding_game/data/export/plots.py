@@ -7,10 +7,10 @@ anew where it is drawn, so that nothing here has a place by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,22 @@ Key = Sequence[tuple[str, Any]]
 """Names, each with its colour."""
 
 
-class Plot(Protocol):
-    """What can be drawn."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plot:
+    """What can be drawn: a title, and how its colours tell a number."""
+
+    title: str = ""
+    scale: Points | None = None
+    """(K, 4) colours from the low to the high limit, where they tell a number."""
+    limits: tuple[float, float] = (0.0, 1.0)
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches, with all that explains it."""
+        raise NotImplementedError
 
     def paint(self, axes: Any) -> None:
         """Draw into empty axes; what explains the colours takes room beside them."""
+        raise NotImplementedError
 
     def finish(self, axes: Any) -> None:
         """Draw what depends on the size of the axes in pixels."""
@@ -64,13 +72,7 @@ def paint(plots: Sequence[Plot], axes: Sequence[Any]) -> None:
 
 
 def write_plot(plot: Plot, path: Path) -> None:
-    """Write a plot as the ending says: .pdf, .svg or .png; its text stays text.
-
-    Raises
-    ------
-    DataError
-        `path` cannot be written, or has another ending.
-    """
+    """Write a plot as :func:`save` does."""
     save(draw(plot), path)
 
 
@@ -84,16 +86,7 @@ def new_figure(size: tuple[float, float]) -> Any:
 def save(figure: Any, path: Path) -> None:
     """Write a figure whose letters can be edited; the same one gives the same bytes.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    path : Path
-        Its ending is .pdf, .svg or .png.
-
-    Raises
-    ------
-    DataError
-        `path` cannot be written, or has another ending.
+    Raises DataError if `path` cannot be written, or ends in none of .pdf, .svg, .png.
     """
     from matplotlib import rc_context
 
@@ -103,11 +96,8 @@ def save(figure: Any, path: Path) -> None:
         raise DataError(
             f"{path.name} is no figure: end its name in .pdf, .svg or .png."
         )
-    options: Any = {
-        "pdf.fonttype": 42,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "embedding-game",
-    }
+    options: Any = {"pdf.fonttype": 42, "svg.fonttype": "none"}
+    options["svg.hashsalt"] = "embedding-game"
     with rc_context(options), whole_or_nothing(path) as temporary:
         figure.savefig(temporary, format=ending[1:], dpi=DPI, metadata=dates[ending])
 
@@ -158,15 +148,8 @@ def flat_map(
 ) -> tuple[Points, NDArray[np.integer]]:
     """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
 
-    Parameters
-    ----------
-    embedding : (N, d) array
-        The first coordinate to the right and the second upwards; of 3 dimensions it is
-        seen from where ``facing`` says.
-    facing : (2, 3) array
-        Steps of length 1 that go right and up.
-    rows : (m,) int, optional
-        Those that are drawn; by default all.
+    Of a map (N, 3) ``facing`` (2, 3) says from where: steps of length 1 that go right
+    and up.  Only `rows` are drawn; by default all.
     """
     n, d = embedding.shape
     rows = np.arange(n) if rows is None else rows
@@ -179,13 +162,12 @@ def flat_map(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MapPlot:
+class MapPlot(Plot):
     """A map in one colouring."""
 
     embedding: Points
     """(n, 2)"""
     colors: PointColors
-    title: str
     names: tuple[Name, ...] = ()
     """Written on the map."""
     has_key: bool = True
@@ -193,8 +175,8 @@ class MapPlot:
     is_counted: bool = False
     """Whether the list has the points of each group."""
     is_key_below: bool = False
-    limits: tuple[Points, Points] | None = None
-    """Lowest and highest corner (2,) of what is shown; by default all points."""
+    corners: tuple[Points, Points] | None = None
+    """Lowest and highest (2,) of what is shown; by default all points."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -202,71 +184,54 @@ class MapPlot:
 
     def key(self) -> Key:
         """Return the groups that have points, the points of none last."""
-        levels, colors = self.colors.levels, self.colors.rgba
+        levels, key = self.colors.levels, list[tuple[str, Any]]()
         if levels is None or not self.has_key:
-            return ()
-        codes, first, counts = np.unique(
-            levels.codes, return_index=True, return_counts=True
-        )
-        found = [
-            (
-                (levels.names[code] if code >= 0 else MISSING)
-                + (f" ({count:,})" if self.is_counted else ""),
-                colors[row],
-            )
-            for code, row, count in zip(codes, first, counts, strict=True)
-        ]
-        is_some_missing = bool(len(codes)) and codes[0] < 0
-        return [*found[1:], found[0]] if is_some_missing else found
+            return key
+        found = np.unique(levels.codes, return_index=True, return_counts=True)
+        for code, row, count in zip(*found, strict=True):
+            name = levels.names[code] if code >= 0 else MISSING
+            name += f" ({count:,})" if self.is_counted else ""
+            key.append((name, self.colors.rgba[row]))
+        is_some_missing = bool(len(key)) and found[0][0] < 0
+        return [*key[1:], key[0]] if is_some_missing else key
 
     def paint(self, axes: Any) -> None:
         """Draw into empty axes."""
-        box = axes.get_window_extent()
-        per_point = axes.figure.dpi / 72
-        n = max(len(self.embedding), 1)
-        room = 0.3 * box.width * box.height / per_point**2
-        diameter = float(np.clip(np.sqrt(room / n), 0.6, 4.5))
+        n, box = max(len(self.embedding), 1), axes.get_window_extent()
+        room = 0.3 * box.width * box.height / (axes.figure.dpi / 72) ** 2
         axes.scatter(
             *self.embedding.T,
-            s=diameter**2,
+            s=float(np.clip(np.sqrt(room / n), 0.6, 4.5)) ** 2,
             c=self.colors.rgba,
             linewidths=0,
             rasterized=n > MOST_VECTOR,
         )
-        axes.set_xticks([])
-        axes.set_yticks([])
+        axes.set(xticks=[], yticks=[], title=plain(self.title))
         axes.spines[:].set_visible(False)
-        if self.limits is None:
+        if self.corners is None:
             axes.set_aspect("equal", "datalim")
         else:
-            (left, bottom), (right, top) = self.limits
+            (left, bottom), (right, top) = self.corners
             axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
-        axes.set_title(plain(self.title))
+        title = "" if self.is_key_below else self.colors.title
         if self.colors.scale is not None:
-            below = replace(self.colors, title="")  # the title of the plot says it
-            if self.is_key_below:
-                explain_scale(axes, below, "bottom")
-            else:
-                explain_scale(axes, self.colors)
+            place = "bottom" if self.is_key_below else "right"
+            explain_scale(axes, replace(self.colors, title=title), place)
         elif key := self.key():
-            title = "" if self.is_key_below else self.colors.title
             explain_levels(axes, key, title, is_below=self.is_key_below)
 
     def finish(self, axes: Any) -> None:
         """Write the names, up or down where they would cover one another."""
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
-        _write_names(
-            axes,
-            [(text, place) for text, place in self.names],
-            [("center", 0.0, 1.25 * line) for line in lines],
-            bbox={"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6},
-            color="black",
-        )
+        ways = [("center", 0.0, 1.25 * line) for line in lines]
+        under = {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6}
+        _write_names(axes, self.names, ways, bbox=under, color="black")
 
 
 # Genes in groups
 
 PlotKind = Literal["dots", "matrix", "cells"]
+"""What a person chose; the last, a heat map, is of former session files alone."""
 SIZE_EXPONENT = 1.5
 """Power of the share that the area of a dot grows with, as in scanpy."""
 _MOST_SHARES = 5
@@ -274,8 +239,8 @@ _MOST_SHARES = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExpressionPlot:
-    """Dot plot, matrix plot or heat map of G genes in C groups of points."""
+class ExpressionPlot(Plot):
+    """Dot plot or matrix plot of G genes, the rows, in C groups of points."""
 
     kind: PlotKind
     genes: tuple[str, ...]
@@ -284,75 +249,38 @@ class ExpressionPlot:
     """(C, G) what the colours tell of a group."""
     shares: Points
     """(C, G) what the sizes of dots tell, 0 to 1."""
-    cells: tuple[Points, ...]
-    """For each group (m, G): what the colours of a heat map tell."""
-    scale: Points
-    """(K, 4) colours from the low to the high limit."""
-    limits: tuple[float, float]
-    title: str
-    """What the colours tell, such as "Mean expression"."""
-    has_gene_rows: bool = False
-    """Whether genes are the rows and groups the columns."""
 
     def size(self, cell: float = 0.26, letter: float = 0.085) -> tuple[float, float]:
         """Return width and height, for inches of a cell and of a letter."""
-        rows, columns = self.names()
-        width = cell * len(columns) + letter * max(map(len, rows))
-        height = cell * len(rows) + letter * max(map(len, columns))
+        width = cell * len(self.groups) + letter * max(map(len, self.genes))
+        height = cell * len(self.genes) + letter * max(map(len, self.groups))
         return width + 22 * letter, max(height + 4 * letter, 24 * letter)
-
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names of rows, the first on top, and of columns."""
-        names = self.groups, self.genes
-        return names[::-1] if self.has_gene_rows else names
 
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
-        rows, columns = self.names()
-        values, shares = self.values, self.shares
-        if self.has_gene_rows:
-            values, shares = values.T, shares.T
-        shades = _shades(self)
+        n_groups, n_genes = self.values.shape
+        colors = _shades(self).to_rgba(self.values.T)
         if self.kind == "dots":
-            down, across = np.indices(values.shape, float).reshape(2, -1)
+            down, across = np.indices((n_genes, n_groups), float).reshape(2, -1)
+            sizes = _diameters(np.nan_to_num(self.shares.T.ravel()))
             places = np.column_stack([across, down])
-            colors = shades.to_rgba(values.ravel())
-            _discs(axes, places, _diameters(np.nan_to_num(shares.ravel())), colors)
-            self._explain_sizes(axes, len(columns))
-        elif self.kind == "matrix":
-            axes.imshow(shades.to_rgba(values))
-            axes.hlines(np.arange(len(rows) - 1) + 0.5, -0.5, len(columns) - 0.5, "w")
+            _discs(axes, places, sizes, colors.reshape(-1, 4))
+            self._explain_sizes(axes)
         else:
-            self._paint_cells(axes, shades)
-        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-        axes.set_aspect("equal", anchor="NW" if self.has_gene_rows else "W")
-        axes.set_xticks(range(len(columns)), map(plain, columns), rotation=90)
-        axes.set_yticks(range(len(rows)), map(plain, rows))
+            axes.imshow(colors)
+            axes.hlines(np.arange(n_genes - 1) + 0.5, -0.5, n_groups - 0.5, "w")
+        axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
+        axes.set_aspect("equal", anchor="NW")
+        axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)
+        axes.set_yticks(range(n_genes), map(plain, self.genes))
         axes.tick_params(length=2)
-        if self.has_gene_rows:
-            axes.xaxis.tick_top()
+        axes.xaxis.tick_top()
         explain_scale(axes, self)
 
-    def finish(self, axes: Any) -> None:
-        """Nothing depends on the size."""
-
-    def _paint_cells(self, axes: Any, shades: Any) -> None:
-        """Draw a stripe for each cell of a group."""
-        end = len(self.genes) - 0.5
-        for place, part in enumerate(part for part in self.cells if len(part)):
-            stripes, extent = (
-                shades.to_rgba(part),
-                (-0.5, end, place + 0.46, place - 0.46),
-            )
-            if self.has_gene_rows:
-                stripes = stripes.swapaxes(0, 1)
-                extent = (place - 0.46, place + 0.46, end, -0.5)
-            axes.imshow(stripes, extent=extent, interpolation="nearest")
-
-    def _explain_sizes(self, axes: Any, n_columns: int) -> None:
+    def _explain_sizes(self, axes: Any) -> None:
         """Draw dots at the right that tell shares, one below the other."""
-        n_dots = min(len(self.names()[0]), _MOST_SHARES)
-        x, shares = n_columns + 0.3, np.arange(1, n_dots + 1) / n_dots
+        n_dots = min(len(self.genes), _MOST_SHARES)
+        x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
         discs = _discs(axes, places, _diameters(shares), _GREY)
         discs.set_clip_on(False)
@@ -380,7 +308,7 @@ N_NAMED = 10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VolcanoPlot:
+class VolcanoPlot(Plot):
     """G genes of two groups, by falling score: their change, and how sure it is."""
 
     names: NDArray[np.object_]
@@ -389,8 +317,6 @@ class VolcanoPlot:
     """(G,) log2 fold changes; NaN where there is none."""
     p_values: Points
     """(G,) adjusted."""
-    title: str = ""
-    """What is compared."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -401,74 +327,53 @@ class VolcanoPlot:
         x = drawn_changes(self.changes, self.p_values)
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, LEAST_P))])
 
-    def stands_out(self, places: Points) -> NDArray[np.bool_]:
-        """Return which genes differ surely and much, by their places."""
-        x, y = places.T
-        found: NDArray[np.bool_] = (y > -np.log10(SURE)) & (abs(x) > LARGE)
-        return found
-
     def paint(self, axes: Any) -> None:
         """Draw each gene: its change to the right or left, its certainty upwards."""
         places = self.places()
         x, y = places.T
-        is_known, stands_out = np.isfinite(x), self.stands_out(places)
+        is_known, stands_out = np.isfinite(x), _stand_out(places)
         for rows, color in (
             (is_known & ~stands_out, "#b8b8b8"),
             (stands_out & (x < 0), "#d9804f"),
             (stands_out & (x > 0), "#3f7cb5"),
         ):
-            axes.scatter(
-                *places[rows].T,
-                s=6.0,
-                c=color,
-                linewidths=0,
-                rasterized=len(x) > MOST_VECTOR,
-            )
+            is_picture = len(x) > MOST_VECTOR
+            look: Any = {"c": color, "linewidths": 0, "rasterized": is_picture}
+            axes.scatter(*places[rows].T, s=6.0, **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest), title=plain(self.title))
         axes.set(xlabel="log2 fold change", ylabel="−log10 adjusted p")
-        dashed: Mapping[str, Any] = {
-            "color": "#888888",
-            "linewidth": 0.5,
-            "linestyle": (0, (4, 3)),
-        }
+        line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
         for change in (-LARGE, LARGE):
-            axes.axvline(change, **dashed)
-        axes.axhline(-np.log10(SURE), **dashed)
+            axes.axvline(change, **line)
+        axes.axhline(-np.log10(SURE), **line)
         axes.spines[["top", "right"]].set_visible(False)
 
     def finish(self, axes: Any) -> None:
         """Write the names of the first and last genes that have room."""
         places = self.places()
-        found = np.flatnonzero(self.stands_out(places))
+        found = np.flatnonzero(_stand_out(places))
         named = dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]])
-        _write_names(
-            axes,
-            [(str(self.names[row]), places[row]) for row in named],
-            [("left", 0.3, 0.0), ("right", -0.3, 0.0)],
-            may_be_left_out=True,
-            size="small",
-        )
+        names = [(str(self.names[row]), places[row]) for row in named]
+        ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
+        _write_names(axes, names, ways, may_be_left_out=True, size="small")
+
+
+def _stand_out(places: Points) -> NDArray[np.bool_]:
+    """Return which genes differ surely and much, by their places."""
+    found: NDArray[np.bool_] = (places[:, 1] > -np.log10(SURE)) & (
+        abs(places[:, 0]) > LARGE
+    )
+    return found
 
 
 def drawn_changes(changes: Points, p_values: Points) -> Points:
-    """Return the changes that are drawn: those beyond the axis lie at its end.
+    """Return the changes (G,) that are drawn: those beyond the axis lie at its end.
 
     The axis reaches as far as the genes that are sure and nearly all others. Genes
     without a count on one side, whose change has no bound, would squeeze the others.
-
-    Parameters
-    ----------
-    changes : ndarray of shape (G,)
-        log2 fold changes; NaN where there is none.
-    p_values : ndarray of shape (G,)
-        Adjusted.
-
-    Returns
-    -------
-    ndarray of shape (G,)
-        NaN where there is none.
+    Of log2 fold changes (G,), NaN where there is none, and adjusted p-values (G,).
     """
     known = np.isfinite(changes)
     if not known.any():
@@ -485,7 +390,7 @@ def drawn_changes(changes: Points, p_values: Points) -> Points:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlatePlot:
+class PlatePlot(Plot):
     """W wells of a plate; those that were not measured are empty."""
 
     shape: tuple[int, int]
@@ -494,12 +399,7 @@ class PlatePlot:
     """(W,)"""
     rgba: Points
     """(W, 4) their colours."""
-    title: str
-    """What the colours tell."""
     plate: str = ""
-    scale: Points | None = None
-    """(K, 4) colours from the low to the high limit, where they tell a number."""
-    limits: tuple[float, float] = (0.0, 1.0)
     is_share: bool = False
     """Whether the number is a share, which is told in percent."""
     levels: Key = ()
@@ -538,9 +438,6 @@ class PlatePlot:
         rings = _discs(axes, places, sides, "none", edgecolors=color)
         rings.set_linewidth(1.5)
         return rings
-
-    def finish(self, axes: Any) -> None:
-        """Nothing depends on the size."""
 
 
 # What all have in common
@@ -583,13 +480,12 @@ def explain_levels(
     if len(key) > _MOST_LEVELS:
         axes.set_xlabel(plain(f"{title}: {len(key)} colours, too many to list"))
         return
-    discs = []
-    for name, color in key:
-        # matplotlib hides labels that begin with "_".
-        label = plain(f" {name}" if name.startswith("_") else name)
-        disc = Line2D([], [], linestyle="", marker="o", markersize=5, label=label)
+    look: Any = {"linestyle": "", "marker": "o", "markersize": 5}
+    discs = [Line2D([], [], **look) for _ in key]
+    for disc, (name, color) in zip(discs, key, strict=True):
         disc.set_color(tuple(np.asarray(color, float).tolist()))
-        discs.append(disc)
+        # matplotlib hides labels that begin with "_".
+        disc.set_label(plain(f" {name}" if name.startswith("_") else name))
     n_columns = 1 + (len(discs) > _MOST_LEVELS // 2)
     if is_below:
         box = axes.get_window_extent()
@@ -627,17 +523,9 @@ def _write_names(
 ) -> None:
     """Write names on axes that have their size, so that none covers another.
 
-    Parameters
-    ----------
-    names : iterable of (str, (2,) array)
-        Texts and their places.
-    ways : sequence of (str, float, float)
-        How a name may stand to its place, the first one best: "left", "center" or
-        "right" of the text at so many heights of a letter to the right, and up.
-    may_be_left_out : bool
-        Whether a name without room is left out, and not written over others.
-    **style
-        Of the texts.
+    `ways` are how a name may stand to its place (2,), the first one best: "left",
+    "center" or "right" of the text at so many heights of a letter to the right, and
+    up.  A name without room `may_be_left_out`, or is written over others.
     """
     inside = axes.get_window_extent()
     taken: list[Any] = []

@@ -160,8 +160,9 @@ def from_frame(
         space = f"columns {', '.join(chosen)} of {name}"
     if chosen is None and options.transposed:
         chosen = tuple(frame.columns)
+    column_notes = list[str]()
     if chosen is not None:
-        by_column, column_notes = _wanted(frame, where, chosen), []
+        by_column = _wanted(frame, where, chosen)
     else:
         by_column, column_notes = _measured(frame, where, ids)
     others = {one: as_metadata(frame[one]) for one in frame if one not in by_column}

@@ -261,10 +261,13 @@ def _read(path: Path) -> NDArray[Any]:
     """Return all pixels of an image file, or raise DataError that names it."""
     with explain_damage(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
-            from tifffile import imread
+            import tifffile
+
+            pixels = np.asarray(tifffile.imread(path))
         else:
-            from imageio.v3 import imread
-        pixels = np.asarray(imread(path))
+            import imageio.v3 as imageio
+
+            pixels = np.asarray(imageio.imread(path))
     if pixels.dtype.kind not in "buif" or pixels.ndim < 2:
         raise DataError(f"{path.name} holds no picture: choose images.")
     return pixels.squeeze() if 1 in pixels.shape[:-2] else pixels

@@ -310,7 +310,9 @@ def _outlines(
 
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     """Part of a whole, 1 where the whole is 0."""
-    return np.divide(part, whole, out=np.ones(len(part)), where=whole > 0)
+    ratio = np.ones(len(part))
+    np.divide(part, whole, out=ratio, where=whole > 0)
+    return ratio
 
 
 def _textures(

@@ -25,7 +25,6 @@ from napari_embedding_game.data.export.atomic import is_same_file, whole_or_noth
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import is_table
-from napari_embedding_game.session.cluster_expression import N_CELLS
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -97,9 +96,6 @@ volcano = VolcanoPlot(
     title={title},
 )
 display(draw(volcano), found.head(20))"""
-SOME_ROWS = """\
-some = adata.obs.sample(frac=1, random_state=0)
-some = some.groupby({column}, observed=True).head({n}).index"""
 
 
 def write_code(
@@ -375,13 +371,9 @@ class _Notebook:
             self.rows[column] = np.array(rows.names, dtype=object)[rows.labels]
             values = f"rows[{_code_of(column)}], {_code_of(list(rows.names))}"
             lines.append(f"adata.obs[{_code_of(column)}] = pd.Categorical({values})")
-        drawn = "adata"
-        if one.kind == "cells":
-            lines.append(SOME_ROWS.format(column=_code_of(column), n=N_CELLS))
-            drawn = "adata[some]"
         options: dict[str, Any] = {"standard_scale": "var"} if one.is_scaled else {}
         function, genes = f"sc.pl.{_PLOTS[one.kind]}", _code_of(list(one.genes))
-        lines.append(_call(function, drawn, genes, groupby=column, **options))
+        lines.append(_call(function, "adata", genes, groupby=column, **options))
         self._code("\n".join(lines))
 
 

@@ -1,4 +1,4 @@
-"""Dot plot, matrix plot or heat map of genes in clusters or levels of a column."""
+"""Dot plot or matrix plot of genes in clusters or levels of a column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -43,12 +42,10 @@ from napari_embedding_game.ui.tasks.worker import Latest
 KINDS: dict[PlotKind, str] = {
     "dots": "Dot plot",
     "matrix": "Matrix plot",
-    "cells": "Heat map",
 }
 KIND_TIP = (
     "Dot plot: the larger a dot, the more cells have the gene; its colour is the mean. "
-    "Matrix plot: the mean alone. Heat map: one line for each of up to 60 cells of a "
-    "cluster, drawn at random."
+    "Matrix plot: the mean alone."
 )
 GROUPS_TIP = (
     "What has a column each: the clusters, the groups of a metadata column such as "
@@ -182,20 +179,17 @@ class DotPlotPane(PlotPane):
         found, rows = self.result, self._rows
         if found is None or rows is None:
             return None
-        kind, is_scaled = self._kind, self.scaled.isChecked()
-        values, cells, limits = _shades(found, kind, is_scaled=is_scaled)
-        what = "Value" if kind == "cells" else "Mean"
+        summary, is_scaled = found.summary, self.scaled.isChecked()
+        values = summary.scaled if is_scaled else summary.means
         return ExpressionPlot(
-            kind=kind,
+            kind=self._kind,
             genes=found.genes,
             groups=rows.names,
             values=values,
             shares=found.summary.shares,
-            cells=cells,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
-            limits=limits,
-            title=f"Scaled {what.lower()}" if is_scaled else what,
-            has_gene_rows=True,
+            limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
+            title="Scaled mean" if is_scaled else "Mean",
         )
 
     def mark(self, event: object = None) -> None:
@@ -362,18 +356,3 @@ class DotPlotPane(PlotPane):
                 (selection.toggle if is_added else selection.select)(group)
         elif len(labels) == len(session.clusters.labels):
             select_rows(selection, labels == group, is_added=is_added)
-
-
-def _shades(
-    found: ClusterExpression, kind: PlotKind, *, is_scaled: bool
-) -> tuple[NDArray[np.floating], tuple[NDArray[np.floating], ...], tuple[float, float]]:
-    """Return means and cells as they are coloured, and the limits of the colours."""
-    means, cells = found.summary.means, found.cells
-    if not is_scaled:
-        shown = np.concatenate(cells).ravel() if kind == "cells" else means.ravel()
-        return means, cells, value_limits(shown)
-    every = np.concatenate(cells)
-    low = np.nanmin(every, axis=0, initial=np.inf)
-    high = np.nanmax(every, axis=0, initial=-np.inf)
-    span = np.where(high > low, high - low, 1)
-    return found.summary.scaled, tuple((c - low) / span for c in cells), (0.0, 1.0)
