@@ -109,7 +109,7 @@ def test_fit_takes_the_players_steps_and_another_optimiser(run, table, tmp_path)
 def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     from sklearn.datasets import load_digits
 
-    from napari_embedding_game.data.export.writers import write_h5ad
+    from napari_embedding_game.data.export.writers import write
     from napari_embedding_game.data.readers import read
     from napari_embedding_game.session.run.run import UNPACED
     from napari_embedding_game.session.session import Session
@@ -124,7 +124,7 @@ def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
         session.receive(played, frame)
         if frame.snapshot and frame.snapshot.finished:
             session.stop()
-    write_h5ad(session.dataset, session.result(), tmp_path / "window.h5ad")
+    write(session.dataset, session.result(), tmp_path / "window.h5ad")
     cli, window = (
         anndata.read_h5ad(tmp_path / name) for name in ("cli.h5ad", "window.h5ad")
     )

@@ -395,9 +395,8 @@ def _result(
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
-    from napari_embedding_game.data.export.writers import write_csv, write_h5ad
+    from napari_embedding_game.data.export.writers import write
 
-    write = write_csv if out.suffix.lower() == ".csv" else write_h5ad
     write(dataset, result, out)
 
 

@@ -10,7 +10,7 @@ from anndata import AnnData
 from anndata.io import write_elem
 
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import can_read, columns, read, spaces
 
 
@@ -86,7 +86,7 @@ def test_result_beside_what_the_folder_held(folder, tmp_path):
         np.zeros(8, np.float32),
         0.0,
     )
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(adata.X.toarray(), cells().X.toarray())
     np.testing.assert_array_equal(

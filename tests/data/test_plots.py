@@ -114,9 +114,8 @@ def test_dots_have_the_size_of_the_share_and_the_colour_of_the_value():
     axes = draw(plot).axes[0]
     dots, _ = axes.collections
     area = dots.get_widths() ** 2
-    np.testing.assert_allclose(
-        area / area.max(), plot.shares.T.ravel() ** SIZE_EXPONENT
-    )
+    shares = plot.shares.T.ravel() ** SIZE_EXPONENT
+    np.testing.assert_allclose(area / area.max(), shares)
     red = dots.get_facecolors()[:, 0]
     np.testing.assert_allclose(red, plot.values.T.ravel(), atol=1 / 255)
     names = [text.get_text() for text in axes.get_yticklabels()]

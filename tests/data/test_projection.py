@@ -8,7 +8,7 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
     anndata_spaces,
     from_anndata,
@@ -55,7 +55,7 @@ def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, count
 
 
 def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
-    write_h5ad(mapped, a_result(59), tmp_path / "map.h5ad")
+    write(mapped, a_result(59), tmp_path / "map.h5ad")
     assert anndata_spaces(tmp_path / "map.h5ad")[0] == "obsm['X_pca']"
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert np.isnan(written.obsm["X_pca"][7]).all()

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.readers import read
@@ -68,7 +68,7 @@ def test_everything_is_recorded_and_exported(counts_file, tmp_path):
         np.zeros(59, np.float32),
         1.0,
     )
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     recipe = adata.uns["embedding_game"]["provenance"]["recipe"]
     assert recipe["n_top_genes"] == 100

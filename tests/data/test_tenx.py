@@ -10,7 +10,7 @@ from scipy.io import mmwrite
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import columns, read, spaces
 
 N_CELLS, N_GENES = 12, 130
@@ -131,14 +131,14 @@ def test_result_beside_the_counts(request, kind, tmp_path):
         np.zeros(N_CELLS, np.float32),
         0.0,
     )
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(adata.X.toarray(), dataset.X.toarray())
     assert adata.obs["embedding_game_cluster"].tolist() == ["0", "1"] * 6
     assert adata.uns["embedding_game"]["input"]["sha256"] == dataset.sha256()
     if kind == "folder":
         with pytest.raises(DataError, match="inside the input"):
-            write_h5ad(dataset, result, path / "out.h5ad")
+            write(dataset, result, path / "out.h5ad")
         before = dataset.sha256()
         shutil.copy(path / "barcodes.tsv.gz", path / "more.gz")
         assert dataset.sha256() != before

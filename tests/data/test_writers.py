@@ -13,7 +13,7 @@ from anndata import AnnData
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write_csv, write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
@@ -95,7 +95,7 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
     dataset = read(cells, missing="drop")
     result = layout(5)
     before = cells.read_bytes()
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, result, tmp_path / "out.h5ad")
     assert cells.read_bytes() == before
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
@@ -114,11 +114,11 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
 
 
 def test_result_can_be_read_and_written_again(cells, tmp_path):
-    write_h5ad(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
+    write(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
     again = read(tmp_path / "once.h5ad", missing="drop")
     assert again.space == "obsm['X_pca']"
     result = layout(5)
-    write_h5ad(again, result, tmp_path / "twice.h5ad")
+    write(again, result, tmp_path / "twice.h5ad")
     adata = anndata.read_h5ad(tmp_path / "twice.h5ad")
     check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
     assert adata.obs.columns.tolist().count("embedding_game_cluster") == 1
@@ -138,7 +138,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     )
     dataset = from_features(features, "nuclei", options=ReadOptions(missing="drop"))
     result = layout(3)
-    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(adata, result, np.array([1, 0, 1, 1], dtype=bool))
     np.testing.assert_array_equal(adata.X[:, 0], [10, np.nan, 30, 50])
@@ -150,8 +150,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     assert adata.obs["index"].tolist() == ["x", "y", "z", "z"]
 
 
-@pytest.mark.parametrize("write", [write_h5ad, write_csv])
-def test_input_is_never_overwritten(cells, tmp_path, write):
+def test_input_is_never_overwritten(cells, tmp_path):
     dataset = read(cells, missing="drop")
     before = cells.read_bytes()
     link = tmp_path / "link.h5ad"
@@ -167,8 +166,8 @@ def test_input_that_changed_or_went(cells, tmp_path):
     smaller = anndata.read_h5ad(cells)[:4].copy()
     smaller.write_h5ad(cells)
     with pytest.raises(DataError, match="now has 4 rows instead of 6"):
-        write_h5ad(dataset, layout(5), tmp_path / "out.h5ad")
+        write(dataset, layout(5), tmp_path / "out.h5ad")
     Path(cells).unlink()
     with pytest.raises(DataError, match="is no longer there"):
-        write_h5ad(dataset, layout(5), tmp_path / "out.h5ad")
+        write(dataset, layout(5), tmp_path / "out.h5ad")
     assert not (tmp_path / "out.h5ad").exists()

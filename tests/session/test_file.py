@@ -22,7 +22,7 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.label_objects import Objects
@@ -316,7 +316,7 @@ def assert_same_in_h5ad(tree, path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
         result = replace(session.result(), session=archive.packed(saved))
-        write_h5ad(dataset, result, path)
+        write(dataset, result, path)
         adata = anndata.read_h5ad(path)
     places = adata.obsm["X_embedding_game"][dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
@@ -401,7 +401,7 @@ def saved_as_h5ad(folder, name):
     session = tree._session
     result = replace(session.result(), session=archive.packed(tree.capture()))
     path = folder / "map.h5ad"
-    write_h5ad(session.dataset, result, path)
+    write(session.dataset, result, path)
     return tree, path
 
 

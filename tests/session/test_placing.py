@@ -6,7 +6,7 @@ import anndata
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.predicted import UNLIKE
 from napari_embedding_game.data.read_options import Recipe
@@ -41,7 +41,7 @@ def reference(tmp_path_factory):
     path = tmp_path_factory.mktemp("reference") / "known.h5ad"
     known = from_anndata(counts(260, "ABC", 0), "known")
     session = played(finish(apply_recipe(known, RECIPE)))
-    write_h5ad(session.dataset, session.result(), path)
+    write(session.dataset, session.result(), path)
     return finish(load_reference(path)), path
 
 
@@ -116,7 +116,7 @@ def test_names_given_there_are_given_to_the_cells(tree, cells):
 def test_files_have_the_places_and_say_of_what(tree, cells, tmp_path):
     session = tree._session
     tree.place(cells)
-    write_h5ad(session.dataset, session.result(), tmp_path / "placed.h5ad")
+    write(session.dataset, session.result(), tmp_path / "placed.h5ad")
     adata = anndata.read_h5ad(tmp_path / "placed.h5ad")
     places = adata.obsm["X_embedding_game"]
     np.testing.assert_array_equal(places, session.snapshot.embedding)

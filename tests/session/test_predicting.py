@@ -10,7 +10,7 @@ import pytest
 from napari_embedding_game import tl
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
 from napari_embedding_game.data.read_options import Recipe
@@ -50,7 +50,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reference")
     data = written(folder / "known.h5ad", 260, "ABC", 0)
     session = played(finish(load(data, space="X", recipe=RECIPE)))
-    write_h5ad(session.dataset, session.result(), folder / "reference.h5ad")
+    write(session.dataset, session.result(), folder / "reference.h5ad")
     order = np.random.default_rng(1).permutation(150)
     written(folder / "new.h5ad", 160, "ABCD", 1, order)
     return folder

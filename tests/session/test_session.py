@@ -165,7 +165,7 @@ def test_the_result_holds_the_clusters_as_they_are_shown(session):
     session.clusters.recolor(0, "#102030")
     session.clusters.make_cluster(np.arange(5, 15), "odd")
     result = session.result()
-    assert result.point_names().tolist() == session.clusters.clustering.names.tolist()
+    assert list(result.column()) == session.clusters.clustering.names.tolist()
     assert result.groups() == {
         "T cells": "#102030",
         "1": None,

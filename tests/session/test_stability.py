@@ -6,7 +6,7 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.session.run.replay import replay
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.stability import (
@@ -52,7 +52,7 @@ def test_it_becomes_a_column_and_leaves_the_map_alone(played, tmp_path):
     np.testing.assert_array_equal(column, found.stability.of_points)
     assert take_stability(played, found)  # again: the column is replaced
     assert list(played.dataset.obs.columns).count(COLUMN) == 1
-    write_h5ad(played.dataset, played.result(), tmp_path / "map.h5ad")
+    write(played.dataset, played.result(), tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad").obs[COLUMN]
     np.testing.assert_allclose(written.dropna(), column)
 

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
@@ -115,7 +115,7 @@ def chosen(qtbot, cells, session, opened, monkeypatch, tmp_path):
     """The widget with the map, saved as a reference, that was chosen."""
     path = tmp_path / "reference.h5ad"
     result = replace(session.result(), embedding=session.dataset.X[:, :2])
-    write_h5ad(session.dataset, result, path)
+    write(session.dataset, result, path)
     widget = opened(ReferenceWidget)
     assert not widget.predict.isVisible()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))

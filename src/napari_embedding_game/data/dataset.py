@@ -232,6 +232,15 @@ class Dataset:
         wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
         return self._add(wanted, predicted.columns, "predicted", predicted)
 
+    @property
+    def added_columns(self) -> list[str]:
+        """Names of the columns of ``obs`` that were added since it was read."""
+        names = [*self.scores, *sorted(self.worked_out)]
+        names += [name + end for name in self.taught for end in ("", CONFIDENCE)]
+        for name, predicted in self.predicted.items():
+            names += [name + end for end in predicted.columns]
+        return names
+
     def _add(
         self,
         wanted: str,

@@ -97,12 +97,9 @@ def _summarized(
     dataset: Dataset, places: Sequence[int], codes: NDArray[np.intp], n_clusters: int
 ) -> GroupSummary:
     """Return the figures of columns, a few columns at a time."""
-    summaries = [
-        summarize(
-            dataset.expression.columns(places[i : i + _AT_ONCE]), codes, n_clusters
-        )
-        for i in range(0, len(places), _AT_ONCE)
-    ]
+    parts = [places[i : i + _AT_ONCE] for i in range(0, len(places), _AT_ONCE)]
+    columns = map(dataset.expression.columns, parts)
+    summaries = [summarize(values, codes, n_clusters) for values in columns]
     return GroupSummary(
         np.hstack([one.means for one in summaries]),
         np.hstack([one.shares for one in summaries]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Matrix
+from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import read_whole
@@ -26,65 +26,41 @@ if TYPE_CHECKING:
 
 UNASSIGNED = "unassigned"
 GREY = "#b0b0b0"
-_CLUSTER, _ANNOTATION = f"{KEY}_cluster", f"{KEY}_annotation"
+_CLUSTER, _ANNOTATION, _LEFT_OUT = (
+    f"{KEY}_{word}" for word in ("cluster", "annotation", "left_out")
+)
 _COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
-_PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
-_ISOLATION, _LEFT_OUT = f"{KEY}_isolation", f"{KEY}_left_out"
-_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION, _LEFT_OUT, _ANNOTATION]
+_FIGURES = ("pressure", "stretch", "isolation")
+_NOT_ALWAYS = [*(f"{KEY}_{word}" for word in _FIGURES), _LEFT_OUT, _ANNOTATION]
 """Columns of a former map, that another one may not have."""
-
-
-class _Parts(NamedTuple):
-    """What a result adds to an AnnData."""
-
-    obs: dict[str, Any]
-    obsm: dict[str, Any]
-    uns: dict[str, Any]
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure, stretch and isolation of all rows of the source, by column.
 
     Clusters have the names on show; an annotation has those that a person gave.  So are
-    the quality of cells, why rows were left out, the scores of gene sets, what was
-    worked out of the map, and classes that were taught or predicted.  Pressure is left
-    out where the method does not define it, stretch and isolation where they are not
-    known.
+    the quality of cells, why rows were left out, and all columns that were added since.
+    Pressure is left out where the method does not define it, stretch and
+    isolation where they are not known.
     """
-    made = [*dataset.scores, *sorted(dataset.worked_out)]
-    made += [name + end for name in dataset.taught for end in ("", CONFIDENCE)]
-    for name, predicted in dataset.predicted.items():
-        made += [name + end for end in predicted.columns]
-    columns: dict[str, Any] = dict(dataset.quality)
-    for name in made:
-        if name in dataset.obs:
-            columns[name] = _of_all_rows(dataset, dataset.obs[name])
-    names = pd.Categorical(result.point_names(), categories=list(result.groups()))
-    columns[_CLUSTER] = _of_all_rows(dataset, pd.Series(names))
+    added = [name for name in dataset.added_columns if name in dataset.obs]
+    values = {name: dataset.obs[name].array for name in added}
+    values[_CLUSTER] = names = result.column()
     if result.annotated:
-        said = [n for n in names.categories if n in result.annotated]
-        columns[_ANNOTATION] = _of_all_rows(
-            dataset, pd.Series(names.set_categories(said))
-        )
-    if result.has_pressure:
-        columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
-    for name, values in ((_STRETCH, result.stretch), (_ISOLATION, result.isolation)):
-        if values is not None:
-            columns[name] = dataset.expand(values, np.nan)
+        said = [name for name in names.categories if name in result.annotated]
+        values[_ANNOTATION] = names.set_categories(said)
+    for word in _FIGURES:
+        figure = getattr(result, word)
+        if figure is not None and (word != "pressure" or result.has_pressure):
+            values[f"{KEY}_{word}"] = figure
     if result.clusters is not None:
-        columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
+        values[f"{KEY}_landmark"] = result.labels
+    places = np.full(dataset.n_source_rows, -1)
+    places[dataset.kept] = np.arange(len(dataset.obs))
+    columns = {name: _laid_out(one, places) for name, one in values.items()}
     if not dataset.kept.all():
         columns[_LEFT_OUT] = dataset.why_left_out()
-    return columns
-
-
-def _of_all_rows(dataset: Dataset, column: pd.Series) -> Any:
-    """Return the values of all rows of the source, NaN or "unassigned" if left out."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return dataset.expand(column, np.nan)
-    places = np.full(dataset.n_source_rows, -1)
-    places[dataset.kept] = np.arange(len(column))
-    return _laid_out(column.array, places)
+    return {**dataset.quality, **columns}
 
 
 def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
@@ -109,18 +85,27 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
 
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
-    """Write a result as .h5ad, beside all that the source of a dataset holds."""
+    """Write a result as .h5ad, beside all that the source of a dataset holds.
+
+    Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
+    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
+    get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
+    the input that stand in another order by now are found by their names.
+    """
     source = dataset.source
+    if source is not None and not source.exists():
+        raise DataError(
+            f"{source} is no longer there, but the result is written beside what it "
+            "held: put it back, or save the result as .csv."
+        )
     if source is None or not is_kept_in_h5ad(source):
         adata = _of_dataset(dataset)
     elif source.name.lower().endswith(".h5ad"):
         _write_into_copy(dataset, result, source, target)
         return
-    elif is_zarr(source):
-        adata = read_whole(source)
     else:
-        adata = _of_counts(tenx_parts(source))
-    _put(adata, _parts(dataset, result, _rows_in(dataset, adata.obs_names)))
+        adata = read_whole(source) if is_zarr(source) else _of_counts(source)
+    _put(adata, _made(dataset, result, _rows_in(dataset, adata.obs_names)))
     adata.write_h5ad(target, compression="gzip")
 
 
@@ -150,17 +135,27 @@ def add_to_rows(
         )
     places = np.full(adata.n_obs, -1)
     places[rows] = np.arange(len(rows))
-    parts = _parts(dataset, result, places)
-    # Components that the recipe made do not take the place of a person's own.
-    of_map = {f"X_{KEY}": parts.obsm[f"X_{KEY}"]}
-    _put(adata, parts._replace(obsm=of_map))
+    made = _made(dataset, result, places)
+    for key in made_components(dataset):  # do not take the place of a person's own
+        del made["obsm"][key]
+    _put(adata, made)
 
 
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)
-    _put(adata, _parts(dataset, result, np.arange(dataset.n_source_rows)))
+    _put(adata, _made(dataset, result, np.arange(dataset.n_source_rows)))
     return adata
+
+
+# The AnnData that a result goes into
+
+
+def _of_counts(source: Path) -> AnnData:
+    from anndata import AnnData
+
+    parts = tenx_parts(source)
+    return AnnData(parts["X"], parts["obs"], parts["var"])
 
 
 def _of_dataset(dataset: Dataset) -> AnnData:
@@ -173,18 +168,49 @@ def _of_dataset(dataset: Dataset) -> AnnData:
         obs = dataset.obs.astype(whole.dtypes.to_dict())
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
+    obs = storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
     with warnings.catch_warnings():
         # Names of rows belong to the user, and may occur twice.
         warnings.filterwarnings("ignore", message=".*names are not unique")
         adata = AnnData(
             X=_all_rows(dataset, dataset.profile),
-            obs=storable_obs(obs).set_axis(dataset.source_obs_names.astype(str)),
+            obs=obs,
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     place = split_space(dataset.space)
     if place is not None and place[0] == "obsm":
         adata.obsm[place[1]] = _all_rows(dataset, dataset.X)
     return adata
+
+
+def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
+    """Metadata in the types and under the names that an .h5ad file can hold."""
+    columns = {}
+    for name in obs.columns:
+        key = str(name).replace("/", "_")
+        columns["index" if key == "_index" else key] = _storable(obs[name])
+    return pd.DataFrame(columns, index=obs.index)
+
+
+def _storable(column: pd.Series) -> pd.Series:
+    """Return a column in a type that an .h5ad file can hold."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if column.cat.categories.dtype.kind in "biuf":
+            return column
+        return column.cat.rename_categories([str(c) for c in column.cat.categories])
+    if column.dtype.kind in "biuf":
+        return column
+    return column.astype(object).where(column.notna(), "").astype(str)
+
+
+def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
+    """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
+    if dataset.kept.all():
+        return matrix
+    if not sp.issparse(matrix):
+        return dataset.expand(matrix, np.nan)
+    ones = np.ones(dataset.n_source_rows, np.float32)
+    return sp.diags_array(ones, format="csr")[:, dataset.kept] @ matrix
 
 
 def _write_into_copy(
@@ -197,23 +223,29 @@ def _write_into_copy(
     shutil.copyfile(source, target)
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
-        parts = _parts(dataset, result, _rows_in(dataset, obs.index))
+        made = _made(dataset, result, _rows_in(dataset, obs.index))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        write_elem(file, "obs", obs.assign(**parts.obs))
-        for group, elements in (("obsm", parts.obsm), ("uns", parts.uns)):
+        write_elem(file, "obs", obs.assign(**made["obs"]))
+        for group in ("obsm", "uns"):
             if group not in file:
                 write_elem(file, group, {})
-            for key, value in elements.items():
+            for key, value in made[group].items():
                 write_elem(file[group], key, value)
-        for key in _COLORED.keys() - parts.uns.keys():
+        for key in _COLORED.keys() - made["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
 
 
-def _of_counts(parts: dict[str, Any]) -> AnnData:
-    from anndata import AnnData
-
-    return AnnData(parts["X"], parts["obs"], parts["var"])
+def _put(adata: AnnData, made: dict[str, dict[str, Any]]) -> None:
+    with warnings.catch_warnings():
+        # A view of another AnnData becomes one of its own, as anndata has it.
+        warnings.filterwarnings("ignore", message=".*view")
+        former = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
+        adata.obs = former.assign(**made["obs"])
+    adata.obsm.update(made["obsm"])
+    for key in _COLORED:
+        adata.uns.pop(key, None)
+    adata.uns.update(made["uns"])
 
 
 def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
@@ -237,10 +269,13 @@ def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
     )
 
 
-def _parts(
+# What goes into it
+
+
+def _made(
     dataset: Dataset, result: EmbeddingResult, places: NDArray[np.intp]
-) -> _Parts:
-    """Return what a result adds to rows of the source at places; see _laid_out."""
+) -> dict[str, dict[str, Any]]:
+    """Return what a result adds: ``obs``, ``obsm`` and ``uns``; see _laid_out."""
     obs = {
         name: _laid_out(column, places)
         for name, column in result_columns(dataset, result).items()
@@ -253,19 +288,21 @@ def _parts(
         if known and name in obs:
             colors = [known.get(n) or GREY for n in obs[name].categories]
             uns[key] = np.array(colors, dtype=object)
-    return _Parts(obs, {k: _laid_out(v, places) for k, v in obsm.items()}, uns)
+    obsm = {key: _laid_out(values, places) for key, values in obsm.items()}
+    return {"obs": obs, "obsm": obsm, "uns": uns}
 
 
-def _put(adata: AnnData, parts: _Parts) -> None:
-    with warnings.catch_warnings():
-        # A view of another AnnData becomes one of its own, as anndata has it.
-        warnings.filterwarnings("ignore", message=".*view")
-        former = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        adata.obs = former.assign(**parts.obs)
-    adata.obsm.update(parts.obsm)
-    for key in _COLORED:
-        adata.uns.pop(key, None)
-    adata.uns.update(parts.uns)
+def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
+    """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
+    take = pd.api.extensions.take
+    if not isinstance(values, pd.Categorical):
+        values = np.asarray(values)
+        fill: Any = -1 if values.dtype.kind in "iu" else np.nan
+        return take(values, places, allow_fill=True, fill_value=fill)
+    if (places < 0).any() and UNASSIGNED not in values.categories:
+        values = values.add_categories(UNASSIGNED)
+    fill = UNASSIGNED if UNASSIGNED in values.categories else None
+    return take(values, places, allow_fill=True, fill_value=fill)
 
 
 def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
@@ -276,14 +313,10 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "color": [result.cluster_colors.get(one, "") for one in clusters],
         "note": [result.cluster_notes.get(one, "") for one in clusters],
     }
-    made = made_components(dataset)
     record = {
         "parameters": storable(result.parameters),
         "landmarks": result.landmarks,
-        "clusters": {
-            "number": np.array(clusters),
-            **{key: np.array(one, dtype=object) for key, one in texts.items()},
-        },
+        "clusters": {"number": np.array(clusters), **storable(texts)},
         "energy": float(result.energy),
         "map_hash": result.map_hash,
         "input": {
@@ -298,20 +331,17 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "versions": versions(),
     }
     if dataset.projection is not None:
+        made = made_components(dataset)
         space = next((f"obsm['{key}']" for key in made), dataset.space)
         record["projection"] = {**dataset.projection.stored(), "space": space}
-    references = {
-        name: {
-            "reference": one.reference,
-            "label": one.label,
-            "correct_batch": one.correct_batch,
-        }
-        for name, one in dataset.predicted.items()
-    }
+    about = ("reference", "label", "correct_batch")
     more = {
         "gene_sets": dataset.scores,
         "taught": dataset.taught,
-        "predicted": references,
+        "predicted": {
+            name: {key: getattr(one, key) for key in about}
+            for name, one in dataset.predicted.items()
+        },
     }
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
@@ -325,59 +355,12 @@ def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
     """
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
-    if not dataset.X.shape[1]:
+    if not dataset.X.shape[1] or (recipe is None and mixed is None):
         return {}
     if recipe is not None:
         is_mixed = recipe.get("batch_key") not in (None, "none")
         key = "X_pca_harmony" if is_mixed else "X_pca"
-    elif mixed is not None:
-        place = split_space(str(mixed["space"]))
-        key = f"{place[1] if place else 'X'}_harmony"
     else:
-        return {}
+        place = split_space(str((mixed or {})["space"]))
+        key = f"{place[1] if place else 'X'}_harmony"
     return {key: dataset.expand(dataset.X, np.nan)}
-
-
-def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
-    """Metadata in the types and under the names that an .h5ad file can hold."""
-    columns = {}
-    for name in obs.columns:
-        key = str(name).replace("/", "_")
-        columns["index" if key == "_index" else key] = _storable_column(obs[name])
-    return pd.DataFrame(columns, index=obs.index)
-
-
-def _storable_column(column: pd.Series) -> pd.Series:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        if column.cat.categories.dtype.kind in "biuf":
-            return column
-        return column.cat.rename_categories([str(c) for c in column.cat.categories])
-    if column.dtype.kind in "biuf":
-        return column
-    return column.astype(object).where(column.notna(), "").astype(str)
-
-
-def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
-    """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
-    if isinstance(values, pd.Categorical):
-        names = list(values.categories)
-        if (places < 0).any() and UNASSIGNED not in names:
-            names.append(UNASSIGNED)
-        codes = values.set_categories(names).codes[places]
-        if UNASSIGNED in names:
-            codes = np.where(places < 0, names.index(UNASSIGNED), codes)
-        return pd.Categorical.from_codes(codes, names)
-    values = np.asarray(values)
-    laid_out = values[places].copy()
-    laid_out[places < 0] = -1 if values.dtype.kind in "iu" else np.nan
-    return laid_out
-
-
-def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
-    """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
-    if dataset.kept.all():
-        return matrix
-    if not sp.issparse(matrix):
-        return dataset.expand(matrix, np.nan)
-    ones = np.ones(dataset.n_source_rows, np.float32)
-    return sp.diags_array(ones, format="csr")[:, dataset.kept] @ matrix

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 _VERSIONS_OF = (
@@ -71,24 +72,25 @@ class EmbeddingResult:
         """Return the name of a cluster; two of the same name are one in a file."""
         return self.cluster_names.get(int(cluster), str(int(cluster)))
 
-    def point_names(self) -> NDArray[Any]:
-        """(n,) texts: the name of the cluster of each point."""
-        clusters, places = np.unique(self.shown_clusters, return_inverse=True)
-        return np.array([self.name_of(cluster) for cluster in clusters])[places]
-
     def groups(self) -> dict[str, str | None]:
         """Names of the clusters, each with its colour if known.
 
         In the order of ``cluster_names``, which is that of a table on the screen; then
         those without a name, by growing number.
         """
-        groups: dict[str, str | None] = {}
         clusters = np.unique(self.shown_clusters).tolist()
         named = [cluster for cluster in self.cluster_names if cluster in clusters]
+        groups: dict[str, str | None] = {}
         for cluster in [*named, *clusters]:
-            color = self.cluster_colors.get(cluster)
-            groups.setdefault(self.name_of(cluster), color)
+            groups.setdefault(self.name_of(cluster), self.cluster_colors.get(cluster))
         return groups
+
+    def column(self) -> pd.Categorical:
+        """(n,) the name of the cluster of each point; the levels are :meth:`groups`."""
+        clusters, places = np.unique(self.shown_clusters, return_inverse=True)
+        groups = list(self.groups())
+        codes = np.array([groups.index(self.name_of(one)) for one in clusters])
+        return pd.Categorical.from_codes(codes[places], groups)
 
 
 def storable(value: Any) -> Any:

@@ -68,44 +68,31 @@ def check_output(source: Path | None, path: Path) -> None:
         raise DataError(f"{shortened(path.name)} cannot be written, as {trouble}.")
 
 
-def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write the result as .h5ad, beside everything the .h5ad input held.
+def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the result in the format that the ending of `path` says.
 
-    Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
-    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
-    get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
-    the input that stand in another order by now are found by their names.
-
-    Raises DataError if `path` is the input, or cannot be written.
-    """
-    path = Path(path)
-    check_output(dataset.source, path)
-    if dataset.source is not None and not dataset.source.exists():
-        raise DataError(
-            f"{dataset.source} is no longer there, but the result is written beside "
-            "what it held: put it back, or save the result as .csv."
-        )
-    with whole_or_nothing(path) as temporary:
-        write_anndata(dataset, result, temporary)
-
-
-def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write position, cluster and pressure of every row of the source as .csv.
-
+    A table has position, cluster and pressure of every row of the source:
     ``embedding_game_x`` and ``embedding_game_y`` are the place on the map; objects
     that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
-    image, and their measures, too.
+    image, and their measures, too.  For .h5ad see
+    :func:`~.anndata_result.write_anndata`, for figures :func:`write_figure`.
+
+    Raises DataError if it is none of :data:`WRITERS`, is the input, or cannot be
+    written.
     """
-    check_output(dataset.source, Path(path))
-    with whole_or_nothing(Path(path)) as temporary:
-        result_frame(dataset, result).to_csv(temporary)
-
-
-def write_parquet(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write the same columns as :func:`write_csv` as .parquet."""
-    check_output(dataset.source, Path(path))
-    with whole_or_nothing(Path(path)) as temporary:
-        result_frame(dataset, result).to_parquet(temporary)
+    path = Path(path)
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise DataError(
+            f"{path.name} cannot be written: the name has to end in one of "
+            f"{', '.join(WRITERS)}."
+        )
+    if writer is write_figure:
+        write_figure(dataset, result, path)
+        return
+    check_output(dataset.source, path)
+    with whole_or_nothing(path) as temporary:
+        writer(dataset, result, temporary)
 
 
 def write_figure(
@@ -143,31 +130,17 @@ def write_figure(
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
-    groups = result.groups()
-    named = [c or _PALETTE[i % len(_PALETTE)] for i, c in enumerate(groups.values())]
+    column, colors = result.column(), result.groups().values()
+    named = [c or _PALETTE[i % len(_PALETTE)] for i, c in enumerate(colors)]
     table = np.array([[*bytes.fromhex(color[1:]), 255] for color in named]) / 255
-    codes = pd.Categorical(result.point_names(), categories=list(groups)).codes
-    return PointColors(table[codes], "Cluster", Levels(tuple(groups), codes))
+    levels = Levels(tuple(column.categories), column.codes)
+    return PointColors(rgba=table[column.codes], title="Cluster", levels=levels)
 
 
-def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write the result in the format that the ending of `path` says.
-
-    Raises DataError if it is none of :data:`WRITERS`, or cannot be written.
-    """
-    writer = WRITERS.get(Path(path).suffix.lower())
-    if writer is None:
-        raise DataError(
-            f"{Path(path).name} cannot be written: the name has to end in one of "
-            f"{', '.join(WRITERS)}."
-        )
-    writer(dataset, result, path)
-
-
-WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, str | Path], None]] = {
-    ".h5ad": write_h5ad,
-    ".csv": write_csv,
-    ".parquet": write_parquet,
+WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
+    ".h5ad": write_anndata,
+    ".csv": lambda data, result, path: result_frame(data, result).to_csv(path),
+    ".parquet": lambda data, result, path: result_frame(data, result).to_parquet(path),
     ".png": write_figure,
     ".svg": write_figure,
     ".pdf": write_figure,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
-from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
+from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import is_kept_in_h5ad
 from napari_embedding_game.data.formats.anndata import (
@@ -360,9 +360,5 @@ def _is_small(values: Any, limit: float | None = None) -> bool:
 
 def _metadata(dataset: Dataset) -> pd.DataFrame:
     """Return the metadata without what is made again when the map is opened."""
-    taught = {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
-    predicted = {
-        name + end for name, one in dataset.predicted.items() for end in one.columns
-    }
-    made = {*dataset.worked_out, *taught, *predicted}
+    made = set(dataset.added_columns) - set(dataset.scores)
     return dataset.obs.loc[:, ~dataset.obs.columns.isin(made)]

@@ -19,7 +19,7 @@ from napari_embedding_game.core.new_rows.transform import nearest_landmark
 from napari_embedding_game.core.snapshot import map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, SAMPLES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
@@ -286,10 +286,7 @@ class _Notebook:
     def _add_made_columns(self) -> None:
         """Add the columns that were made in the window: scores, labels, classes."""
         dataset = self.dataset
-        made = {*dataset.worked_out, *dataset.scores}
-        made |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
-        for name, predicted in dataset.predicted.items():
-            made |= {name + end for end in predicted.columns}
+        made = dataset.added_columns
         names = [name for name in dataset.obs if name in made]
         if not names:
             return
