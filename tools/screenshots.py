@@ -161,7 +161,7 @@ def cut_texts(root: QWidget) -> Iterator[str]:
 def _is_folded_away(widget: QWidget, root: QWidget) -> bool:
     """Whether a widget, or what holds it, has no size."""
     while widget is not root:
-        if widget.size().isEmpty():
+        if QWidget.size(widget).isEmpty():  # a part may have a child of this name
             return True
         widget = widget.parentWidget()
     return False

@@ -131,11 +131,11 @@ def test_a_renamed_image_is_linked_by_a_click(
     for _ in range(200):
         QApplication.processEvents()
     assert len(inserted) == n_inserted  # nothing goes on for ever
-    assert not shown(dock.data.relink.image.native)
+    assert not shown(dock.data.relink.image)
     viewer.open(renamed, plugin="napari")
     button = dock.data.relink.image
-    qtbot.waitUntil(lambda: shown(button.native))
-    assert button.text == "This is the image: channel 1"
+    qtbot.waitUntil(lambda: shown(button))
+    assert button.text() == "This is the image: channel 1"
     click(button)
     assert desk.linked.images == (viewer.layers["channel 1"],)
     assert not shown(dock.data.relink)
@@ -240,7 +240,7 @@ def test_the_images_of_a_plate_are_found_again(
     qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
     assert desk.linked is None
     desk.answer = moved
-    assert dock.data.relink.folder.text == "Locate folder…"
+    assert dock.data.relink.folder.text() == "Locate folder…"
     click(dock.data.relink.folder)
     qtbot.waitUntil(lambda: desk.linked is not None)
     assert not shown(dock.data.relink)

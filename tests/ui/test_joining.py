@@ -63,7 +63,7 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     assert linked.current.images == (viewer.layers["stain"],)
     assert panel.layer.value is nuclei
     assert panel.column.value == "ObjectNumber"
-    assert "24 of 24 rows match a label of 'nuclei'" in panel.hint.text()
+    assert "24 of 24 rows match a label of 'nuclei'" in panel.text.text()
     assert "match a label" not in dock.data.notes.text()
     play()
     shown = session.snapshot
@@ -112,7 +112,7 @@ def test_labels_that_come_later_are_offered(viewer, dock, loading, table, qtbot)
     viewer.add_labels(np.eye(40, dtype=int), name="other")
     qtbot.waitUntil(lambda: not dock.data.join.isHidden())
     loading(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
-    hint = dock.data.join.hint
+    hint = dock.data.join.text
     assert hint.property("role") == "warning"
     assert "none of 24 rows" in hint.text()
     assert dock.controller.workspace.linked.current is None

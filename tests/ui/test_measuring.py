@@ -87,11 +87,11 @@ def ticked(panel):
     return [image.name for image in panel.images.images()]
 
 
-def test_a_mask_that_is_dropped_becomes_labels_by_a_click(
+def test_a_mask_that_is_dropped_is_measured_as_labels(
     qtbot, viewer, dock, loading, person_at_the_window, tmp_path
 ):
     image, labels = field(0)
-    offer, files = dock.data.mask, {}
+    panel, files = dock.data.measure, {}
     for name, pixels in {
         "field.tif": image,
         "nuclei.tif": np.round(100 * image).astype(np.uint8),  # no mask, a picture
@@ -106,22 +106,20 @@ def test_a_mask_that_is_dropped_becomes_labels_by_a_click(
         qtbot.waitUntil(lambda: files[name].stem in viewer.layers)
 
     drop("field.tif")
-    qtbot.waitUntil(offer.text.isVisible)
-    assert offer.text.text().startswith("To measure the objects of an image, open")
+    qtbot.waitUntil(panel.text.isVisible)
+    assert panel.text.text().startswith("To measure the objects of an image, open")
+    assert not panel.measure.native.isVisible()
     drop("nuclei.tif")
     drop("field_mask.tif")
-    qtbot.waitUntil(offer.use.native.isVisible)
-    assert offer.use.text == "Use 'field_mask' as labels"
-    assert offer.use.native.property("role") == "main"  # what is to be pressed next
-    QTest.mouseClick(offer.use.native, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(panel.measure.native.isVisible)
+    assert ticked(panel) == ["field"]
+    dataset = loading(panel.measure)
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
-    assert not offer.isVisible()
-    dataset = loading(dock.data.measure.measure)
     assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
     np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     drop("seg.png")
-    qtbot.waitUntil(offer.use.native.isVisible)
-    QTest.mouseClick(offer.use.native, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.labels.value is viewer.layers["seg"])
+    loading(panel.measure)
     numbers = viewer.layers["seg"].data
     assert len(np.unique(numbers[labels > 0])) == 20
     assert not numbers[labels == 0].any()
@@ -187,13 +185,13 @@ def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, lo
     panel = dock.data.measure
     assert ticked(panel) == []
     assert panel.measure.text == "Measure form only"
-    assert "2 images have the pixels of 'cells'" in panel.hint.text()
+    assert "2 images have the pixels of 'cells'" in panel.text.text()
     assert "small (has 10 × 72 pixels" in panel.images.item(2).text()
     tick(panel, "small")
     assert ticked(panel) == []
     tick(panel, "plate A")
     assert ticked(panel) == ["plate A"]
-    assert panel.hint.isHidden()
+    assert panel.text.isHidden()
     tick(panel, "plate B")
     tick(panel, "plate B")
     dataset = loading(panel.measure)
@@ -213,7 +211,7 @@ def test_a_shifted_image_is_measured_where_it_lies(viewer, dock, loading, scale)
     viewer.add_labels(labels, name="cells", scale=[scale] * 2)
     panel = dock.data.measure
     assert ticked(panel) == ["DNA"]
-    assert "shifted by (-4, -6) pixels" in panel.hint.text()
+    assert "shifted by (-4, -6) pixels" in panel.text.text()
     dataset = loading(panel.measure)
     np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     area = measured(dataset, "area")
@@ -250,7 +248,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     dataset = loading(dock.data.measure.take)
     expected = np.where(table["Label"] == 999, 0, table["Label"])
     np.testing.assert_array_equal(dataset.objects.label_ids, expected)
-    notes = dock.data.join.hint.text()
+    notes = dock.data.join.text.text()
     assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
     assert "1 row of labels that 'cells' has not: 999." in notes
     session = dock.controller.session
@@ -281,7 +279,7 @@ def test_without_an_id_a_column_can_be_chosen(qtbot, viewer, dock, loading, tabl
     assert dataset.objects is None
     assert dock.controller.workspace.linked.current is None
     panel = dock.data.join
-    assert panel.hint.text().startswith("Not linked with 'cells'")
+    assert panel.text.text().startswith("Not linked with 'cells'")
     assert not panel.column.native.isHidden()
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         panel.column.value = "nuc"
@@ -313,7 +311,7 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     assert stale.is_stale
     told = "The labels 'cells' were edited after they were measured"
     assert stale.text.text().startswith(told)
-    QTest.mouseClick(stale.again.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stale.again, Qt.MouseButton.LeftButton)
     QTest.mouseClick(dock.data.cancel, Qt.MouseButton.LeftButton)
     assert stale.is_stale  # nothing was read
     again = measured(loading(stale.again), "area")

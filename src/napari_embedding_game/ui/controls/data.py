@@ -40,7 +40,6 @@ from napari_embedding_game.ui.controls.recipe import (
 from napari_embedding_game.ui.controls.start import Recovery, Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
-from napari_embedding_game.ui.images.mask_offer import MaskOffer
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
@@ -126,8 +125,8 @@ class DataControls(ControlsSection):
         self.start = Start(reading, store, self.use_layer)
         self.way = Breadcrumb(self._session, workspace.maps, store.open)
         self.recipe, self.columns = RecipePanel(), ColumnsPanel()
-        self.join, self.measure = JoinPanel(viewer), MeasurePanel(viewer)
-        self.mask = MaskOffer(viewer, self._session)
+        self.join = JoinPanel(viewer)
+        self.measure = MeasurePanel(viewer, self._session)
         self.stale = StaleLabels(self._linked_layers)
         self.relink = Relink(viewer, self._session, self._loading, self._linked_layers)
         self._build()
@@ -139,7 +138,7 @@ class DataControls(ControlsSection):
     @property
     def first_step(self) -> tuple[str, Callable[[Then], None] | None]:
         """What Run does before, in a word; it is called with what comes after."""
-        if self._session.dataset is None and not self.measure.isHidden():
+        if self._session.dataset is None and self.measure.can_measure:
             return "Measure", self._measure_first
         if self.recipe.is_offered:
             return "Prepare", self._prepare_first
@@ -273,7 +272,6 @@ class DataControls(ControlsSection):
             self.drop,
             self.recipe,
             self.columns,
-            self.mask,
             self.measure,
             self.start,
         ):
@@ -303,7 +301,6 @@ class DataControls(ControlsSection):
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
-        self.mask.changed.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.relink.missed.connect(self.troubled)
@@ -505,10 +502,8 @@ class DataControls(ControlsSection):
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
         is_first, (_, prepare) = self._session.dataset is None, self.first_step
-        has_mask = self.mask.has_mask
         for button, is_next in (
-            (self.start.open_button, is_first and not prepare and not has_mask),
-            (self.mask.use.native, is_first and not prepare and has_mask),
+            (self.start.open_button, is_first and not prepare),
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")

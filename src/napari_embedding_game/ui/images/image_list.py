@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary, WeakSet
 
 from napari.layers import Image, Labels, Layer
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
 from napari_embedding_game.data.images.channels import planes
@@ -16,6 +16,7 @@ from napari_embedding_game.ui.images.linked_layers import finest
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 MOST_ROWS = 5
 """Rows that are seen at once."""
+TIP = "Images of these objects: brightness and texture are measured in each."
 
 
 class ImageList(QListWidget):
@@ -28,16 +29,14 @@ class ImageList(QListWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setToolTip(
-            "Images of these objects: brightness and texture are measured in each."
-        )
+        self.setToolTip(TIP)
         self.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrap(True)
         self.setViewportMargins(0, 3, 0, 0)  # one row stands in the middle
         self._fits: dict[Image, Fit] = {}
         self._ticks: tuple[Image, ...] = ()
-        self._chosen: WeakKeyDictionary[Labels, WeakSet[Image]] = WeakKeyDictionary()
+        self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
         """What a person ticked, by the labels it was for."""
         self._labels: Labels | None = None
         self.itemChanged.connect(self._on_changed)
@@ -47,27 +46,20 @@ class ImageList(QListWidget):
         self, labels: Labels | None, images: Sequence[Image], selected: Sequence[Layer]
     ) -> None:
         """List these images for labels, with the person's ticks or the proposal."""
-        self._labels = labels
-        self._fits, wanted = {}, []
+        self._labels, self._fits, wanted = labels, {}, []
         if labels is not None:
             self._fits = {image: fit_of(image, labels) for image in images}
-            wanted = proposed(labels, images, selected)
-            if labels in self._chosen:
-                wanted = [x for x in images if x in self._chosen[labels]]
-        self.blockSignals(True)
-        self.clear()
-        for image, fit in self._fits.items():
-            text = image.name + (f" ({fit.reason})" if fit.reason else "")
-            if not fit.reason and not image.rgb and labels is not None:
-                n = len(planes(finest(image), tuple(finest(labels).shape)))
-                text += f" ({n} channels)" * (n > 1)
-            item = QListWidgetItem(text, self)
-            item.setToolTip(text)
-            if fit.reason:
-                item.setFlags(Qt.ItemFlag.NoItemFlags)
-            else:
-                item.setCheckState(CHECKED if image in wanted else UNCHECKED)
-        self.blockSignals(False)
+            kept = self._chosen.get(labels)
+            wanted = proposed(labels, images, selected) if kept is None else kept
+        with QSignalBlocker(self):
+            self.clear()
+            for image, fit in self._fits.items():
+                item = QListWidgetItem(self._words(image, fit), self)
+                item.setToolTip(item.text())
+                if fit.reason:
+                    item.setFlags(Qt.ItemFlag.NoItemFlags)
+                else:
+                    item.setCheckState(CHECKED if image in wanted else UNCHECKED)
         self._ticks = self.images()
         self.setVisible(bool(self._fits))
         rows = min(MOST_ROWS, max(1, self.count()))
@@ -75,15 +67,21 @@ class ImageList(QListWidget):
 
     def images(self) -> tuple[Image, ...]:
         """Return the images with a tick."""
-        return tuple(
-            image
-            for row, (image, fit) in enumerate(self._fits.items())
-            if not fit.reason and self.item(row).checkState() == CHECKED
-        )
+        states = (self.item(row).checkState() for row in range(self.count()))
+        pairs = zip(self._fits.items(), states, strict=True)
+        return tuple(x for (x, fit), at in pairs if at == CHECKED and not fit.reason)
 
     def n_usable(self) -> int:
         """Return how many of the images fit."""
         return sum(not fit.reason for fit in self._fits.values())
+
+    def _words(self, image: Image, fit: Fit) -> str:
+        if fit.reason:
+            return f"{image.name} ({fit.reason})"
+        n = 1
+        if not image.rgb and self._labels is not None:
+            n = len(planes(finest(image), tuple(finest(self._labels).shape)))
+        return f"{image.name} ({n} channels)" if n > 1 else image.name
 
     def _on_clicked(self, item: QListWidgetItem) -> None:
         """Let a click on the name do what one on the box does."""

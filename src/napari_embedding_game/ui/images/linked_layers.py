@@ -11,6 +11,7 @@ import pandas as pd
 from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
+from napari_embedding_game.data.images.masks import as_labels
 from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.compat import camera_of
 
@@ -102,10 +103,24 @@ def finest(layer: Layer) -> Any:
     return layer.data[0] if layer.multiscale else layer.data
 
 
+def labels_of(viewer: napari.Viewer) -> list[Labels]:
+    """Return the Labels layers of a viewer, the uppermost last."""
+    return [x for x in viewer.layers if isinstance(x, Labels)]
+
+
 def images_of(viewer: napari.Viewer) -> list[Image]:
     """Return the images in which objects may be measured."""
-    layers = viewer.layers
-    return [x for x in layers if isinstance(x, Image) and FIELDS not in x.metadata]
+    images = (x for x in viewer.layers if isinstance(x, Image))
+    return [x for x in images if FIELDS not in x.metadata]
+
+
+def use_as_labels(viewer: napari.Viewer, mask: Image) -> Labels:
+    """Put a Labels layer in the place of an image of whole numbers, and return it."""
+    viewer.layers.remove(mask)  # its name is free then
+    kept = ("name", "scale", "translate", "rotate", "shear", "affine")
+    how = {name: getattr(mask, name) for name in kept}
+    metadata = {**mask.metadata, FILE: record_of(mask)["path"]}
+    return viewer.add_labels(as_labels(finest(mask)), metadata=metadata, **how)
 
 
 def show_pictures(viewer: napari.Viewer, loaded: LoadResult) -> Linked:

@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import CheckBox, ComboBox, PushButton
-from napari.layers import Labels, Layer
-from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from napari.layers import Image, Labels
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 
 from napari_embedding_game.data.columns import is_of_a_map
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
-from napari_embedding_game.data.images.measure import GROUPS, USUAL, Group
+from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import fit_of, pixel_size, pixels_on
 from napari_embedding_game.ui.images.image_list import ImageList
+from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
     Linked,
     Table,
     finest,
     images_of,
+    labels_of,
+    use_as_labels,
 )
-from napari_embedding_game.ui.style.form_widgets import (
-    add_row,
-    form,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.session.session import Session
+
+HOW = (
+    "To measure the objects of an image, open their segmentation too, in which each "
+    "object has a number."
+)
 CHOOSE = (
     "{} images have the pixels of '{}': tick those that show these objects. Several "
     "are measured as channels of one picture, so leave out other fields of view."
 )
 FORM_ONLY = "No image is ticked: only the form is measured."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
+TIPS = {
+    "labels": "The segmented objects; each becomes a point. Of a mask that was opened "
+    "as an image, parts that do not touch are numbered.",
+    "axis": "What the first axis of the labels is: depth, time, or images of their "
+    "own, such as the fields of a plate.",
+    "whole": "Such an object is cut off: its shape and size are not its own.",
+    "measure": "Measure what is ticked of every object.",
+    "take": "Use the measurements that the Labels layer has already.",
+}
 GROUP_TIPS = {
     "shape": "Area, axes, eccentricity, solidity, perimeter and roundness: some 5 s of "
     "computing for 20,000 objects.",
@@ -52,10 +66,14 @@ GROUP_TIPS = {
 }
 _LAID = ("scale", "translate", "rotate", "shear", "affine", "data", "name", "blending")
 """What decides how an image lies on the labels."""
+_MASKS = re.compile(
+    r"(?<![a-z])(label(l?ed|s)?|masks?|seg(mentation|mented)?)(?![a-z])"
+)
+"""Names of images that hold the numbers of objects."""
 
 
-class MeasurePanel(QWidget):
-    """Appears when there is a Labels layer.
+class MeasurePanel(LayerPanel):
+    """Appears when there is a Labels layer, or an image that is named like a mask.
 
     ``wanted`` brings a source, the :class:`Linked` layers that show its objects, and
     the :class:`Table` whose rows it has, or None.
@@ -65,67 +83,57 @@ class MeasurePanel(QWidget):
     offered = Signal()
     """There are labels to measure, or none any more."""
 
-    def __init__(self, viewer: napari.Viewer) -> None:
-        super().__init__()
-        self._viewer = viewer
-        self._connections = Connections(self)
+    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+        super().__init__(viewer)
+        self._session = session
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
-        self.labels = ComboBox(
-            choices=[], tooltip="The segmented objects; each becomes a point."
-        )
+        self.labels = ComboBox(choices=[], tooltip=TIPS["labels"])
         self.images = ImageList()
-        self.axis = ComboBox(
-            choices=AXES,
-            tooltip="What the first axis of the labels is: depth, time, or images of "
-            "their own, such as the fields of a plate.",
-        )
+        self.axis = ComboBox(choices=AXES, tooltip=TIPS["axis"])
         self.groups = {
             group: CheckBox(text=group, value=group in USUAL, tooltip=GROUP_TIPS[group])
             for group in GROUPS
         }
         self.whole = CheckBox(
-            text="Leave out objects that touch the border",
-            tooltip="Such an object is cut off: its shape and size are not its own.",
+            text="Leave out objects that touch the border", tooltip=TIPS["whole"]
         )
-        self.hint = text_label()
-        self.measure = PushButton(
-            text="Measure objects", tooltip="Measure what is ticked of every object."
-        )
-        self.take = PushButton(
-            text="Take its table",
-            tooltip="Use the measurements that the Labels layer has already.",
-        )
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self.refresh)
+        self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
+        self.take = PushButton(text="Take its table", tooltip=TIPS["take"])
         self._build()
         self.labels.changed.connect(self._on_labels)
         self.images.ticked.connect(self._tell)
         self.measure.changed.connect(self._on_measure)
-        self.take.changed.connect(self._on_take)
-        events = viewer.layers.events
-        self._connections.connect_all((events.inserted, events.removed), self.refresh)
-        selected = viewer.layers.selection.events.changed
-        self._connections.connect(selected, self._on_selection)
+        self.take.changed.connect(lambda: self._on_take())
+        layers = viewer.layers
+        changes = (layers.events.inserted, layers.events.removed)
+        changes += (layers.selection.events.changed, session.dataset_changed)
+        self._connections.connect_all(changes, self.refresh)
         self.refresh()
 
+    @property
+    def can_measure(self) -> bool:
+        """Whether there are objects."""
+        return self.labels.value is not None
+
     def refresh(self, event: object = None) -> None:
-        """Offer the layers that there are."""
-        layers = self._viewer.layers
-        labels = [
-            x for x in layers if isinstance(x, Labels) and FIELDS not in x.metadata
-        ]
-        chosen = [x for x in labels if x is self.labels.value]
-        selected = [x for x in labels if x in layers.selection]
-        first = next(iter([*chosen, *selected, *labels[::-1]]), None)
-        _offer(self.labels, [(x.name, x) for x in labels], first)
+        """Offer the layers that there are, the one that is selected first."""
+        images, chosen = images_of(self._viewer), self._viewer.layers.selection
+        labels = [x for x in labels_of(self._viewer) if FIELDS not in x.metadata]
+        objects = [*(x for x in images if _is_mask(x)), *labels]
+        selected = [x for x in objects if x in chosen]
+        former = [x for x in objects if x is self.labels.value]
+        first = [*(selected if len(selected) == 1 else former or selected)]
+        first += objects[::-1]
+        offer(self.labels, [(x.name, x) for x in objects], first[0] if first else None)
         self._of_layers.close()
-        for layer in [*images_of(self._viewer), *labels]:
+        for layer in {*images, *labels}:
             names = (*_LAID, "features") if layer in labels else _LAID
             events = [getattr(layer.events, name) for name in names]
-            self._of_layers.connect_all(events, self._on_layer)
-        self.setVisible(bool(labels))
+            self._of_layers.connect_all(events, self.refresh_soon)
+        is_asked = bool(images) and self._session.dataset is None
+        self._body.setVisible(bool(objects))
+        self.setVisible(bool(objects) or is_asked)
         self.offered.emit()
         self._on_labels()
 
@@ -153,17 +161,14 @@ class MeasurePanel(QWidget):
         notes = ["Only the form was measured: no image was ticked."]
         if images:
             names = ", ".join(f"'{image.name}'" for image in images)
-            fits = [(image.name, fit_of(image, labels).note) for image in images]
-            laid = [f"'{name}' is {note}." for name, note in fits if note]
-            notes = [f"Measured in {names}.", *laid]
-        groups: list[Group] = [key for key in GROUPS if self.groups[key].value]
+            notes = [f"Measured in {names}.", *_notes(images, labels)]
         return MeasuredSource(
             _pixels(images, labels),
             finest(labels),
             labels.name,
             pixel_size(labels),
             self.axis.value,
-            groups,
+            [group for group in GROUPS if self.groups[group].value],
             not self.whole.value,
             tuple(notes),
         )
@@ -171,83 +176,80 @@ class MeasurePanel(QWidget):
     # Inside
 
     def _build(self) -> None:
-        rows = self._form = form()
-        add_row(rows, "Objects", self.labels)
-        add_row(rows, "Measure in", self.images)
-        add_row(rows, "First axis", self.axis)
-        measures = QWidget()
-        grid = QGridLayout(measures)
+        measures, self._body, buttons = QWidget(), QWidget(), QHBoxLayout()
+        grid, self._form = QGridLayout(measures), form()
         grid.setContentsMargins(0, 0, 0, 0)
         for i, box in enumerate(self.groups.values()):
             grid.addWidget(box.native, i // 2, i % 2)
-        add_row(rows, "Measures", measures)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.measure.native, 1)
-        buttons.addWidget(self.take.native, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(rows)
-        column.addWidget(self.whole.native)
-        column.addWidget(self.hint)
-        column.addLayout(buttons)
+        for words, widget in (
+            ("Objects", self.labels),
+            ("Measure in", self.images),
+            ("First axis", self.axis),
+            ("Measures", measures),
+        ):
+            add_row(self._form, words, widget)
+        self._form.addRow(self.whole.native)
+        self._body.setLayout(self._form)
+        for button in (self.measure, self.take):
+            buttons.addWidget(button.native, 1)
+        self.rows.addWidget(self._body)
+        self.rows.addWidget(self.text)
+        self.rows.addLayout(buttons)
 
-    def _on_layer(self, event: object = None) -> None:
-        self._soon.start(0)
-
-    def _on_selection(self, event: object = None) -> None:
-        selection = self._viewer.layers.selection
-        selected = [x for x in self.labels.choices if x in selection]
-        if len(selected) == 1:
-            with self.labels.changed.blocked():
-                self.labels.value = selected[0]
-        self._on_labels()
-
-    def _on_labels(self) -> None:
-        labels, images = self.labels.value, images_of(self._viewer)
+    def _on_labels(self, event: object = None) -> None:
+        labels = self.labels.value
+        images = [x for x in images_of(self._viewer) if x is not labels]
         self.images.offer(labels, images, list(self._viewer.layers.selection))
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest(labels).ndim
         axes = AXES if n_axes < 4 else AXES[-1:]
         if tuple(value for _, value in axes) != tuple(self.axis.choices):
-            _offer(self.axis, list(axes), axes[0][1])
+            offer(self.axis, list(axes), axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
-        columns = () if labels is None else labels.features
-        told = {c for c in columns if not is_of_a_map(c)} - {"index"}
-        self.take.native.setVisible(bool(told))
+        columns = labels.features if isinstance(labels, Labels) else ()
+        known = {c for c in columns if not is_of_a_map(c)} - {"index"}
+        self.take.native.setVisible(bool(known))
+        self.measure.native.setVisible(labels is not None)
         self._tell()
 
     def _tell(self) -> None:
         """Say what is going to be measured, and in what."""
         labels, images = self.labels.value, self.images.images()
         self.measure.text = "Measure objects" if images else "Measure form only"
-        if labels is None or images:
-            fits = [(image.name, fit_of(image, labels).note) for image in images]
-            notes = [f"'{name}' is {note}." for name, note in fits if note]
-            show_text(self.hint, "\n".join(notes), "note")
+        if labels is None:
+            show_text(self.text, HOW, "note")
+        elif images:
+            show_text(self.text, "\n".join(_notes(images, labels)), "note")
         elif (n := self.images.n_usable()) > 1:
-            show_text(self.hint, CHOOSE.format(n, labels.name), "warning")
+            show_text(self.text, CHOOSE.format(n, labels.name), "warning")
         else:
-            show_text(self.hint, FORM_ONLY, "note")
+            show_text(self.text, FORM_ONLY, "note")
 
     def _on_measure(self) -> None:
         linked = self.linked()
         if linked is not None:
+            if isinstance(linked.labels, Image):
+                labels = use_as_labels(self._viewer, linked.labels)
+                linked = Linked(labels, linked.images)
             self.wanted.emit(self.measured(linked), linked, None)
 
     def _on_take(self) -> None:
-        if self.labels.value is not None:
+        if isinstance(self.labels.value, Labels):
             self.wanted.emit(*self.table_of(self.labels.value))
 
 
-def _offer(combo: ComboBox, choices: list[tuple[str, Any]], chosen: Any) -> None:
-    with combo.changed.blocked():
-        combo.choices = choices
-        if choices:
-            combo.value = chosen
+def _is_mask(image: Image) -> bool:
+    is_whole = not image.rgb and finest(image).dtype.kind in "biu"
+    return is_whole and _MASKS.search(image.name.lower()) is not None
 
 
-def _pixels(images: tuple[Layer, ...], labels: Labels) -> Any:
+def _notes(images: tuple[Image, ...], labels: Labels) -> list[str]:
+    """Return how images are read whose pixels are not those of the labels."""
+    fits = [(image.name, fit_of(image, labels).note) for image in images]
+    return [f"'{name}' is {note}." for name, note in fits if note]
+
+
+def _pixels(images: tuple[Image, ...], labels: Labels) -> Any:
     """Return what ``measure_stages`` measures in: an array, or one by name."""
     if len(images) < 2:
         return pixels_on(images[0], labels) if images else None

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magicgui.widgets import PushButton
 from napari.layers import Image, Labels
-from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import Experiment
@@ -20,20 +19,19 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import ExperimentSource, SampleSource
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import fit_of, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
+from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
     finest,
     images_of,
+    labels_of,
     record_of,
     show_pictures,
+    use_as_labels,
 )
-from napari_embedding_game.ui.images.mask_offer import use_as_labels
-from napari_embedding_game.ui.style.button_text import WrappedText
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, str]
 """Name, path and sample of a layer."""
-
 MOSTLY = 0.5
 """Share of the objects from which on a label image is taken for an edited one."""
 COMPARED = 1_000
@@ -55,9 +52,23 @@ OTHER_IMAGES = (
     "The images of {} are others than those that were measured: locate the folder that "
     "was, or measure these with Open > Images and labels."
 )
+NO_LABELS = (
+    "The labels {}of these objects are not open: open them and their image, and they "
+    "are linked by themselves."
+)
+NO_IMAGE = (
+    "The image {}of these objects is not open: open it, or the layer that it has "
+    "become."
+)
+NO_FOLDER = "The images of {} are not open: locate their folder."
+LOCATE = "Locate folder…"
+IMAGE_TIP = (
+    "Cut the pictures of the objects out of this layer. Its pixels fit those of the "
+    "labels."
+)
 
 
-class Relink(QWidget):
+class Relink(LayerPanel):
     """Appears while a layer that the map is about is not open, and links it once it is.
 
     ``missed`` tells that one is missing, ``differs`` brings a sentence on objects that
@@ -74,39 +85,18 @@ class Relink(QWidget):
         loading: Loading,
         record: LinkedLayers,
     ) -> None:
-        super().__init__()
-        self._viewer, self._session = viewer, session
-        self._loading, self._record = loading, record
+        super().__init__(viewer)
+        self._session, self._loading, self._record = session, loading, record
         self._of_folder = ""
         """That a folder is being opened, or why its images cannot be linked."""
-        self.text = text_label(role="warning")
-        self.image = PushButton(
-            text="",
-            tooltip="Cut the pictures of the objects out of this layer. Its pixels fit "
-            "those of the labels.",
+        self.rows.addWidget(self.text)
+        self.image = self.add_button(IMAGE_TIP, self._take_image)
+        self.folder = self.add_button(
+            "Choose where the images are now; the map stays as it is.", self._locate
         )
-        WrappedText(self.image.native)
-        self.folder = PushButton(
-            text="Locate folder…",
-            tooltip="Choose where the images are now; the map stays as it is.",
-        )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for widget in (self.text, self.image.native, self.folder.native):
-            column.addWidget(widget)
-        self.image.changed.connect(self._take_image)
-        self.folder.changed.connect(self._locate)
         # What it brings is done in the window's thread.
         self._beside = Latest(self, lambda act: act(), self._on_failed)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self._look)
-        self._connections = Connections(self)
-        events = viewer.layers.events
-        changes = (events.inserted, events.removed, record.changed)
-        changes += (viewer.layers.selection.events.changed,)
-        self._connections.connect_all(changes, self._on_layers)
+        self.follow((record.changed, viewer.layers.selection.events.changed))
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._connections.connect(session.restored, self._on_restored)
         self.hide()
@@ -129,32 +119,7 @@ class Relink(QWidget):
             for image in {x.get("path", ""): x for x in lost[::-1]}.values():
                 self._open(image)  # once, also where it became several layers
 
-    # Inside
-
-    def _on_restored(self, saved: SavedMap) -> None:
-        if self._record.current is None and self._objects() is not None:
-            self._miss(saved.view.get("layers"))
-            self._look()
-
-    def _on_dataset(self, dataset: object) -> None:
-        self._record.missed = None
-        self._tell()
-
-    def _on_layers(self, event: object = None) -> None:
-        self._soon.start(0)  # a layer is whole by then, and others may go with it
-
-    def _miss(self, described: object) -> None:
-        """Look for layers; the file that tells of them may hold anything."""
-        known = described if isinstance(described, Mapping) else {}
-        images = known.get("images")
-        images = images if isinstance(images, list | tuple) else ()
-        self._record.missed = {
-            "labels": _record_in(known.get("labels")),
-            "images": [_record_in(x) for x in images if isinstance(x, Mapping)],
-        }
-        self._of_folder = ""
-
-    def _look(self) -> None:
+    def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
         record, layers = self._record, self._viewer.layers
         if record.table is not None and record.table.layer not in layers:
@@ -169,6 +134,28 @@ class Relink(QWidget):
             if found is not None:
                 self._link(found)
         self._tell()
+
+    # Inside
+
+    def _on_restored(self, saved: SavedMap) -> None:
+        if self._record.current is None and self._objects() is not None:
+            self._miss(saved.view.get("layers"))
+            self.refresh()
+
+    def _on_dataset(self, dataset: object) -> None:
+        self._record.missed = None
+        self._tell()
+
+    def _miss(self, described: object) -> None:
+        """Look for layers; the file that tells of them may hold anything."""
+        known = described if isinstance(described, Mapping) else {}
+        images = known.get("images")
+        images = images if isinstance(images, list | tuple) else ()
+        self._record.missed = {
+            "labels": _record_in(known.get("labels")),
+            "images": [_record_in(x) for x in images if isinstance(x, Mapping)],
+        }
+        self._of_folder = ""
 
     def _link(self, found: Linked) -> None:
         """Link layers; what is still missing is looked for on."""
@@ -188,23 +175,17 @@ class Relink(QWidget):
     def _tell(self) -> None:
         """Say what is missing, and offer what may be it."""
         described, linked = self._record.missed, self._record.current
-        text, candidate, folder = "", None, None
-        if described is not None and linked is not None:
-            candidate = self._candidate(linked)
-            text = missing(described, linked)
-        elif described is not None:
-            text, folder = missing(described, None), self._folder()
+        text, buttons, before = "", dict[str, str](), self.text.text()
+        folder = self._folder() if linked is None else None
         if folder is not None:
-            text = f"The images of {folder} are not open: locate their folder."
-            text = self._of_folder or text
-        is_new = bool(text) and text != self.text.text()
-        show_text(self.text, text, "warning")
-        if candidate is not None:
-            self.image.text = f"This is the image: {candidate.name}"
-        self.image.native.setVisible(candidate is not None and bool(text))
-        self.folder.native.setVisible(folder is not None)
-        self.setVisible(bool(text))
-        if is_new:
+            text = self._of_folder or NO_FOLDER.format(folder)
+            buttons["folder"] = LOCATE
+        elif described is not None:
+            text = missing(described, linked)
+        if text and linked is not None and (one := self._candidate(linked)) is not None:
+            buttons["image"] = f"This is the image: {one.name}"
+        self.say(text, "warning", **buttons)
+        if text not in ("", before):
             self.missed.emit()
 
     def _candidate(self, linked: Linked) -> Image | None:
@@ -222,7 +203,7 @@ class Relink(QWidget):
             lost, images = _lost_image(described, linked), described["images"]
             images = [record_of(image) if x is lost else x for x in images]
             self._record.missed = {**described, "images": images}
-            self._look()
+            self.refresh()
 
     def _objects(self) -> Objects | None:
         dataset = self._session.dataset
@@ -289,11 +270,9 @@ class Relink(QWidget):
         path, name = layer.get("path", ""), layer.get("name", "")
         if not path or not Path(path).is_file():
             return
-        options = {"name": name} if name else {}
+        how = {"plugin": "napari", "layer_type": "image"}
         try:
-            opened = self._viewer.open(
-                path, plugin="napari", layer_type="image", **options
-            )
+            opened = self._viewer.open(path, **how, **({"name": name} if name else {}))
             if is_labels:  # they may have been made of a mask
                 use_as_labels(self._viewer, opened[0])
         except Exception as error:  # whatever the reader raises: it stays missing
@@ -309,42 +288,29 @@ def find(
     of the same name; the images are known by name or file, or else as they are proposed
     for measuring.
     """
-    name = described["labels"].get("name")
-    ranked = [
-        (share_shown(finest(x), objects), x.name == name, x)
-        for x in viewer.layers
-        if isinstance(x, Labels)
-    ]
-    share, _, labels = max(ranked, key=lambda one: one[:2], default=(0.0, False, None))
-    if labels is None or share < MOSTLY:
+    name, known = described["labels"].get("name"), labels_of(viewer)
+    shares = [(share_shown(finest(x), objects), x.name == name) for x in known]
+    share, labels = max(
+        zip(shares, known, strict=True), key=lambda one: one[0], default=((0.0,), None)
+    )
+    if labels is None or share[0] < MOSTLY:
         return None
     images = [x for x in viewer.layers if isinstance(x, Image)]
     if not any(one.get("name") for one in described["images"]):
         return Linked(labels, tuple(proposed(labels, images)))
     fitting = [x for x in images if not fit_of(x, labels).reason]
-    known = [_layer_of(one, fitting) for one in described["images"]]
-    return Linked(labels, tuple(dict.fromkeys(x for x in known if x is not None)))
+    found = [_layer_of(one, fitting) for one in described["images"]]
+    return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
 
 
 def missing(described: Mapping[str, Any], linked: Linked | None) -> str:
     """Return the sentence that says which layer is missing, and what to do."""
-
-    def which(layer: Record) -> str:
-        name, path = layer.get("name"), layer.get("path")
-        return f"'{name}' " + (f"(from {path}) " if path else "") if name else ""
-
-    if linked is None:
-        return (
-            f"The labels {which(described['labels'])}of these objects are not open: "
-            "open them and their image, and they are linked by themselves."
-        )
-    image = _lost_image(described, linked)
-    if image is None:
+    lost = described["labels"] if linked is None else _lost_image(described, linked)
+    if lost is None:
         return ""
-    return (
-        f"The image {which(image)}of these objects is not open: open it, or the layer "
-        "that it has become."
-    )
+    name, path = lost.get("name"), lost.get("path")
+    which = (f"'{name}' " + (f"(from {path}) " if path else "")) if name else ""
+    return (NO_LABELS if linked is None else NO_IMAGE).format(which)
 
 
 def _record_in(layer: object) -> Record:

@@ -1,0 +1,75 @@
+"""A part of the data section that follows the layers of a viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from magicgui.widgets import ComboBox
+from qtpy.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.button_text import WrappedText
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.tasks.throttle import debounced
+
+if TYPE_CHECKING:
+    import napari
+
+
+class LayerPanel(QWidget):
+    """A sentence and what belongs to it; hidden where there is nothing to say."""
+
+    def __init__(self, viewer: napari.Viewer | None = None) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.text = text_label()
+        self.rows = QVBoxLayout(self)
+        self.rows.setContentsMargins(0, 0, 0, 0)
+        self.rows.setSpacing(4)
+        self._connections = Connections(self)
+        self._soon = debounced(0, self.refresh, self)
+
+    def refresh(self, event: object = None) -> None:
+        """Show what there is now."""
+
+    def follow(self, signals: Iterable[Any] = ()) -> None:
+        """Refresh when layers have come or gone, or at these signals.
+
+        Later: by then a layer is whole, and others may have come with it.
+        """
+        layers = () if self._viewer is None else self._viewer.layers.events
+        changes = (layers.inserted, layers.removed) if layers else ()
+        self._connections.connect_all((*changes, *signals), self.refresh_soon)
+
+    def refresh_soon(self, event: object = None) -> None:
+        """Refresh when what happens now is over."""
+        self._soon.throttle()
+
+    def add_button(self, tip: str, slot: Callable[[], object]) -> QPushButton:
+        """Return a new button below the rest, hidden so far."""
+        button = QPushButton()
+        button.setToolTip(tip)
+        WrappedText(button)
+        button.clicked.connect(lambda: slot())
+        button.hide()
+        self.rows.addWidget(button)
+        return button
+
+    def say(self, text: str, role: str = "note", **buttons: str) -> None:
+        """Show a sentence with these buttons, by attribute, and their words."""
+        show_text(self.text, text, role)
+        for button in self.findChildren(QPushButton):
+            button.hide()
+        for name, words in buttons.items():
+            getattr(self, name).setText(words)
+            getattr(self, name).show()
+        self.setVisible(bool(text))
+
+
+def offer(combo: ComboBox, choices: list[tuple[str, Any]], chosen: Any) -> None:
+    """List choices, (words, value) each, without telling anybody."""
+    with combo.changed.blocked():
+        combo.choices = choices
+        if any(value is chosen or value == chosen for _, value in choices):
+            combo.value = chosen
