@@ -151,7 +151,7 @@ class Purposes:
         snapshot = self.session.snapshot
         if dock is None or snapshot is None:
             return
-        brush, layers = dock.controller.brush, dock.controller.layers
+        brush, layers = dock.brush, dock.controller.layers
         if not brush.is_on:
             self._press(dock.select.brush)
         drawn = layers.projection()

@@ -85,7 +85,7 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     dock.select.brush.click()
     assert not dock.select.lasso.isChecked()
     assert painter.told == HOW
-    brush, camera = dock.controller.brush, painter.viewer.scene.camera
+    brush, camera = dock.brush, painter.viewer.scene.camera
     brush.set_radius(8)
     before, center = points.data.copy(), camera.center
     painter.press(0)
@@ -131,7 +131,7 @@ def check_modifiers_and_keys(painter):
     size = painter.dock.select.size
     assert size.value() == 8
     size.setValue(RADIUS)
-    assert painter.dock.controller.brush.radius == RADIUS
+    assert painter.dock.brush.radius == RADIUS
     painter.key(Qt.Key.Key_B)
     assert not painter.dock.select.size_row.isVisible()
     assert not painter.dock.select.brush.isChecked()
@@ -140,14 +140,14 @@ def check_modifiers_and_keys(painter):
     painter.key(Qt.Key.Key_B)
     assert painter.dock.select.brush.isChecked()
     painter.dock.select.lasso.click()
-    assert not painter.dock.controller.brush.is_on
+    assert not painter.dock.brush.is_on
     QTest.mouseDClick(painter.native, LEFT, NONE, far)
     assert painter.viewer.scene.camera.zoom == 2 * zoom
     QTest.mouseRelease(painter.native, LEFT, NONE, far)
 
 
 def test_whatever_is_drawn_can_be_painted(painter, session, slow):
-    painter.dock.controller.brush.set_radius(4)
+    painter.dock.brush.set_radius(4)
     painter.key(Qt.Key.Key_B)
     check_maps_side_by_side(painter)
     check_a_map_in_space(painter)

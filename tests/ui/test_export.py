@@ -419,7 +419,7 @@ def test_closing_goes_on_whatever_one_part_raises(
     told = []
     dock.controller.trouble.connect(told.append)
     monkeypatch.setattr(dock.controller.session_store._autosave, "job", broken)
-    monkeypatch.setattr(dock.controller.object_colors, "close", broken)
+    monkeypatch.setattr(dock.controller.reading, "close", broken)
     dock.close()
     assert len(told) == 1
     assert "the stick is gone" in told[0]

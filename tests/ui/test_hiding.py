@@ -89,7 +89,7 @@ def test_hidden_points_are_not_pointed_at(layers, choose, session, dock):
     choose("B", "Hide")
     found = row_at(layers, places, pixels[0], session.view.hidden)
     assert found is None or found % 2
-    pointing = dock.controller.mouse
+    pointing = dock.mouse
     low, high = pixels.min(axis=0) - 5, pixels.max(axis=0) + 5
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     pointing.surround(corners, False)

@@ -135,7 +135,7 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
     widget.clusters.setChecked(False)
     widget.volcano.setChecked(True)
     widget.save.click()
-    qtbot.waitUntil(lambda: "Saved" in widget.told.text())
+    qtbot.waitUntil(lambda: "Saved" in widget.state.text())
     widget.close()
     gate.set()
     for path in (alone, page):

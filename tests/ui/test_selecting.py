@@ -58,7 +58,7 @@ def clicker(viewer, dock, labels):
         (pixel,) = drawn.to_pixels(np.array([place]))
         keys = ["Control"] if adds else []
         event = SimpleNamespace(pos=pixel, modifiers=keys, view_direction=None)
-        dock.controller.mouse.click(event)
+        dock.mouse.click(event)
 
     return click
 
@@ -284,7 +284,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, modifier=shift | control) == [1, 2, 6, 7, 21]
     dock.select.brush.click()
-    dock.controller.brush.set_radius(12)
+    dock.brush.set_radius(12)
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
     control = Qt.KeyboardModifier.ControlModifier

@@ -304,7 +304,7 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
                 for shift in (0, n_points)
             )
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    finished.controller.mouse.surround(around, False)
+    finished.mouse.surround(around, False)
     assert 5 in session.selection.rows
     assert not session.selection.points.all()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)

@@ -73,10 +73,10 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
     assert widget.button.text() == "Stop"
     assert widget.bar.isVisible()
     click(widget.button)
-    assert "Stopped" in widget.note.text()
+    assert "Stopped" in widget.state.text()
     waiting.set()
     click(widget.button)
-    qtbot.waitUntil(lambda: "each of 2 maps from other seeds" in widget.note.text())
+    qtbot.waitUntil(lambda: "each of 2 maps from other seeds" in widget.state.text())
     click(widget.keep)
     *_, one, two = session.timeline.marks
     assert [one.label, two.label] == ["Seed 1", "Seed 2"]
@@ -237,7 +237,7 @@ def test_panels_are_ticked_and_written(play, dock, session, page, qtbot):
     QTest.keyClicks(page.genes, "b, C")
     page.width_of_page.setCurrentIndex(0)
     click(page.save)
-    qtbot.waitUntil(lambda: page.told.text() == "Saved figure.svg.")
+    qtbot.waitUntil(lambda: page.state.text() == "Saved figure.svg.")
     drawn = page.path.read_text()
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
     assert {"Clusters", "B cells", "kind", "kind: T", "b", "c", "T"} <= set(texts)
@@ -253,10 +253,10 @@ def test_what_cannot_be_drawn_is_told(play, dock, page):
         page.genes.setText(genes)
         page.clusters.setChecked(bool(genes))
         click(page.save)
-        assert told in page.told.text()
+        assert told in page.state.text()
     page.expression.setChecked(True)
     click(page.save)
-    assert "there is none" in page.told.text()
+    assert "there is none" in page.state.text()
     assert not page.path.exists()
 
 
@@ -272,7 +272,7 @@ def test_plots_of_the_tabs_are_panels(play, session, workspace, inspector, qtbot
     assert isinstance(panels[-1], VolcanoPlot)
     assert panels[-1].title == "Cluster 2 against all the rest"
     inspector.dock.close()
-    assert workspace.plots.on_show(VolcanoPlot) is None
+    assert not workspace.plots
 
 
 def test_a_map_in_space_is_drawn_as_it_is_seen(play, dock, session, page):

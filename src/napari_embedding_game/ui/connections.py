@@ -41,6 +41,16 @@ class Connections(QObject):
         """Call a function when the rest is undone."""
         self._stack.callback(undo)
 
+    def hook(self, callbacks: list[Any], callback: Callable[..., Any]) -> None:
+        """Put a callback into one of napari's lists."""
+        callbacks.append(callback)
+        self.call(lambda: callback in callbacks and callbacks.remove(callback))
+
+    def bind(self, viewer: Any, key: str, job: Callable[[Any], Any]) -> None:
+        """Give a key to a job while the canvas of a viewer has the keys."""
+        former = viewer.bind_key(key, job, overwrite=True)
+        self.call(lambda: viewer.bind_key(key, former, overwrite=True))
+
     def close(self) -> None:
         """Undo everything, the last first; again, there is nothing left.
 

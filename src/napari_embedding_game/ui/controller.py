@@ -22,15 +22,11 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.timeline import Mark
-from napari_embedding_game.ui.canvas.brush import MapBrush
 from napari_embedding_game.ui.canvas.layers import MapLayers, remove_placeholders
-from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.fields import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
-from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
@@ -56,8 +52,7 @@ class Controller(QObject):
     """The one driver of a workspace in a viewer.
 
     ``reading`` and ``writing`` are its background tasks, ``scene`` draws the map,
-    ``session_store`` saves by itself, ``brush`` paints a selection, ``object_colors``
-    colours objects in the image, ``shown_field`` goes to the image of a selected one.
+    ``session_store`` saves by itself.
     """
 
     trouble = Signal(str)
@@ -69,15 +64,10 @@ class Controller(QObject):
         super().__init__()
         self._viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
-        linked = workspace.linked
         self.session_store = SessionStore(viewer, workspace, self._map_frame)
         self.writing = WritingTask(workspace, self.session_store)
         self.reading = ReadingTask(viewer, workspace, self.session_store, self.writing)
         self.scene = Scene(viewer, workspace, self._on_lost)
-        self.object_colors = ObjectColors(viewer, workspace)
-        self.shown_field = ShownField(viewer, session, linked)
-        self.brush = MapBrush(viewer, session, self.scene)
-        self.mouse = MapMouse(viewer, session, self.layers, linked, self.brush)
         self._run: Run | None = None
         self._playing = Latest(
             self, self._on_ended, self._on_failed, self._on_frame, at_once=True
@@ -85,7 +75,7 @@ class Controller(QObject):
         self._is_open = True
         self._connections = Connections()
         for signal, slot in (
-            (linked.changed, self.scene.make_room),
+            (workspace.linked.changed, self.scene.make_room),
             (session.restored, self._on_restored),
             (session.looked_back, self._on_looked_back),
             (session.play_on_wanted, self.play_on),
@@ -158,11 +148,7 @@ class Controller(QObject):
         for close in (
             self.session.stop,
             self._connections.close,
-            self.object_colors.close,
-            self.shown_field.close,
             self.session_store.close,
-            self.mouse.close,
-            self.brush.close,
             self.scene.close,
             lambda: self._playing.stop(CLOSE_SECONDS),
             self.reading.close,

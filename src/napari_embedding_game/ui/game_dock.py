@@ -16,10 +16,11 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST
+from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST, MapBrush
 from napari_embedding_game.ui.canvas.hand import LandmarkHandles
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import FarLines, add_captions, add_hand_marks
+from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.controller import Controller
@@ -30,12 +31,13 @@ from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.controls.trust import TrustControls
+from napari_embedding_game.ui.images.fields import ShownField
+from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
-from napari_embedding_game.ui.shortcuts import WindowShortcuts
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -73,19 +75,12 @@ class GameDock(MapWidget):
     ) -> None:
         super().__init__(viewer, workspace)
         mend()
-        self._session = session = workspace.session
+        self._session = workspace.session
         self.controller = controller = Controller(viewer, workspace)
         controller.reading.parent_widget = self
         self._make_views()
-        landmarks = LandmarkHandles(viewer, session, controller.scene)
-        mouse, brush = controller.mouse, controller.brush
-        mouse.overlay = brush.overlay = self.overlay
-        mouse.find_handle = lambda pixel: (
-            landmarks.handle_at(pixel) or self.names.handle_at(pixel)
-        )
         self._build()
-        for part in (controller, landmarks):
-            self._connections.call(part.close)
+        self._connections.call(controller.close)
         self._connect()
         self.begin()
         self._show_state()
@@ -121,6 +116,8 @@ class GameDock(MapWidget):
         viewer, workspace, controller = self._viewer, self.workspace, self.controller
         session, linked = workspace.session, workspace.linked
         scene = controller.scene
+        self.overlay = overlay = MapOverlay(viewer, scene, self)
+        self.brush = MapBrush(viewer, workspace, scene, overlay)
         self.data = DataControls(
             viewer,
             workspace,
@@ -137,16 +134,20 @@ class GameDock(MapWidget):
         self.timeline = Timeline(session)
         self.look = DisplayControls(session)
         self.look.legend.set_legend(controller.scene.legend())
-        self.select = SelectionControls(session, linked, controller.brush)
+        self.select = SelectionControls(session, linked, self.brush)
         self.select.size.setRange(SMALLEST, LARGEST)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)
-        self.overlay = overlay = MapOverlay(viewer, scene, self)
         self.far = FarLines(session, scene, overlay, self)
         add_hand_marks(overlay, session)
         self.names = MapNames(session, scene, overlay, self, controller.move_cluster)
         add_captions(overlay, session)
+        landmarks = LandmarkHandles(viewer, session, scene, self)
+        handles = landmarks.handle_at, self.names.handle_at
+        self.mouse = MapMouse(viewer, workspace, scene, self.brush, overlay, handles)
+        ObjectColors(viewer, workspace, self)
+        ShownField(viewer, session, linked, self)
         self.hover = Hover(viewer, workspace, scene, self)
         self.larger = LargerMap(self)
 
@@ -206,7 +207,7 @@ class GameDock(MapWidget):
         """Connect the views with the controller and with one another."""
         session, controller, select = self._session, self.controller, self.select
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
-        edits, brush, scene = self.clusters.edits, controller.brush, controller.scene
+        edits, brush, scene = self.clusters.edits, self.brush, controller.scene
         for signal, slot in (
             (session.dataset_changed, self._show_state),
             (session.state_changed, self._show_state),
@@ -219,12 +220,12 @@ class GameDock(MapWidget):
             (controller.warming_changed, run.note_warming),
             (controller.reading.stage_changed, run.note_reading),
             (controller.reading.stage_changed, self._on_reading),
-            (controller.mouse.picked, self._on_picked),
+            (self.mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),
             (scene.neighbors_told, select.tell_correction),
             (legend.picked, controller.select_level),
             (legend.hiding_requested, controller.hide_level),
-            (select.lasso.toggled, controller.mouse.set_lasso),
+            (select.lasso.toggled, self.mouse.set_lasso),
             (select.brush.toggled, brush.set_on),
             (select.size.valueChanged, brush.set_radius),
             (select.embed.clicked, lambda: controller.embed_selection()),
@@ -252,9 +253,14 @@ class GameDock(MapWidget):
             self._connections.connect(signal, slot)
         self._on_offers()
         edits.edit_name = self._edit_name
-        undoing = [edits.undo, edits.redo]
-        self.addActions([edits.rename, *undoing])
-        WindowShortcuts(self, self._viewer, [edits.rename], undoing)
+        for keys, action in (
+            ("F2", edits.rename),
+            ("Control-Z", edits.undo),
+            ("Control-Shift-Z", edits.redo),
+        ):
+            self.addAction(action)
+            trigger = action.trigger  # napari hands the viewer over
+            self._connections.bind(self._viewer, keys, lambda _, act=trigger: act())
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._search)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLayout, QVBoxLayout, QWidget
 
+from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.connections import Connections, release
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors, theme_colors
 from napari_embedding_game.ui.workspace import leave_workspace, workspace_of
 
@@ -56,3 +59,33 @@ class MapWidget(QWidget):
         self.setEnabled(False)
         is_with_window = self._closing.is_with_window
         leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
+
+
+class MapTool(MapWidget):
+    """A widget of the Plugins menu: its parts one below another, and a sentence."""
+
+    def __init__(self, viewer: napari.Viewer) -> None:
+        super().__init__(viewer)
+        self._session = self.workspace.session
+        self.state = text_label()
+
+    def lay_out(self, *parts: QWidget | QLayout) -> None:
+        """Put the parts below each other, and take on the theme."""
+        for part in parts:
+            add = self.column.addWidget
+            (add if isinstance(part, QWidget) else self.column.addLayout)(part)
+        self.column.addStretch(0)  # for what no part takes
+        self.begin()
+
+    def say(self, text: str = "", role: str = "note") -> None:
+        """Show a sentence."""
+        show_text(self.state, text, role)
+
+    def say_stage(self, stage: Stage) -> None:
+        """Say how far work beside the window is."""
+        share = "" if stage.share is None else f" ({stage.share:.0%})"
+        self.say(f"{stage.text}{share} …")
+
+    def say_error(self, error: BaseException) -> None:
+        """Say why something failed."""
+        self.say(sentence(error), "warning")

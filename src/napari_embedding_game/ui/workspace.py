@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from psygnal import Signal
@@ -18,7 +19,6 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.teaching import Teaching
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.plots_on_show import PlotsOnShow
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import choice_of_value
 
@@ -43,8 +43,8 @@ class Workspace:
         self.loading = Loading(self.session, self.maps)
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
-        self.plots = PlotsOnShow()
-        """Those of the tabs."""
+        self.plots: dict[type, Callable[..., Any]] = {}
+        """What returns the plot of a kind that the tabs show, or None."""
         self.column_order = ColumnOrder(self.session)
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +9,16 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.drawn_objects import DrawnObjects
+from napari_embedding_game.ui.images.drawn_objects import DrawnObjects, drawn_objects
 from napari_embedding_game.ui.tasks.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 SMALLEST, LARGEST, RADIUS = 4, 200, 24
 """In pixels of the canvas."""
@@ -39,17 +39,20 @@ class MapBrush(QObject):
     changed = Signal()
     """``is_on``, ``radius`` or ``told`` has changed."""
 
-    def __init__(self, viewer: napari.Viewer, session: Session, scene: Scene) -> None:
-        super().__init__()
-        self._session, self._scene, self._viewer = session, scene, viewer
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        scene: Scene,
+        overlay: MapOverlay,
+    ) -> None:
+        super().__init__(overlay.parent())
+        self._session, self._linked = workspace.session, workspace.linked
+        self._scene, self._viewer, self._overlay = scene, viewer, overlay
         self.is_on = False
         """Whether the mouse paints."""
         self.radius = RADIUS
         """In pixels."""
-        self.overlay: MapOverlay | None = None
-        """Shows the ring; None where there is no window."""
-        self.find_objects: Callable[[], DrawnObjects | None] = lambda: None
-        """Returns the objects that the brush may come over in the image."""
         self._mode: Mode = "replace"
         self._painted: NDArray[np.bool_] | None = None
         """(N,) the points of the present stroke."""
@@ -60,7 +63,7 @@ class MapBrush(QObject):
         self._zooms: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
         self._turn = throttled(FRAME_MS, self._draw, self)
-        self._connections = Connections()
+        session = workspace.session
         another_map = (
             session.dataset_changed,
             session.looked_back,
@@ -69,14 +72,10 @@ class MapBrush(QObject):
             session.view.laid_out,
             session.view.hidden_changed,
         )
-        self._connections.connect_all(another_map, self.cancel)
-        former = viewer.bind_key(KEY, self._on_key, overwrite=True)
-        self._connections.call(lambda: viewer.bind_key(KEY, former, overwrite=True))
-
-    def close(self) -> None:
-        """End a stroke, and give keys and mouse back."""
-        self.set_on(False)
-        self._connections.close()
+        connections = Connections(self)
+        connections.connect_all(another_map, self.cancel)
+        connections.bind(viewer, KEY, lambda _: self.set_on(not self.is_on))
+        connections.call(lambda: self.set_on(False))
 
     @property
     def is_held(self) -> bool:
@@ -108,17 +107,16 @@ class MapBrush(QObject):
         radius = int(np.clip(round(radius), SMALLEST, LARGEST))
         if radius != self.radius:
             self.radius = radius
-            if self.overlay is not None and self.overlay.ring is not None:
-                self.hover(self.overlay.ring[0])
+            if self._overlay.ring is not None:
+                self.hover(self._overlay.ring[0])
             self.changed.emit()
 
     # With the mouse
 
     def hover(self, pixel: NDArray[np.floating] | None) -> None:
         """Show the ring around a pixel (x, y); None: nowhere."""
-        if self.overlay is not None:
-            self.overlay.ring = None if pixel is None else (pixel, self.radius)
-            self.overlay.refresh()
+        self._overlay.ring = None if pixel is None else (pixel, self.radius)
+        self._overlay.refresh()
 
     def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
         """Begin a stroke, where there is a map."""
@@ -127,7 +125,8 @@ class MapBrush(QObject):
         if seen is not None and drawn is not None:
             self._mode, self._last = mode, pixel
             self._painted = np.zeros(len(self._session.selection.points), bool)
-            self._pixels, self._objects = drawn.to_pixels(seen), self.find_objects()
+            self._pixels = drawn.to_pixels(seen)
+            self._objects = drawn_objects(self._viewer, self._session, self._linked)
             if self._objects is not None:
                 places = self._objects.places()
                 self._pixels = np.concatenate([self._pixels, places])
@@ -171,9 +170,6 @@ class MapBrush(QObject):
             self._scene.release()
 
     # Inside
-
-    def _on_key(self, viewer: Any) -> None:
-        self.set_on(not self.is_on)
 
     def _stop(self) -> None:
         self._painted = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
@@ -68,26 +69,24 @@ def held_by_hand(
     return Handle(move, drop, end)
 
 
-class LandmarkHandles:
+class LandmarkHandles(QObject):
     """Landmarks as handles, while their layer is the selected one in napari's list.
 
     They are dragged with the mouse; keys add one under the mouse, or take it away.
     """
 
-    def __init__(self, viewer: napari.Viewer, session: Session, scene: Scene) -> None:
+    def __init__(
+        self, viewer: napari.Viewer, session: Session, scene: Scene, dock: QObject
+    ) -> None:
+        super().__init__(dock)
         self._viewer, self._session, self._layers = viewer, session, scene.layers
         self._pixel: Pixel | None = None
         """Where the mouse was seen last."""
         self._bound: Points | None = None
         """The layer that has got the keys."""
-        self._connections = Connections()
-        active = viewer.layers.selection.events.active
-        self._connections.connect(active, self._on_active)
-
-    def close(self) -> None:
-        """Let go of the viewer, and of the layer, which stays."""
-        self._connections.close()
-        self._bind(None)
+        connections = Connections(self)
+        connections.connect(viewer.layers.selection.events.active, self._on_active)
+        connections.call(lambda: self._bind(None))
 
     def handle_at(self, pixel: Pixel) -> Handle | None:
         """Return the landmark at a pixel (x, y); None where there is none to be had."""

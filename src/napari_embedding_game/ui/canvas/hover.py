@@ -74,19 +74,14 @@ class Hover(QObject):
         self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
         self._next = throttled(NEXT_MS, self._look, self)
-        # One object each, so that they can be taken out again
-        self._callbacks = (
-            (viewer.mouse_move_callbacks, self._on_move),
-            (viewer.mouse_drag_callbacks, self._on_press),
-        )
-        for callbacks, callback in self._callbacks:
-            callbacks.append(callback)
         connections, camera = Connections(self), camera_of(viewer).events
+        connections.hook(viewer.mouse_move_callbacks, self._on_move)
+        connections.hook(viewer.mouse_drag_callbacks, self._on_press)
         moves = (camera.zoom, camera.center, camera.angles)
         connections.connect_all((*moves, self._session.state_changed), self.leave)
         changes = (self._session.dataset_changed, workspace.linked.changed)
         connections.connect_all(changes, self._on_linked)
-        connections.call(self._close)
+        connections.call(self.leave)
         self._on_linked()
 
     def leave(self, event: object = None) -> None:
@@ -98,12 +93,6 @@ class Hover(QObject):
             QToolTip.hideText()
 
     # Inside
-
-    def _close(self) -> None:
-        self.leave()
-        for callbacks, callback in self._callbacks:
-            if callback in callbacks:
-                callbacks.remove(callback)
 
     def _on_press(self, viewer: Any, event: Any) -> None:
         self.leave()

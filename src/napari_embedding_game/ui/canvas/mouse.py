@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psygnal import Signal
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtGui import QCursor
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.brush import MapBrush
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel
-from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
 from napari_embedding_game.ui.canvas.projection import inside
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import camera_of
-from napari_embedding_game.ui.images.drawn_objects import DrawnObjects, drawn_objects
-from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.drawn_objects import drawn_objects
+from napari_embedding_game.ui.images.linked_layers import clicked_row
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 STEP = 3.0
 """Canvas pixels between two corners of a lasso."""
@@ -33,8 +34,11 @@ CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
 
-class MapMouse:
-    """Selects clusters, objects and points where a person points, and drags handles."""
+class MapMouse(QObject):
+    """Selects clusters, objects and points where a person points, and drags handles.
+
+    Each of ``handles`` returns what can be dragged at a pixel of the canvas.
+    """
 
     picked = Signal()
     """A click or a lasso has chosen something."""
@@ -42,39 +46,26 @@ class MapMouse:
     def __init__(
         self,
         viewer: napari.Viewer,
-        session: Session,
-        layers: MapLayers,
-        linked: LinkedLayers,
+        workspace: Workspace,
+        scene: Scene,
         brush: MapBrush,
+        overlay: MapOverlay,
+        handles: Sequence[Callable[[Pixel], Handle | None]],
     ) -> None:
-        self._viewer, self._session, self._layers = viewer, session, layers
-        self._linked, self._brush = linked, brush
-        brush.find_objects = self._objects
+        super().__init__(overlay.parent())
+        self._viewer, self._session = viewer, workspace.session
+        self._layers, self._linked = scene.layers, workspace.linked
+        self._brush, self._overlay, self._handles = brush, overlay, handles
         self.always_lasso = False
         """Whether a drag draws a line without Shift, too."""
-        self.overlay: MapOverlay | None = None
-        """Shows the line; None where there is no window."""
-        self.find_handle: Callable[[Pixel], Handle | None] = lambda pixel: None
-        """Returns what can be dragged at a pixel of the canvas."""
         self._held: Handle | None = None
         self._shape: Qt.CursorShape | None = None
         self._former_cursor = QCursor()
-        # One object each, so that they can be taken out again.
-        self._callbacks = (
-            (viewer.mouse_drag_callbacks, self._drag),
-            (viewer.mouse_move_callbacks, self._hover),
-        )
-        for callbacks, callback in self._callbacks:
-            callbacks.append(callback)
-        self._former_key = viewer.bind_key("Escape", self._escape, overwrite=True)
-
-    def close(self) -> None:
-        """Give mouse and key back."""
-        for callbacks, callback in self._callbacks:
-            if callback in callbacks:
-                callbacks.remove(callback)
-        self._show_cursor(None)
-        self._viewer.bind_key("Escape", self._former_key, overwrite=True)
+        connections = Connections(self)
+        connections.hook(viewer.mouse_drag_callbacks, self._drag)
+        connections.hook(viewer.mouse_move_callbacks, self._hover)
+        connections.bind(viewer, "Escape", self._escape)
+        connections.call(lambda: self._show_cursor(None))
 
     def set_lasso(self, always: bool) -> None:
         """Let every drag on the canvas draw around points, or only with Shift."""
@@ -90,7 +81,7 @@ class MapMouse:
             yield from self._paint(event)
         elif self.always_lasso or "Shift" in event.modifiers:
             yield from self._draw(event)
-        elif (handle := self.find_handle(begun)) is not None:
+        elif (handle := self._handle_at(begun)) is not None:
             yield from self._pull(event, handle)
         else:
             yield
@@ -174,7 +165,7 @@ class MapMouse:
             if self._brush.is_on:
                 self._brush.hover(_pixel(event))
                 shape = Qt.CursorShape.CrossCursor
-            elif not self.always_lasso and self.find_handle(_pixel(event)) is not None:
+            elif not self.always_lasso and self._handle_at(_pixel(event)) is not None:
                 shape = Qt.CursorShape.OpenHandCursor
         self._show_cursor(shape)
 
@@ -214,25 +205,19 @@ class MapMouse:
 
     def _object_at(self, event: Any) -> int | None:
         """Return the row of the object that was clicked in the image."""
-        objects = self._objects()
+        objects = drawn_objects(self._viewer, self._session, self._linked)
         if objects is None:
             return None
         if objects.drawn.ahead is None:
             return objects.under(_pixel(event))
         return clicked_row(objects.linked, objects.objects, event)
 
-    def _objects(self) -> DrawnObjects | None:
-        dataset, linked = self._session.dataset, self._linked.current
-        if dataset is None or dataset.objects is None or linked is None:
-            return None
-        return drawn_objects(self._viewer, linked, dataset.objects)
-
     def surround(self, line: NDArray[np.floating], adds: bool) -> None:
         """Select points, and objects in the image, inside of a line of pixels (V, 2).
 
         In space whatever lies behind one another.
         """
-        session, drawn, objects = self._session, self._layers.projection(), None
+        session, drawn = self._session, self._layers.projection()
         seen, hidden = session.view.seen, session.view.hidden
         if seen is None or drawn is None:
             return
@@ -241,7 +226,7 @@ class MapMouse:
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
         if hidden is not None:
             chosen &= ~hidden
-        objects = self._objects()
+        objects = drawn_objects(self._viewer, session, self._linked)
         if objects is not None:
             chosen |= objects.surrounded(line)
         if chosen.any():
@@ -251,19 +236,22 @@ class MapMouse:
     # Inside
 
     def _show_line(self, corners: NDArray[np.floating] | None) -> None:
-        if self.overlay is not None:
-            self.overlay.lasso = corners
-            self.overlay.refresh()
+        self._overlay.lasso = corners
+        self._overlay.refresh()
 
     def _show_cursor(self, shape: Qt.CursorShape | None) -> None:
         """Set the cursor of the canvas; None: as it was before."""
-        canvas = None if self.overlay is None else self.overlay.canvas
+        canvas = self._overlay.canvas
         if canvas is None or shape == self._shape:
             return
         if self._shape is None:
             self._former_cursor = canvas.cursor()
         self._shape = shape
         canvas.setCursor(self._former_cursor if shape is None else shape)
+
+    def _handle_at(self, pixel: Pixel) -> Handle | None:
+        found = (find(pixel) for find in self._handles)
+        return next((handle for handle in found if handle is not None), None)
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, QPointF, Qt
-from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
+from qtpy.QtCore import QObject, QPointF
+from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.export.plots import Name
@@ -42,8 +42,6 @@ STEPPED_BACK = 0.25
 SOON_MS = 60
 BARELY_READ = 0.3
 """Names that are seen less are no handles."""
-MOST_DRAGGED, DOT, DRAGGED_OPACITY = 1000, 3.0, 0.7
-"""About so many points are drawn of a cluster under the mouse, so wide in pixels."""
 MOST_NAMED_RUNNING = 100_000
 """Points; of more, finding the places of the names would slow down what moves."""
 
@@ -69,17 +67,6 @@ class Names:
 NO_NAMES = Names((), (), *4 * [np.empty((0, 2))], np.empty(0, np.intp))
 
 
-@dataclass(frozen=True, eq=False)
-class _Drag:
-    """A cluster of a map at rest, as it is dragged by its name."""
-
-    number: int
-    moved: NDArray[np.floating]
-    """(2,) pixels."""
-    points: NDArray[np.floating]
-    """(m, d) where some of its points are dragged to, in units of the map."""
-
-
 class MapNames(QObject):
     """Says which names are to be seen, and paints them.
 
@@ -103,7 +90,8 @@ class MapNames(QObject):
         self.names = NO_NAMES
         self._of: tuple[object, ...] = ()
         """What they were found of."""
-        self._drag: _Drag | None = None
+        self._drag: tuple[int, NDArray[np.floating]] | None = None
+        """The name of a map at rest that is dragged, and by how many pixels (2,)."""
         self._soon = throttled(SOON_MS, self.update, self)
         Connections(self).connect(scene.drawn, self._later)
         overlay.add(self._paint, lambda: bool(self.names.clusters))
@@ -144,18 +132,10 @@ class MapNames(QObject):
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
         """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
-        names, drawn, hand = self.names, self._layers.projection(), self._session.hand
-        if not names.clusters or drawn is None or not drawn.holds(pixel):
+        number, hand = self._number_at(pixel), self._session.hand
+        if number is None:
             return None
-        away = np.abs(self.middles(drawn) - pixel)
-        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
-        is_hit &= self._seen(drawn) > BARELY_READ
-        if self._session.view.is_side_by_side:
-            is_hit &= names.panels == 0  # points of other maps are not to be moved
-        if not is_hit.any():
-            return None
-        number = int(np.argmax(is_hit))
-        cluster, through = names.clusters[number].id, names.places[number]
+        cluster, through = self.names.clusters[number].id, self.names.places[number]
 
         def by(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
             """Return the way (d,) on the map; in space parallel to the canvas."""
@@ -171,12 +151,9 @@ class MapNames(QObject):
             return held_by_hand(
                 hand, lambda: hand.begin_drag(cluster), follow, hand.end_drag
             )
-        points = self._some_points(cluster, int(names.panels[number]))
 
         def show(at: NDArray[np.floating] | None) -> None:
-            way = None if at is None else by(at)
-            is_drawn = at is not None and way is not None
-            self._drag = _Drag(number, at - pixel, points + way) if is_drawn else None
+            self._drag = None if at is None else (number, at - pixel)
             self._overlay.refresh()
 
         def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
@@ -189,14 +166,16 @@ class MapNames(QObject):
 
     # Inside
 
-    def _some_points(self, cluster: int, panel: int) -> NDArray[np.floating]:
-        """Return places (m, d) of some points of a cluster in one panel."""
-        layout = self._session.view.layout
-        assert layout is not None
-        rows = self._session.clusters.clustering.rows(cluster)
-        if layout.of_points is not None:
-            rows = rows[layout.of_points[rows] == panel]
-        return layout.snapshot.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
+    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
+        names, drawn = self.names, self._layers.projection()
+        if not names.clusters or drawn is None or not drawn.holds(pixel):
+            return None
+        away = np.abs(self.middles(drawn) - pixel)
+        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
+        is_hit &= self._seen(drawn) > BARELY_READ
+        if self._session.view.is_side_by_side:
+            is_hit &= names.panels == 0  # points of other maps are not to be moved
+        return int(np.argmax(is_hit)) if is_hit.any() else None
 
     def _seen(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
@@ -268,36 +247,16 @@ class MapNames(QObject):
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names, and the one that is dragged at the hand."""
-        names, drag = self.names, self._drag
+        names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
         pixels, seen = self.middles(drawn), self._seen(drawn)
-        held = None if drag is None else names.clusters[drag.number].id
+        if 0 <= held < len(seen):
+            pixels[held] += moved
         # The most important last: it lies above what is fading out.
         for number in reversed(np.flatnonzero(seen > 0).tolist()):
-            is_held = names.clusters[number].id == held
-            painter.setOpacity(STEPPED_BACK if is_held else seen[number])
-            self._write(painter, number, pixels[number], colors)
-        if drag is not None:
-            dots = drawn.to_pixels(drag.points)
-            dots = dots[np.isfinite(dots).all(axis=1)]
-            pen = QPen(colors[0], DOT)
-            pen.setCapStyle(Qt.PenCapStyle.RoundCap)
-            painter.setPen(pen)
-            painter.setOpacity(DRAGGED_OPACITY)
-            painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in dots.tolist()]))
-            painter.setOpacity(1.0)
-            self._write(painter, drag.number, pixels[drag.number] + drag.moved, colors)
-
-    def _write(
-        self,
-        painter: QPainter,
-        number: int,
-        pixel: NDArray[np.floating],
-        colors: tuple[QColor, QColor],
-    ) -> None:
-        names = self.names
-        is_given = names.clusters[number].is_named
-        write(painter, QPointF(*pixel), names.texts[number], is_given, colors)
+            painter.setOpacity(seen[number])
+            text, is_given = names.texts[number], names.clusters[number].is_named
+            write(painter, QPointF(*pixels[number]), text, is_given, colors)
 
 
 NOWHERE = -(2**31)

@@ -14,12 +14,18 @@ from napari_embedding_game.ui.canvas.projection import (
     inside,
     projection_of,
 )
-from napari_embedding_game.ui.images.linked_layers import Linked, finest, row_at
+from napari_embedding_game.ui.images.linked_layers import (
+    Linked,
+    LinkedLayers,
+    finest,
+    row_at,
+)
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.data.label_objects import Objects
+    from napari_embedding_game.session.session import Session
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +70,13 @@ class DrawnObjects:
 
 
 def drawn_objects(
-    viewer: napari.Viewer, linked: Linked, objects: Objects
+    viewer: napari.Viewer, session: Session, layers: LinkedLayers
 ) -> DrawnObjects | None:
     """Return the objects as they are drawn; None where their labels are not seen."""
+    linked = layers.current
+    objects = None if session.dataset is None else session.dataset.objects
+    if linked is None or objects is None:
+        return None
     labels = linked.labels
     drawn = projection_of(viewer, labels, of_slice=True)
     if drawn is None:

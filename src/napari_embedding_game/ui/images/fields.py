@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Labels
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.images.experiment import ExperimentImages
 from napari_embedding_game.data.label_objects import Objects
@@ -69,27 +70,25 @@ def show_experiment(
     return Linked(labels, tuple(layers))
 
 
-class ShownField:
+class ShownField(QObject):
     """Shows the image of the one point that is selected, and names it at the slider.
 
     The camera moves only where the object would not be seen.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, linked: LinkedLayers
+        self,
+        viewer: napari.Viewer,
+        session: Session,
+        linked: LinkedLayers,
+        dock: QObject,
     ) -> None:
-        self._viewer = viewer
-        self._session = session
-        self._linked = linked
-        self._connections = Connections()
-        events = viewer.dims.events
+        super().__init__(dock)
+        self._viewer, self._session, self._linked = viewer, session, linked
+        connections, events = Connections(self), viewer.dims.events
         steps = (linked.changed, events.current_step, events.axis_labels)
-        self._connections.connect(session.selection.changed, self._on_selection)
-        self._connections.connect_all(steps, self._on_step)
-
-    def close(self) -> None:
-        """Undo the connections to session and viewer."""
-        self._connections.close()
+        connections.connect(session.selection.changed, self._on_selection)
+        connections.connect_all(steps, self._on_step)
 
     def _on_selection(self) -> None:
         linked, dataset = self._linked.current, self._session.dataset

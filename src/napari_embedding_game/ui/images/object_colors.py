@@ -8,6 +8,7 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from numpy.typing import NDArray
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.ui.canvas.projection import displayed_axes
@@ -33,7 +34,7 @@ MOST_COLORS = 1 << 16
 1.6 s for 20,000 objects, this one 16 ms."""
 
 
-class ObjectColors:
+class ObjectColors(QObject):
     """Gives a Labels layer a colormap that follows the map and the selection.
 
     Without ``look.color_objects`` the objects have the colours that a person gave the
@@ -41,7 +42,10 @@ class ObjectColors:
     others than the selected ones fade.
     """
 
-    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+    def __init__(
+        self, viewer: napari.Viewer, workspace: Workspace, dock: QObject
+    ) -> None:
+        super().__init__(dock)
         self._viewer = viewer
         self._session = session = workspace.session
         self._linked, self._palette = workspace.linked, workspace.palette
@@ -52,21 +56,16 @@ class ObjectColors:
         """Its own colormap, and the one that it has meanwhile."""
         self._counted: tuple[object, int] = (None, 0)
         """The pixels of labels, and the largest label in them."""
-        self._soon = throttled(FOLLOW_MS, self.update)
-        self._connections = Connections()
+        self._soon = throttled(FOLLOW_MS, self.update, self)
+        connections = Connections(self)
         dims, look = viewer.dims.events, session.look.events
         now = (session.selection.changed, session.state_changed, self._linked.changed)
         now += (dims.current_step, dims.order, dims.ndisplay)
         now += (look.color_objects, look.color_by, look.limits, session.restored)
-        self._connections.connect_all(now, self.update)
+        connections.connect_all(now, self.update)
         later = (session.clusters.changed, session.columns_changed, session.looked_back)
-        self._connections.connect_all(later, self._on_moved)
-
-    def close(self) -> None:
-        """Undo the connections to session and viewer, and the colours."""
-        self._soon.cancel()
-        self._connections.close()
-        self._end()
+        connections.connect_all(later, self._on_moved)
+        connections.call(self._end)
 
     def update(self, event: object = None) -> None:
         """Give the objects the colours that they have now."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari.layers import Image, Labels
+from napari.layers import Image
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 

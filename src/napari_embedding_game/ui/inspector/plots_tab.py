@@ -59,14 +59,10 @@ class PlotsTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 4)
         layout.addWidget(self.tabs)
-        plots = workspace.plots
-        plots.offer(VolcanoPlot, markers.plot)
-        plots.offer(ExpressionPlot, self.dot_plot.plot)
+        workspace.plots[VolcanoPlot] = markers.plot
+        workspace.plots[ExpressionPlot] = self.dot_plot.plot
         self._connections = Connections(self)
-        self._connections.call(lambda: plots.withdraw(VolcanoPlot, markers.plot))
-        self._connections.call(
-            lambda: plots.withdraw(ExpressionPlot, self.dot_plot.plot)
-        )
+        self._connections.call(workspace.plots.clear)
         for signal, slot in (
             (session.clusters.changed, self.refresh),
             (session.state_changed, self.refresh),

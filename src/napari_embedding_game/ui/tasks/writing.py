@@ -13,9 +13,11 @@ import numpy as np
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QApplication
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.export.plots import PointColors
+from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
@@ -29,15 +31,13 @@ from napari_embedding_game.ui.tasks.worker import Worker
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
-FIGURES = (".png", ".svg", ".pdf")
-FILM, PAGE = ".gif", ".html"
+H5AD = ".h5ad"
 N_FRAMES = 12
 """Of the run, in a web page."""
 MOST_PLAYED = 100_000
 """Points of which a web page shows the run: it is played again to write it."""
-H5AD = ".h5ad"
-CODE = (".ipynb", ".txt")
 NO_MAP = "There is no map to save yet: press Run first."
+NO_DATA = "There is nothing to save yet: load some data first."
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
     "Press Run, then save the film."
@@ -81,51 +81,36 @@ class WritingTask(QObject):
 
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
-        session, ending = self._workspace.session, path.suffix.lower()
-        if session.dataset is None or session.snapshot is None:
-            self.trouble.emit(NO_MAP)
-            return
+        prepare = WRITERS.get(path.suffix.lower(), _table)
         try:  # what is saved is what is seen
-            if ending == FILM:
-                write = self._film(path)
-            elif ending == PAGE:
-                write = self._page(path)
-            elif ending in CODE:
-                write = self._code(path)
-            elif ending in FIGURES:
-                write = self._figure(path)
-            else:
-                write = self._table(path)
+            write = prepare(self._workspace, self._store, path)
         except DataError as error:  # such as a gene of a file that is gone
             self.trouble.emit(str(error))
         else:
-            self._write_in_turn(path.name, write)
+            self._write_in_turn(_Job(path.name, write, None))
 
     def save_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Write a session file, to go on later; call ``then`` if that went well."""
-        saved = self._store.capture()
+        saved, work = self._store.capture(), self._workspace.maps.work
         if saved is None:
-            self.trouble.emit("There is nothing to save yet: load some data first.")
+            self.trouble.emit(NO_DATA)
             return
-        work = self._workspace.maps.work
 
         def save() -> None:
             archive.save(saved, path)
             self.saved_work = work
 
-        self._write_in_turn(path.name, save, then)
+        self._write_in_turn(_Job(path.name, save, then))
 
     def copy_methods(self) -> None:
         """Copy the paragraph on methods to the clipboard."""
         from napari_embedding_game.session.notebook.methods import methods_text
 
-        saved = self._store.capture()
-        if saved is None:
-            self.trouble.emit(NO_MAP)
-            return
-        comparisons = self._workspace.session.comparisons
+        saved, session = self._store.capture(), self._workspace.session
         try:
-            text = methods_text(saved[saved.current], comparisons)
+            if saved is None:
+                raise DataError(NO_MAP)
+            text = methods_text(saved[saved.current], session.comparisons)
         except DataError as error:
             self.trouble.emit(str(error))
             return
@@ -139,16 +124,13 @@ class WritingTask(QObject):
         By label into that of a Labels layer, else row by row; and into the AnnData of
         the layer where the rows are those of one.
         """
-        session, record = self._workspace.session, self._workspace.linked
-        dataset, result = session.dataset, session.result()
+        record = self._workspace.linked
         linked, table, annotation = record.current, record.table, record.annotation
         layer = linked.labels if linked else table.layer if table else None
-        is_nowhere = layer is None and annotation is None
-        if dataset is None or result is None or is_nowhere:
-            self.trouble.emit(NO_TABLE)
-            return
-        result = replace(result, cluster_colors=self._workspace.palette.by_id())
         try:
+            if layer is None and annotation is None:
+                raise DataError(NO_TABLE)
+            dataset, result = _result(self._workspace, NO_TABLE)
             if annotation is not None:
                 for adata, rows in annotation.places:
                     add_to_rows(adata, rows, dataset, result)
@@ -175,123 +157,16 @@ class WritingTask(QObject):
             rest.returned.connect(_tell_all)
             rest.begin()
 
-    # What writes each kind of file, in any thread
-
-    def _table(self, path: Path) -> Write:
-        dataset, result = (
-            self._workspace.session.dataset,
-            self._workspace.session.result(),
-        )
-        assert dataset is not None
-        if result is None:
-            raise DataError(NO_MAP)
-        rows, saved = dataset.frozen(), self._store.capture()
-        colored = replace(result, cluster_colors=self._workspace.palette.by_id())
-
-        def write() -> None:
-            from napari_embedding_game.data.export import writers
-
-            whole = colored
-            if path.suffix.lower() == H5AD and saved is not None:
-                whole = replace(colored, session=archive.packed(saved))
-            writers.write(rows, whole, path)
-
-        return write
-
-    def _figure(self, path: Path) -> Write:
-        session, colors = self._workspace.session, colors_of(self._workspace)
-        dataset, result = session.dataset, session.result()
-        assert dataset is not None
-        if result is None:
-            raise DataError(NO_MAP)
-        rows, facing, names = (
-            dataset.frozen(),
-            session.view.facing,
-            names_for_figure(session),
-        )
-
-        def write() -> None:
-            from napari_embedding_game.data.export import writers
-
-            writers.write_figure(
-                rows, result, path, colors=colors, facing=facing, names=names
-            )
-
-        return write
-
-    def _film(self, path: Path) -> Write:
-        """Play the run of the map once more, in its present colours."""
-        session, colors = self._workspace.session, colors_of(self._workspace)
-        dataset, played = session.dataset, session.played
-        if dataset is None or played is None or not dataset.X.shape[1]:
-            raise DataError(NO_FILM)
-        X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
-        if colors.shown is not None:
-            rgba[~colors.shown, 3] = 0  # not to be seen
-
-        def write() -> None:
-            from napari_embedding_game.ui.tasks.film import write_film
-
-            write_film(X, played, rgba, path, facing)
-
-        return write
-
-    def _page(self, path: Path) -> Write:
-        """Write a web page, with the run where it can be played again."""
-        session, palette = self._workspace.session, self._workspace.palette
-        dataset, result, played = session.dataset, session.result(), session.played
-        assert dataset is not None
-        if result is None:
-            raise DataError(NO_MAP)
-        rows = dataset.frozen()
-        colored = replace(result, cluster_colors=palette.by_id())
-
-        def write() -> None:
-            from napari_embedding_game.data.export.anndata_result import new_anndata
-            from napari_embedding_game.session.run.replay import replay_frames
-            from napari_embedding_game.session.web_page import write_web_page
-
-            frames = []
-            is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MOST_PLAYED
-            if played is not None and is_short:
-                every = max(1, played.n_iter // N_FRAMES)
-                with suppress(DataError):  # begun from a map that is not here
-                    for shot in replay_frames(rows.X, played, every=every):
-                        frames.append(rows.expand(shot.embedding, np.nan))
-            adata = new_anndata(rows, colored)
-            write_web_page(adata, path, frames=frames, title=rows.name)
-
-        return write
-
-    def _code(self, path: Path) -> Write:
-        """Write what led to the map as code, or in words."""
-        workspace, saved = self._workspace, self._store.capture()
-        assert saved is not None
-        comparisons = list(workspace.session.comparisons)
-        names = workspace.session.clusters.clustering.by_id
-        palette = workspace.palette.by_id()
-        colors = {names[cluster].name: color for cluster, color in palette.items()}
-
-        def write() -> None:
-            from napari_embedding_game.session.notebook.export import write_code
-
-            write_code(saved, path, comparisons=comparisons, colors=colors)
-
-        return write
-
     # One after another
 
-    def _write_in_turn(
-        self, name: str, write: Write, then: Callable[[], None] | None = None
-    ) -> None:
+    def _write_in_turn(self, job: _Job) -> None:
         self.trouble.emit("")
-        self._waiting.append(_Job(name, write, then))
+        self._waiting.append(job)
         if self._worker is None:
             self._write_next()
 
     def _write_next(self) -> None:
-        self._worker = None
-        text = ""
+        self._worker, text = None, ""
         if self._waiting:
             job = self._waiting.popleft()
             text = f"Saving {job.name} …"
@@ -328,6 +203,104 @@ def _write_after(writing: Worker, jobs: list[Write]) -> list[BaseException]:
 def _tell_all(errors: list[BaseException]) -> None:
     for error in errors:
         notify_error(error)
+
+
+# What writes each kind of file, in any thread, as the map is seen now
+
+
+def _result(
+    workspace: Workspace, refusal: str = NO_MAP
+) -> tuple[Dataset, EmbeddingResult]:
+    """Return the data and the map, in the colours of its clusters."""
+    dataset, result = workspace.session.dataset, workspace.session.result()
+    if dataset is None or result is None:
+        raise DataError(refusal)
+    return dataset, replace(result, cluster_colors=workspace.palette.by_id())
+
+
+def _table(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+    from napari_embedding_game.data.export.writers import write
+
+    dataset, result = _result(workspace)
+    rows, saved = dataset.frozen(), store.capture()
+
+    def save() -> None:
+        is_whole = path.suffix.lower() == H5AD and saved is not None
+        session = archive.packed(saved) if is_whole else None
+        write(rows, replace(result, session=session) if is_whole else result, path)
+
+    return save
+
+
+def _figure(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+    from napari_embedding_game.data.export.writers import write_figure
+
+    (dataset, result), session = _result(workspace), workspace.session
+    rows, how = dataset.frozen(), {
+        "colors": colors_of(workspace),
+        "facing": session.view.facing,
+        "names": names_for_figure(session),
+    }  # fmt: skip
+    return lambda: write_figure(rows, result, path, **how)
+
+
+def _film(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+    """Play the run of the map once more, in its present colours."""
+    from napari_embedding_game.ui.tasks.film import write_film
+
+    (dataset, _), session = _result(workspace), workspace.session
+    played, colors = session.played, colors_of(workspace)
+    if played is None or not dataset.X.shape[1]:
+        raise DataError(NO_FILM)
+    X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
+    if colors.shown is not None:
+        rgba[~colors.shown, 3] = 0  # not to be seen
+    return lambda: write_film(X, played, rgba, path, facing)
+
+
+def _page(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+    """Write a web page, with the run where it can be played again."""
+    (dataset, result), played = _result(workspace), workspace.session.played
+    rows = dataset.frozen()
+    is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MOST_PLAYED
+
+    def write() -> None:
+        from napari_embedding_game.data.export.anndata_result import new_anndata
+        from napari_embedding_game.session.run.replay import replay_frames
+        from napari_embedding_game.session.web_page import write_web_page
+
+        frames = []
+        if played is not None and is_short:
+            every = max(1, played.n_iter // N_FRAMES)
+            with suppress(DataError):  # begun from a map that is not here
+                for shot in replay_frames(rows.X, played, every=every):
+                    frames.append(rows.expand(shot.embedding, np.nan))
+        write_web_page(new_anndata(rows, result), path, frames=frames, title=rows.name)
+
+    return write
+
+
+def _code(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+    """Write what led to the map as code, or in words."""
+    from napari_embedding_game.session.notebook.export import write_code
+
+    _result(workspace)
+    saved, session = store.capture(), workspace.session
+    names, palette = session.clusters.clustering.by_id, workspace.palette.by_id()
+    how = {
+        "comparisons": list(session.comparisons),
+        "colors": {names[cluster].name: color for cluster, color in palette.items()},
+    }
+    return lambda: write_code(saved, path, **how)
+
+
+WRITERS = {
+    **dict.fromkeys((".png", ".svg", ".pdf"), _figure),
+    **dict.fromkeys((".ipynb", ".txt"), _code),
+    ".gif": _film,
+    ".html": _page,
+}
+"""By the ending of the file; of all others a table is written."""
 
 
 def colors_of(workspace: Workspace, color_by: str | None = None) -> PointColors:

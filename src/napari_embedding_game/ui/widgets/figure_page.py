@@ -14,7 +14,6 @@ from qtpy.QtWidgets import (
     QFormLayout,
     QLineEdit,
     QPlainTextEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -36,18 +35,13 @@ from napari_embedding_game.data.export.plots import (
 from napari_embedding_game.data.gene_names import find_names, split_names
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.panels import split_columns
-from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.map_widget import MapWidget
+from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     gene_values,
     of_values,
 )
-from napari_embedding_game.ui.style.form_widgets import (
-    let_be_narrow,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import let_be_narrow, push_button
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.tasks.writing import colors_of
@@ -55,11 +49,17 @@ from napari_embedding_game.ui.tasks.writing import colors_of
 if TYPE_CHECKING:
     import napari
 
-    from napari_embedding_game.ui.workspace import Workspace
-
 NO_MAP = "Here a map becomes a figure: make one in the Embedding Game first."
+NONE = "None"
 NOTHING = "Tick at least one panel."
 MOST_GENES = 12
+BOXES = {
+    "clusters": "Clusters with their names",
+    "colors": "The map in the colours on show",
+    "volcano": "Volcano plot on show",
+    "expression": "Dot plot on show",
+    "has_caption": "Caption",
+}
 TIPS = {
     "clusters": "The map in the colours of the clusters, named on it.",
     "colors": "The map as it is coloured now, with its legend.",
@@ -71,29 +71,30 @@ TIPS = {
     "caption": "The text under the panels; empty: what each panel shows.",
 }
 
+SAVE_TIP = "Write the panels as .pdf, .svg or .png."
+
 Make = Callable[[], Panel]
 
 
-class FigurePageWidget(MapWidget):
+class FigurePageWidget(MapTool):
     """Which panels a figure has, its width and caption, and a button that saves it."""
+
+    clusters: QCheckBox
+    colors: QCheckBox
+    volcano: QCheckBox
+    expression: QCheckBox
+    has_caption: QCheckBox
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._session = session = self.workspace.session
-        self._writing = Latest(self, self._on_saved, self._on_failed)
-        self.clusters = QCheckBox("Clusters with their names")
-        self.colors = QCheckBox("The map in the colours on show")
+        self._writing = Latest(self, self._on_saved, self.say_error)
+        for name, words in BOXES.items():
+            setattr(self, name, QCheckBox(words))
         self.split_by, self.width_of_page = QComboBox(), QComboBox()
-        self.genes = QLineEdit()
-        self.volcano = QCheckBox("Volcano plot on show")
-        self.expression = QCheckBox("Dot plot on show")
-        self.has_caption = QCheckBox("Caption")
-        self.caption = QPlainTextEdit()
-        self.save, self.told = QPushButton("Save figure…"), text_label()
+        self.genes, self.caption = QLineEdit(), QPlainTextEdit()
         for name, tip in TIPS.items():
             getattr(self, name).setToolTip(tip)
-        self.save.setToolTip("Write the panels as .pdf, .svg or .png.")
-        self.save.setProperty("role", "main")
+        self.save = push_button("Save figure…", SAVE_TIP, self._save, "main")
         self.caption.setFixedHeight(54)
         self.has_caption.toggled.connect(self.caption.setEnabled)
         for box in (self.clusters, self.has_caption):
@@ -118,29 +119,24 @@ class FigurePageWidget(MapWidget):
             (self.save,),
         ):
             rows.addRow(*row)
-        self.column.addWidget(self.choices)
-        self.column.addWidget(self.told)
-        self.column.addStretch(1)
-        self.save.clicked.connect(self._save)
+        session = self._session
         changes = session.dataset_changed, session.state_changed, session.restored
         self._connections.connect_all(changes, self._offer)
+        self.lay_out(self.choices, self.state)
         self._offer()
-        self.begin()
 
     def _offer(self, *event: object) -> None:
         """Show what there is to be drawn."""
         dataset, has_map = self._session.dataset, self._session.snapshot is not None
         self.choices.setVisible(has_map)
-        show_text(self.told, "" if has_map else NO_MAP, "note")
-        names = [] if dataset is None else split_columns(dataset.obs)
-        chosen = self.split_by.currentData()
-        self.split_by.clear()
-        self.split_by.addItem("None", "")
-        for column in names:
-            self.split_by.addItem(column, column)
-        self.split_by.setCurrentIndex(max(self.split_by.findData(chosen), 0))
+        self.say("" if has_map else NO_MAP)
+        names, chosen = [], self.split_by.currentText()
         if dataset is not None:
+            names = split_columns(dataset.obs)
             self.genes.setPlaceholderText(", ".join(dataset.profile_names[:3]))
+        self.split_by.clear()
+        self.split_by.addItems([NONE, *names])
+        self.split_by.setCurrentText(chosen if chosen in names else NONE)
 
     def _save(self) -> None:
         dataset = self._session.dataset
@@ -149,21 +145,21 @@ class FigurePageWidget(MapWidget):
         try:
             make = self._panels()
         except DataError as error:
-            show_text(self.told, sentence(error), "warning")
+            self.say_error(error)
             return
         path = ask_figure(self, proposed(dataset, "figure"))
         if path is None:
             return
         caption = self.caption.toPlainText().strip()
-        is_told, width = self.has_caption.isChecked(), self.width_of_page.currentData()
+        has_caption, width = self.has_caption.isChecked(), self.width_of_page
 
-        def write() -> str:
+        def write(width: float = width.currentData()) -> str:
             panels = [panel() for panel in make]
-            text = (caption or caption_of(panels)) if is_told else ""
+            text = (caption or caption_of(panels)) if has_caption else ""
             write_panels(panels, PageSettings(width=width, caption=text), path)
             return path.name
 
-        show_text(self.told, f"Saving {path.name} …", "note")
+        self.say(f"Saving {path.name} …")
         self._writing.ask(write)
 
     def _panels(self) -> list[Make]:
@@ -171,8 +167,23 @@ class FigurePageWidget(MapWidget):
 
         Genes are read from the file by then; all else is as it is on show now.
         """
-        workspace, session = self.workspace, self._session
-        dataset, source = session.dataset, _Source(self.workspace)
+        made: list[Make] = [(lambda panel=panel: panel) for panel in self._maps()]
+        made += map(self._gene, self._names())
+        kinds = (VolcanoPlot, self.volcano), (ExpressionPlot, self.expression)
+        for kind, box in kinds:
+            if box.isChecked():
+                find = self.workspace.plots.get(kind)
+                plot = None if find is None else find(is_saved=True)
+                if plot is None:
+                    raise DataError(f"{box.text()}: there is none. {box.toolTip()}")
+                made.append(lambda plot=plot: plot)
+        if not made:
+            raise DataError(NOTHING)
+        return made
+
+    def _names(self) -> list[str]:
+        """Return the genes that a person typed."""
+        dataset = self._session.dataset
         assert dataset is not None
         wanted = find_names(split_names(self.genes.text()), dataset.profile_names)
         if wanted.missing:
@@ -182,87 +193,65 @@ class FigurePageWidget(MapWidget):
             )
         if len(wanted.places) > MOST_GENES:
             raise DataError(f"At most {MOST_GENES} genes have room on a page.")
-        maps: list[MapPlot] = []
+        return [dataset.profile_names[place] for place in wanted.places]
+
+    def _maps(self) -> list[MapPlot]:
+        """Return the panels that show the map, but for those of genes."""
+        session, column, maps = self._session, self.split_by.currentText(), []
+        present, draw = colors_of(self.workspace, session.look.color_by), self._draw()
         if self.clusters.isChecked():
-            maps.append(source.named(colors_of(workspace, CLUSTER)))
-        present = colors_of(workspace, session.look.color_by)
+            maps.append(_named(draw(colors_of(self.workspace, CLUSTER), "Clusters")))
         if self.colors.isChecked():
-            maps.append(source.panel(present))
-        column = self.split_by.currentData()
-        maps += source.split(column, present) if column else []
-        made: list[Make] = [(lambda panel=panel: panel) for panel in maps]
-        names = [dataset.profile_names[place] for place in wanted.places]
-        made += [(lambda name=name: source.gene(name)) for name in names]
-        for kind, box in (
-            (VolcanoPlot, self.volcano),
-            (ExpressionPlot, self.expression),
-        ):
-            if box.isChecked():
-                plot = workspace.plots.on_show(kind, is_saved=True)
-                if plot is None:
-                    raise DataError(f"{box.text()}: there is none. {box.toolTip()}")
-                made.append(lambda plot=plot: plot)
-        if not made:
-            raise DataError(NOTHING)
-        return made
+            maps.append(draw(present))
+        if column != NONE:
+            assert session.dataset is not None
+            levels = as_levels(session.dataset.obs[column])
+            groups = (
+                (one, (levels == one).to_numpy()) for one in levels.cat.categories
+            )
+            panels = [draw(present, f"{column}: {one}", at) for one, at in groups]
+            maps += [panel for panel in panels if len(panel.embedding)]
+        return maps
 
-    def _on_saved(self, name: str) -> None:
-        show_text(self.told, f"Saved {name}.", "note")
+    def _gene(self, name: str) -> Make:
+        """Return what reads a gene and draws the map in its colours."""
+        dataset, draw = self._session.dataset, self._draw()
+        assert dataset is not None
 
-    def _on_failed(self, error: BaseException) -> None:
-        show_text(self.told, sentence(error), "warning")
+        def make() -> MapPlot:
+            return draw(of_values(name, gene_values(dataset, name)).for_figure(name))
 
+        return make
 
-class _Source:
-    """The points that are on show, flat and without those that are hidden."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        session = workspace.session
-        assert session.dataset is not None
+    def _draw(self) -> Callable[..., MapPlot]:
+        """Return what draws the points on show in colours: all, or some of (N,)."""
+        session = self._session
         assert session.snapshot is not None
         hidden = session.view.hidden
-        shown = None if hidden is None else np.flatnonzero(~hidden)
-        self._dataset = session.dataset
-        self._flat, self._rows = flat_map(
-            session.snapshot.embedding, session.view.facing, shown
-        )
+        rows = None if hidden is None else np.flatnonzero(~hidden)
+        flat, shown = flat_map(session.snapshot.embedding, session.view.facing, rows)
 
-    def panel(
-        self,
-        colors: PointColors,
-        title: str = "",
-        rows: NDArray[np.intp] | None = None,
-    ) -> MapPlot:
-        """Return the map in these colours, of these rows or of all on show."""
-        rows = self._rows if rows is None else rows
-        return MapPlot(
-            embedding=self._flat[rows],
-            colors=colors.of(rows),
-            title=title or colors.title,
-        )
+        def draw(
+            colors: PointColors, title: str = "", some: NDArray[np.bool_] | None = None
+        ) -> MapPlot:
+            rows = shown if some is None else shown[some[shown]]
+            of_rows = colors.of(rows)
+            return MapPlot(
+                embedding=flat[rows], colors=of_rows, title=title or colors.title
+            )
 
-    def named(self, colors: PointColors) -> MapPlot:
-        """Return the map with the names of its groups at their middles."""
-        panel = self.panel(colors, "Clusters")
-        levels = panel.colors.levels
-        assert levels is not None
-        names = []
-        for code, name in enumerate(levels.names):
-            places = panel.embedding[levels.codes == code]
-            if len(places):
-                names.append((name, np.median(places, axis=0)))
-        return replace(panel, names=tuple(names), has_key=False)
+        return draw
 
-    def split(self, column: str, colors: PointColors) -> list[MapPlot]:
-        """Return a map of each group of a column."""
-        levels = as_levels(self._dataset.obs[column]).iloc[self._rows]
-        found = []
-        for level in levels.cat.remove_unused_categories().cat.categories:
-            rows = self._rows[(levels == level).to_numpy()]
-            found.append(self.panel(colors, f"{column}: {level}", rows))
-        return found
+    def _on_saved(self, name: str) -> None:
+        self.say(f"Saved {name}.")
 
-    def gene(self, name: str) -> MapPlot:
-        """Return the map in the colours of a gene, which is read from the data."""
-        values = of_values(name, gene_values(self._dataset, name))
-        return self.panel(values.for_figure(name))
+
+def _named(panel: MapPlot) -> MapPlot:
+    """Return a map with the names of its groups at their middles."""
+    levels, names = panel.colors.levels, []
+    assert levels is not None
+    for code, name in enumerate(levels.names):
+        places = panel.embedding[levels.codes == code]
+        if len(places):
+            names.append((name, np.median(places, axis=0)))
+    return replace(panel, names=tuple(names), has_key=False)

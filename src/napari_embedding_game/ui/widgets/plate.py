@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QToolButton
+from qtpy.QtWidgets import QComboBox
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
@@ -20,7 +20,7 @@ from napari_embedding_game.session.plates import (
     well_text,
 )
 from napari_embedding_game.ui.inspector.plot_canvas import PlotCanvas, save_plot
-from napari_embedding_game.ui.map_widget import MapWidget
+from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import SHADES
 from napari_embedding_game.ui.style.colors import (
     MISSING,
@@ -28,7 +28,7 @@ from napari_embedding_game.ui.style.colors import (
     value_colors,
     value_extent,
 )
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import push_button, row
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -41,17 +41,23 @@ NO_PLATE = (
     "Here are the wells of a plate, once data are open that name them in a column, "
     "such as Well or Metadata_Well with A01, A02."
 )
+SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
+SHOWN_TIP = (
+    "What the colours of the wells tell: how many points, the share of the chosen "
+    "clusters among them, or a column that is known of each well."
+)
+PLATE_TIP = "Which of the plates is shown."
 SEVERAL, UNKNOWN = "several", "not known"
 MOST_NAMED = 4
 """Clusters that are named in the key."""
 
 
-class PlateWidget(MapWidget):
+class PlateWidget(MapTool):
     """The wells of the present data, each in the colour of a share or mean."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._session = session = self.workspace.session
+        session = self._session
         self._dataset: Dataset | None = None
         self._obs: object = None
         """Its metadata, of which each change makes another frame."""
@@ -62,15 +68,15 @@ class PlateWidget(MapWidget):
         self.texts: dict[Well, str] = {}
         """What is told of each well of the plate that is shown."""
         self.shown, self.plate = QComboBox(), QComboBox()
-        self.saved = QToolButton()
-        self.state = text_label()
+        self.saved = push_button("Save…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip)
         self.canvas.mark(self._rings)
-        self._build()
-        for box in (self.shown, self.plate):
-            box.activated.connect(self._draw)
-        self.saved.clicked.connect(self._save)
         self.canvas.clicked.connect(self._choose)
+        for box, tip in ((self.shown, SHOWN_TIP), (self.plate, PLATE_TIP)):
+            box.setToolTip(tip)
+            box.activated.connect(self._draw)
+        self.lay_out(row(self.shown, self.plate, self.saved), self.state, self.canvas)
+        self.column.setStretchFactor(self.canvas, 1)
         for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._on_selection),
@@ -79,7 +85,6 @@ class PlateWidget(MapWidget):
         ):
             self._connections.connect(signal, slot)
         self._on_data()
-        self.begin()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -91,24 +96,6 @@ class PlateWidget(MapWidget):
         self._draw()
 
     # Inside
-
-    def _build(self) -> None:
-        self.shown.setToolTip(
-            "What the colours of the wells tell: how many points, the share of the "
-            "chosen clusters among them, or a column that is known of each well."
-        )
-        self.plate.setToolTip("Which of the plates is shown.")
-        self.saved.setText("Save…")
-        self.saved.setProperty("role", "edit")
-        self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
-        head = QHBoxLayout()
-        head.addWidget(self.shown)
-        head.addWidget(self.plate)
-        head.addStretch(1)
-        head.addWidget(self.saved)
-        self.column.addLayout(head)
-        self.column.addWidget(self.state)
-        self.column.addWidget(self.canvas, 1)
 
     def _on_data(self, event: object = None) -> None:
         """Offer what can be shown of the present data."""
@@ -145,11 +132,11 @@ class PlateWidget(MapWidget):
     def _draw(self) -> None:
         """Show the wells of the chosen plate in the chosen way."""
         if not self._plates:
-            show_text(self.state, NO_PLATE, "note")
+            self.say(NO_PLATE)
             self.canvas.show_plot(None)
         if not self._plates or not self.isVisible():
             return
-        show_text(self.state, "")
+        self.say()
         dataset, plate = self._dataset, self._plates[self.plate.currentIndex()]
         assert dataset is not None
         choice = self.shown.currentText()
@@ -178,7 +165,7 @@ class PlateWidget(MapWidget):
         known = clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in known]
         if not chosen or self._session.snapshot is None:
-            show_text(self.state, CHOOSE, "note")
+            self.say(CHOOSE)
             shares = np.full(len(plate.wells), np.nan)
             plot = self._by_number(plate, shares, (0.0, 1.0), SHARE, is_share=True)
             return plot, [""] * len(plate.wells)
@@ -261,7 +248,7 @@ class PlateWidget(MapWidget):
         """Select the points of a well; beside them, nothing."""
         session, well = self._session, self._well_at(x, y)
         if session.snapshot is None:
-            show_text(self.state, "Run the game first: a click then selects.", "note")
+            self.say("Run the game first: a click then selects.")
         elif well is None:
             session.selection.clear()
         else:
@@ -272,5 +259,4 @@ class PlateWidget(MapWidget):
 
     def _save(self) -> None:
         if self.canvas.plot is not None:
-            said = save_plot(self.canvas.plot, self, self._session, "plate")
-            show_text(self.state, said, "note")
+            self.say(save_plot(self.canvas.plot, self, self._session, "plate"))

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QPushButton
+from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels
-from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
     first_label,
@@ -21,14 +20,9 @@ from napari_embedding_game.session.reference.labels import (
     told_of,
 )
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
-from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.map_widget import MapWidget
+from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import (
-    let_be_narrow,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import let_be_narrow, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
@@ -66,7 +60,7 @@ MUCH_UNLIKE = 0.05
 """Share of cells unlike the reference from which on that is a warning."""
 
 
-class ReferenceWidget(MapWidget):
+class ReferenceWidget(MapTool):
     """The reference, the column that is predicted, and a button for each deed.
 
     The labels, their confidence and how like the reference each cell is become columns
@@ -75,37 +69,39 @@ class ReferenceWidget(MapWidget):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._session = self.workspace.session
-        self._jobs = Latest(self, self._on_returned, self._on_failed, self._on_stage)
+        self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
         self._path = Path()
         self.file, self.cancel = QPushButton("Open a reference…"), QPushButton("Cancel")
         self.label, self.predict = QComboBox(), QPushButton("Predict")
         self.place = QPushButton("Place on its map")
         self.correct = QCheckBox("Remove a batch effect")
-        self.state = text_label()
         let_be_narrow(self.label, 10)
         for name, tip in TIPS.items():
             getattr(self, name).setToolTip(tip)
-        for row in ((self.file, self.cancel), (self.label, self.predict)):
-            line = QHBoxLayout()
-            line.addWidget(row[0], 1)
-            line.addWidget(row[1])
-            self.column.addLayout(line)
-        for widget in (self.place, self.correct, self.state):
-            self.column.addWidget(widget)
-        self.column.addStretch(1)
         self.file.clicked.connect(self._open)
-        self.cancel.clicked.connect(self._cancel)
-        self.predict.clicked.connect(self._predict)
-        self.place.clicked.connect(self._place)
-        self._connections.connect(self._session.dataset_changed, self._on_dataset)
-        self._on_dataset(self._session.dataset)
-        self.begin()
+        self.cancel.clicked.connect(self._rest)
+        self.predict.clicked.connect(
+            lambda: self._ask(predict_labels, lambda made: self._on_predicted(*made))
+        )
+        self.place.clicked.connect(lambda: self._ask(place_cells, self._on_placed))
+        self._connections.connect(self._session.dataset_changed, self._rest)
+        rows = row(self.file, self.cancel), row(self.label, self.predict)
+        self.lay_out(*rows, self.place, self.correct, self.state)
+        self._rest()
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
+    def _rest(self, event: object = None) -> None:
+        """Give up what is under way, and say what can be done."""
         self._jobs.stop()
-        self._tell_reference()
+        reference, dataset, text = self._reference, self._session.dataset, HINT
+        if dataset is None or not dataset.has_expression:
+            text = NO_GENES
+        elif reference is not None:
+            n = len(reference.dataset.obs)
+            text = f"{reference.name}: {n:,} cells. Choose what is predicted."
+            if not reference.label_columns:
+                text = f"{reference.name} has no column of groups to predict."
+        self.say(text)
         self._show()
 
     def _show(self) -> None:
@@ -116,23 +112,6 @@ class ReferenceWidget(MapWidget):
         for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(self._reference is not None)
             widget.setEnabled(can_ask and self.label.count() > 0)
-
-    def _tell_reference(self) -> None:
-        reference, dataset = self._reference, self._session.dataset
-        told = HINT
-        if dataset is None or not dataset.has_expression:
-            told = NO_GENES
-        elif reference is not None:
-            n = len(reference.dataset.obs)
-            told = f"{reference.name}: {n:,} cells. Choose what is predicted."
-            if not reference.label_columns:
-                told = f"{reference.name} has no column of groups to predict."
-        show_text(self.state, told, "note")
-
-    def _cancel(self) -> None:
-        self._jobs.stop()
-        self._tell_reference()
-        self._show()
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
@@ -145,32 +124,25 @@ class ReferenceWidget(MapWidget):
         self.label.clear()
         self.label.addItems(reference.label_columns)
         self.label.setCurrentText(first_label(reference) or "")
-        self._tell_reference()
-
-    def _predict(self) -> None:
-        self._ask(predict_labels, lambda made: self._on_predicted(*made))
-
-    def _place(self) -> None:
-        self._ask(place_cells, self._on_placed)
+        self._rest()
 
     def _ask(
         self, work: Callable[..., Stages[Any]], then: Callable[[Any], None]
     ) -> None:
         dataset, reference = self._session.dataset, self._reference
-        if dataset is None or reference is None or self._jobs.is_busy:
-            return
-        asked = dataset, reference, self._path, self.label.currentText()
-        is_corrected = self.correct.isChecked()
-        self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
+        if dataset is not None and reference is not None and not self._jobs.is_busy:
+            asked = dataset, reference, self._path, self.label.currentText()
+            is_corrected = self.correct.isChecked()
+            self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
 
     def _on_placed(self, cells: PlacedCells) -> None:
         try:
             self.workspace.leaving.emit()
             self.workspace.maps.place(cells)
         except DataError as error:
-            show_text(self.state, sentence(error), "warning")
-            return
-        self._tell(cells.predicted, cells.notes, PLACED)
+            self.say_error(error)
+        else:
+            self._tell(cells.predicted, cells.notes, PLACED)
 
     def _on_predicted(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
         name = self._session.add(Dataset.add_predicted, found)
@@ -183,8 +155,8 @@ class ReferenceWidget(MapWidget):
     ) -> None:
         assert self._reference is not None
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        told = [told_of(found, self._reference), more, *notes]
-        show_text(self.state, " ".join(filter(None, told)), role)
+        parts = [told_of(found, self._reference), more, *notes]
+        self.say(" ".join(filter(None, parts)), role)
 
     # The worker
 
@@ -195,14 +167,10 @@ class ReferenceWidget(MapWidget):
         self._jobs.ask(stages)
         self._show()
 
-    def _on_stage(self, stage: Stage) -> None:
-        share = "" if stage.share is None else f" ({stage.share:.0%})"
-        show_text(self.state, f"{stage.text}{share} …", "note")
-
     def _on_returned(self, made: Any) -> None:
         self._then(made)
         self._show()
 
     def _on_failed(self, error: BaseException) -> None:
         self._show()
-        show_text(self.state, sentence(error), "warning")
+        self.say_error(error)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSpinBox
+from qtpy.QtWidgets import QProgressBar, QSpinBox
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.stability import (
     COLUMN,
     StabilityFound,
@@ -16,8 +15,8 @@ from napari_embedding_game.session.stability import (
     stability_job,
     take_stability,
 )
-from napari_embedding_game.ui.map_widget import MapWidget
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.map_widget import MapTool
+from napari_embedding_game.ui.style.form_widgets import push_button, row, text_label
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
@@ -31,78 +30,66 @@ MEANS = (
 )
 KEPT = "The maps are in the timeline: Compare shows them side by side."
 WITHOUT = "What was steered on the way or done by hand is not repeated."
+NO_MAP, STOPPED = "There is no map yet.", "Stopped: the map on show is as it was."
 STEPS = 1000
 """Of the bar."""
 
 
-class StabilityWidget(MapWidget):
+class StabilityWidget(MapTool):
     """A button, how many seeds, how far it is, and what came out."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._session = session = self.workspace.session
-        self._jobs = Latest(self, self._on_found, self._on_failed, self._on_progress)
+        session = self._session
+        self._jobs = Latest(self, self._on_found, self._on_failed, self._on_stage)
         self._found: StabilityFound | None = None
         """What was measured last, as long as its map is on show."""
-        self.button = QPushButton(MEASURE)
-        self.seeds = QSpinBox()
+        self.button = push_button(MEASURE, "", self._on_button, "main")
+        self.seeds, self.bar = QSpinBox(), QProgressBar()
         self.seeds.setRange(1, 50)
         self.seeds.setValue(5)
         self.seeds.setSuffix(" maps")
         self.seeds.setToolTip("Other maps to make; each takes as long as this one.")
-        self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, STEPS)
-        self.note = text_label()
-        self.keep = QPushButton("Keep the maps to compare")
-        self.keep.setToolTip("Puts the maps of the other seeds into the timeline.")
-        row = QHBoxLayout()
-        row.addWidget(self.button, 1)
-        row.addWidget(self.seeds)
-        self.column.addWidget(text_label(MEANS))
-        self.column.addLayout(row)
-        for widget in (self.bar, self.note, self.keep):
-            self.column.addWidget(widget)
-        self.column.addStretch(1)
-        self.button.clicked.connect(self._on_button)
-        self.keep.clicked.connect(self._keep)
+        tip = "Puts the maps of the other seeds into the timeline."
+        self.keep = push_button("Keep the maps to compare", tip, self._keep)
         changes = session.state_changed, session.dataset_changed
         self._connections.connect_all(changes, self._on_session)
-        self._show_busy(False)
+        parts = row(self.button, self.seeds), self.bar, self.state, self.keep
+        self.lay_out(text_label(MEANS), *parts)
+        self._end()
         self._offer(None)
         self._on_session()
-        self.begin()
 
     def _on_session(self, *event: object) -> None:
         """Measure a map at rest only; a new one takes the former sentence away."""
         session = self._session
-        can_measure = session.snapshot is not None and session.state not in (
-            "preparing",
-            "running",
-        )
+        is_still = session.state not in ("preparing", "running")
+        can_measure = session.snapshot is not None and is_still
         if not can_measure:
-            self._end("" if session.snapshot is not None else "There is no map yet.")
+            self._end("" if session.snapshot is not None else NO_MAP)
             self._offer(None)
         elif self._found is None and not self._jobs.is_busy:
-            show_text(self.note, "")
+            self.say()
         self.button.setEnabled(can_measure)
 
     def _on_button(self) -> None:
         if self._jobs.is_busy:
-            self._end("Stopped: the map on show is as it was.")
+            self._end(STOPPED)
             return
         try:
             job = stability_job(self._session, self.seeds.value())
         except DataError as error:
-            show_text(self.note, sentence(error), "warning")
+            self.say_error(error)
             return
         self._offer(None)
-        self._show_busy(True)
         self._jobs.ask(job)
+        self._show_busy()
 
-    def _on_progress(self, stage: Stage) -> None:
+    def _on_stage(self, stage: Stage) -> None:
         self.bar.setValue(round(STEPS * (stage.share or 0.0)))
-        show_text(self.note, f"{stage.text} …", "note")
+        self.say(f"{stage.text} …")
 
     def _on_found(self, found: StabilityFound) -> None:
         self._end()
@@ -110,7 +97,7 @@ class StabilityWidget(MapWidget):
             return
         played, look = self._session.played, self._session.look
         by_hand = played is not None and (played.steered or played.forced)
-        show_text(self.note, f"{found.stability.told()} {WITHOUT if by_hand else ''}")
+        self.say(f"{found.stability.told()} {WITHOUT if by_hand else ''}")
         self._offer(found)
         if look.color_by == COLUMN:  # another one of the same name
             look.events.color_by.emit(COLUMN)
@@ -123,19 +110,20 @@ class StabilityWidget(MapWidget):
 
     def _keep(self) -> None:
         if self._found is not None and keep_others(self._session, self._found):
-            show_text(self.note, KEPT)
+            self.say(KEPT)
         self.keep.hide()
 
     def _on_failed(self, error: BaseException) -> None:
         self._end()
-        show_text(self.note, sentence(error), "warning")
+        self.say_error(error)
 
-    def _end(self, told: str = "") -> None:
+    def _end(self, text: str = "") -> None:
         self._jobs.stop()
-        self._show_busy(False)
-        show_text(self.note, told, "note")
+        self._show_busy()
+        self.say(text)
 
-    def _show_busy(self, is_busy: bool) -> None:
+    def _show_busy(self) -> None:
+        is_busy = self._jobs.is_busy
         self.button.setText(STOP if is_busy else MEASURE)
         self.seeds.setEnabled(not is_busy)
         self.bar.setVisible(is_busy)
