@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,7 +50,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.status_label import StatusLabel
-from person import Person
+from person import PLUGIN, Person
 
 HEIGHTS = {1100: 750, 1500: 950, 2000: 1200}
 """Of the window, for each width."""
@@ -527,8 +529,84 @@ def nuclei(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     shoot("nuclei_pictures")
 
 
+def objects(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
+    """Objects that are measured, saved and opened again without their layers."""
+    from skimage.data import coins
+    from skimage.measure import label
+
+    image = coins()
+    labels = label(image > 110)
+    labels[np.isin(labels, np.flatnonzero(np.bincount(labels.ravel()) < 60))] = 0
+    person.viewer.add_image(image, name="coins")
+    person.viewer.add_labels(labels, name="coins_labels")
+    person.rest(0.3)
+    shoot("measure")
+    person.measure()
+    person.run()
+    path = folder / "coins.zip"
+    person.dock.controller.writing.save_session(path)
+    person.wait(path.exists, "the session file")
+    person.viewer.layers.clear()
+    person.dock.controller.reading.open_session(path)
+    person.wait(lambda: not person.dock.data.relink.isHidden(), "what is missing")
+    person.rest(0.5)
+    shoot("relink")
+
+
+def widgets(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
+    """Widgets of the Plugins menu, beside the map of cells of a plate."""
+    person.open(_made_cells(folder / "made_cells.h5ad"))
+    person.prepare_counts()
+    person.run()
+    for name in ("Teach", "Plate", "Stability", "Labels from a reference",
+                 "Figure page"):  # fmt: skip
+        title = f"{name} ({PLUGIN})"
+        widget = person.open_widget(title)
+        if name == "Teach":
+            for place in (0, 1):
+                person.choose(person.session.clusters.clusters[place].id)
+                widget.classes.choose([place])
+                person.press(widget.add)
+            person.learn()
+        shoot(name.lower().replace(" ", "_"))
+        person.viewer.window.remove_dock_widget(widget)
+
+
+KILLED = """
+import os, numpy as np
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.session.file.autosave import Autosave
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
+np.savetxt("cells.csv", np.random.default_rng(0).normal(size=(300, 5)), delimiter=",",
+           header="a,b,c,d,e", comments="")
+session = Session()
+maps = MapTree(session)
+session.load(read("cells.csv"))
+session.settings.max_iter = 50
+run = session.begin()
+for progress in run.frames():
+    session.receive(run, progress)
+session.ended(run)
+Autosave(maps.capture).job()()
+os._exit(1)
+"""
+"""A program that is gone before it has closed its map."""
+
+
+def recovered(person: Person, shoot: Album, folder: Path) -> None:
+    """What is offered after a program was killed."""
+    subprocess.run([sys.executable, "-c", KILLED], cwd=folder, check=False)
+    person.viewer.window.remove_dock_widget(person.dock)
+    shoot.person = Person(person.viewer)
+    shoot("recovery")
+
+
 PARTS = {
     "cells": cells,
+    "objects": objects,
+    "widgets": widgets,
+    "recovered": recovered,
     "digits": digits,
     "texts": texts,
     "nuclei": nuclei,

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.measure import measure
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     choice_of_value,
@@ -18,18 +17,9 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.colors import (
     category_colors,
-    oklch,
     value_colors,
     value_limits,
 )
-
-
-def test_oklch_of_known_colours():
-    # https://bottosson.github.io/posts/oklab/
-    red = oklch(0.62796, 0.25768, np.array([29.234 / 360]))
-    np.testing.assert_allclose(red, [[1, 0, 0, 1]], atol=0.01)
-    grey = oklch(0.5, 0.0, np.array([0.0]))
-    np.testing.assert_allclose(grey[0, :3], grey[0, 0], atol=1e-3)
 
 
 @pytest.mark.parametrize("n", [1, 10, 60])
@@ -60,14 +50,6 @@ def test_each_cluster_has_a_colour_that_its_cells_keep_when_they_get_a_name(sess
     for cluster in book.clusters[::2]:
         book.rename(cluster.id, f"type {cluster.name}")
     np.testing.assert_array_equal(palette.of_points(), before)
-
-
-def test_a_given_colour_comes_first(session, make_snapshot):
-    book, palette = session.clusters, ClusterColors(session.clusters)
-    book.receive(make_snapshot().labels, 4)
-    book.recolor(2, "#ff0000")
-    colors = palette.of_points()[book.labels == 2]
-    np.testing.assert_array_equal(colors, np.tile([1, 0, 0, 1], (10, 1)))
 
 
 def test_what_can_colour_names_before_numbers(dataset):
@@ -151,19 +133,3 @@ def test_numbers_have_a_scale(session, make_snapshot):
     nothing = colored("Movement", session, palette, make_snapshot())
     assert "Compare two maps" in nothing.legend.title
     assert len(np.unique(nothing.rgba, axis=0)) == 1
-
-
-def test_the_label_of_an_object_composes_no_cluster():
-    labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
-    image = np.random.default_rng(0).random(labels.shape)
-    measured = measure(image, labels)
-    assert metadata_columns(measured) == ["centroid_y", "centroid_x"]
-    kind = pd.Categorical(["B", "T", "B"] * 3)
-    typed = replace(measured, obs=measured.obs.assign(kind=kind))
-    assert metadata_columns(typed)[0] == "kind"
-
-
-@pytest.mark.parametrize("ids", [[0, 1, 2], [5, 9, 40], [0, 1 << 20, (1 << 20) + 7]])
-def test_the_place_of_every_label_among_the_ids(ids):
-    labels = np.array(ids, np.int32)[[2, 0, 1, 1]]
-    assert places(ids, labels).tolist() == [2, 0, 1, 1]

@@ -1,6 +1,5 @@
 """The dock as a person uses it: clicks in, states and texts out."""
 
-import gc
 import threading
 
 import numpy as np
@@ -27,8 +26,6 @@ from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.texts import NO_PRESSURE
-from napari_embedding_game.ui.tasks.worker import Worker
-from napari_embedding_game.ui.workspace import Workspace
 
 LEFT = Qt.MouseButton.LeftButton
 STEPPED = ("optimistic", "adaptive_rates")
@@ -391,7 +388,6 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
 
 
 def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
-    import threading
 
     gate = threading.Event()
 
@@ -460,38 +456,6 @@ def test_stop_during_the_search_is_told_and_another_run_can_begin(
     qtbot.waitUntil(lambda: "earlier work" in dock.run.stage.text())
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished")
-
-
-def test_garbage_is_collected_in_the_thread_of_the_window_alone(qtbot, dock):
-    threads = set()
-
-    class Circle:
-        def __init__(self):
-            self.myself = self
-
-        def __del__(self):
-            threads.add(threading.current_thread())
-
-    gc.enable()
-    Worker(lambda: [Circle() for _ in range(20_000)] and None).begin()
-    assert not gc.isenabled()
-    qtbot.waitUntil(lambda: bool(threads))
-    assert threads == {threading.main_thread()}
-    qtbot.waitUntil(gc.isenabled)
-
-
-def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, caplog):
-    from napari_embedding_game.session.session import Session
-    from napari_embedding_game.ui.game_dock import GameDock
-
-    def fail():
-        raise RuntimeError("no index")
-
-    monkeypatch.setattr("napari_embedding_game.ui.controller.engine.warm_up", fail)
-    dock = GameDock(viewer, Workspace(Session()))
-    qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
-    assert "no index" in caplog.text
-    dock.close()
 
 
 @pytest.mark.parametrize("end", ["fails", "is stopped"])

@@ -5,7 +5,6 @@ import pytest
 from PIL import Image
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.session.run.replay import replay, replay_frames, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.tasks.film import (
@@ -28,14 +27,6 @@ def record(dataset):
         if session.state == "finished":
             break
     return session.played
-
-
-def test_frames_on_the_way_are_of_the_same_run(dataset, record):
-    frames = list(replay_frames(dataset.X, record, every=7))
-    steps = np.diff([frame.iteration for frame in frames])
-    assert steps.min() > 0
-    assert steps.max() <= 7  # time ends a frame as well
-    assert same(frames[-1], replay(dataset.X, record))
 
 
 def test_a_film_shows_the_map_grow_and_rests_at_its_end(dataset, record, tmp_path):
@@ -75,20 +66,3 @@ def test_a_film_that_cannot_be_played_leaves_no_file(dataset, record, tmp_path):
     with pytest.raises(InputError):
         write_film(dataset.X[:3], record, np.ones((3, 4)), path)
     assert not path.exists()
-
-
-def test_a_map_in_space_is_seen_as_on_the_screen_its_front_on_top():
-    rim = np.array([[4, 0, 0], [-4, 0, 0], [0, 4, 0], [0, -4, 0]], float)
-    pair = np.array([[0, 0, -2], [0, 0, 2]])
-    space = np.vstack([rim, pair]).astype(np.float32)
-    colors = np.array([[0, 1, 0, 1]] * 4 + [[0, 0, 1, 1], [1, 0, 0, 1]], np.float32)
-    front, back = np.array([[1, 0, 0], [0, 1, 0]]), np.array([[-1, 0, 0], [0, 1, 0]])
-    for facing, shown in ((front, [255, 0, 0]), (back, [0, 0, 255])):
-        (seen,) = paint([space], colors, side=100, facing=facing)
-        middle = (seen == shown).all(axis=2)
-        assert middle.any()
-        assert (
-            not (seen == [255 - c if i != 1 else 0 for i, c in enumerate(shown)])
-            .all(axis=2)
-            .any()
-        )

@@ -11,8 +11,6 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QToolTip
 
-from napari_embedding_game.session.row_details import RowDetails
-from napari_embedding_game.ui.canvas.hover import as_html
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import Workspace
@@ -99,11 +97,3 @@ def test_the_tooltip_goes_with_the_mouse_and_with_the_dock(hover, session, qtbot
     viewer.window.remove_dock_widget(hover.dock)
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
     assert viewer.mouse_move_callbacks == []
-
-
-def test_what_a_file_says_is_no_html():
-    facts = RowDetails(name="<b>", cluster="a & b", facts=(("n<1", "<i>"),))
-    told = as_html(facts, "#ff0000", None, "#888888")
-    for text in ("<b>&lt;b&gt;</b>", "a &amp; b", "n&lt;1", "&lt;i&gt;", "#ff0000"):
-        assert text in told
-    assert "●" not in as_html(facts, "", None, "#888888")

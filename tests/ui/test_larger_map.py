@@ -56,16 +56,6 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(viewer, qtbot):
         assert seen(viewer) == before
 
 
-def test_panels_that_a_person_had_closed_or_made_float_are_left_alone(viewer):
-    box_of(viewer, "layer list").setFloating(True)
-    box_of(viewer, "layer controls").hide()
-    before = seen(viewer)
-    click(box_of(viewer, GAME).widget().larger)
-    assert seen(viewer) == {GAME, "layer list"}
-    click(box_of(viewer, GAME).widget().larger)
-    assert seen(viewer) == before
-
-
 def test_a_dock_that_is_closed_gives_the_others_back(viewer, qtbot):
     before = seen(viewer)
     click(box_of(viewer, GAME).widget().larger)

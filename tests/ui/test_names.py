@@ -1,15 +1,13 @@
 """The names of clusters over the canvas: which, and in step with the edits."""
 
 import numpy as np
-import pytest
 from qtpy.QtCore import QPointF, Qt
-from qtpy.QtGui import QColor, QImage, QPainter
+from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas.names import STEPPED_BACK, named_clusters
+from napari_embedding_game.ui.canvas.names import STEPPED_BACK
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, fitted, write
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -52,30 +50,6 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     dock.controller.play_on()
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
-
-
-def test_of_many_clusters_only_given_names_are_written(session):
-    book = session.clusters
-    book.receive(np.arange(40, dtype=np.int32), 40)
-    assert len(named_clusters(session)[0]) == 40
-    book.restart(41)
-    book.receive(np.arange(41, dtype=np.int32), 41)
-    book.rename(7, "B cells")
-    assert [c.name for c in named_clusters(session)[0]] == ["B cells"]
-
-
-@pytest.mark.parametrize("colors", [ON_DARK, ON_LIGHT])
-@pytest.mark.parametrize("ground", ["black", "white", "#f28e2b"])
-def test_a_name_is_read_on_any_colour(qtbot, colors, ground):
-    image = QImage(120, 40, QImage.Format.Format_RGB32)
-    image.fill(QColor(ground))
-    painter = QPainter(image)
-    write(painter, QPointF(60, 20), "T cells", True, colors)
-    painter.end()
-    grey = [QColor(image.pixel(x, 20)).lightnessF() for x in range(120)]
-    assert max(grey) - min(grey) > 0.8
-    assert fitted("T cells", True, 1000) == "T cells"
-    assert fitted("T cells", True, 45).endswith("…")
 
 
 def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(

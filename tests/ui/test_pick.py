@@ -83,15 +83,3 @@ def test_a_point_is_found_where_a_turned_camera_shows_it(drawn, some, perspectiv
     viewer.scene.camera.perspective = perspective
     viewer.reset_view(reset_camera_angle=False)
     assert all_are_found(layers, places)
-
-
-def test_no_point_is_found_once_some_were_deleted(drawn, some):
-    _, layers, places = drawn(some)
-    pixel = pixel_of(layers, places[49])
-    layers.points.remove([3])
-    assert row_at(layers, places, pixel) is None
-
-
-def test_the_nearest_of_a_million_points_is_found(drawn):
-    _, layers, places = drawn(np.random.default_rng(0).normal(size=(1_000_000, 2)))
-    assert row_at(layers, places, pixel_of(layers, places[77_777])) == 77_777

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas import picture as module
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks, paint
 from napari_embedding_game.ui.canvas.projection import Projection, projection_of
@@ -105,17 +104,6 @@ def test_a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
     picture, pixels = shown(layers, qtbot)
     assert picture[pixels[7, 1], pixels[7, 0]].max() > 100
     viewer.layers.clear()
-
-
-def test_few_points_in_space_are_balls_and_many_a_picture(
-    layers, make_snapshot, qtbot, monkeypatch
-):
-    for most in (module.is_of_balls, lambda d, n: False):
-        monkeypatch.setattr(module, "is_of_balls", most)
-        layers.show(make_snapshot(50, n_components=3), looks(40))
-        qtbot.wait(50)
-        seen = layers._viewer.screenshot(canvas_only=True, flash=False)
-        assert (seen[..., 2] > 150).sum() > 40
 
 
 PLANE = Projection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))

@@ -8,7 +8,6 @@ import pytest
 from napari_embedding_game.ui.images.picture_grid import (
     PICTURE_ROLE,
     PictureGrid,
-    to_qimage,
 )
 
 
@@ -46,23 +45,3 @@ def test_only_pictures_in_view_are_made_and_in_the_background(qtbot, view):
     index = view.pictures.index(4999)
     qtbot.waitUntil(lambda: index.data(PICTURE_ROLE) is not None)
     assert index.data(PICTURE_ROLE).pixelColor(0, 0).red() == 0
-
-
-def test_selected_rows_are_framed_and_scrolled_to(view):
-    view.pictures.set_pictures(np.zeros((900, 8, 8), np.uint8))
-    view.set_rows(np.arange(900))
-    view.show()
-    view.follow(np.array([800, 5000]))
-    assert [index.row() for index in view.selectedIndexes()] == [800]
-    assert view.verticalScrollBar().value() > 0
-
-
-@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)], ids=["grey", "colour"])
-def test_pictures_keep_their_pixels(shape):
-    values = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    image = to_qimage(values)
-    assert (image.width(), image.height()) == (7, 5)
-    pixel = image.pixelColor(6, 2)
-    assert [pixel.red(), pixel.green(), pixel.blue()] == np.broadcast_to(
-        values[2, 6], 3
-    ).tolist()

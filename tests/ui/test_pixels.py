@@ -47,45 +47,6 @@ def test_discs_lie_over_one_another_with_smooth_edges(opacity):
     assert np.abs(drawn - expected).mean() < 1.5
 
 
-def test_the_last_is_above_or_the_last_in_order():
-    both = [[10, 10], [10, 10]]
-    assert tuple(paint(both, 5, [RED, GREEN])[10, 10]) == (0, 255, 0, 255)
-    drawn = paint(both, 5, [RED, GREEN], rows=np.array([1, 0]))
-    assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
-    # Of some points only.
-    drawn = paint(both, 5, [RED, GREEN], rows=np.array([0]))
-    assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
-    assert not paint(both, 5, [RED, GREEN], rows=np.array([], int)).any()
-
-
-def test_positions_are_taken_to_pixels():
-    drawn = paint([[2, 3]], 2, RED, ((-5, 25), (8, 4)))
-    rows, columns = np.nonzero(drawn[..., 3])
-    np.testing.assert_allclose([rows.mean() + 0.5, columns.mean() + 0.5], [15, 28])
-    # A diameter of 2 units, of which one is 5 x 8 pixels.
-    assert abs(len(rows) - np.pi * 40) < 30
-
-
-def test_a_small_point_is_still_seen_and_one_outside_is_not():
-    assert paint([[10.5, 10.5]], 0.0, RED)[10, 10, 3] == 255
-    outside = [[-9, 5], [5, 99], [np.nan, 3], [3, np.inf]]
-    assert not paint(outside, 4, RED).any()
-
-
-def test_a_disc_across_the_border_is_cut():
-    drawn = paint([[0, 0]], 20, RED)
-    assert drawn[0, 0, 3] == 255
-    assert drawn[8, 0, 3] == 255
-    assert not drawn[12:, 12:].any()
-
-
-def test_arrays_of_any_type_and_layout_are_taken():
-    positions = np.asfortranarray(np.array([[4, 7], [20, 30]], np.int64))
-    drawn = paint_discs(positions, np.array([4, 4]), np.ones((2, 4)), SAME, SHAPE)
-    assert drawn.dtype == np.uint8
-    assert drawn[4, 7, 3] == drawn[20, 30, 3] == 255
-
-
 def counted(positions, colors, order=None, n_above=0, **options):
     """Return the picture of points, the last of an order above the others."""
     if order is None:
@@ -137,15 +98,3 @@ def test_chosen_points_are_not_lost_among_others():
     only = counted(positions, colors, order=order[-1:], n_above=1)
     assert only[0, 0, 2] == drawn[0, 0, 2]
     assert not counted(positions, colors, order=order[:0]).any()
-
-
-@pytest.mark.parametrize("order", [None, np.array([1, 4, 0], int)])
-def test_points_beside_the_picture_are_left_out(order):
-    places = [[0, 0], [3.9, 5.9], [-0.1, 2], [4, 2], [2, np.nan], [np.inf, 1]]
-    positions, colors = np.array(places), np.ones((6, 4))
-    drawn = counted(positions, colors, order=order)
-    assert (drawn[..., 3] > 0).sum() == 2
-    assert drawn[0, 0, 3] > 0
-    assert drawn[3, 5, 3] > 0
-    assert counted(positions, colors, order=order, fewest=2) is None
-    assert counted(positions, colors, order=order, fewest=1) is not None

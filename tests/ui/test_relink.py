@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.label_objects import find_objects, share_shown
+from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.ui.images.relink import find
 
@@ -22,20 +22,6 @@ def labels():
 @pytest.fixture
 def image(labels):
     return np.random.default_rng(0).random(labels.shape)
-
-
-def test_labels_are_known_by_their_pixels(labels):
-    objects = find_objects(labels)
-    for image, share in (
-        (labels, 1),
-        (np.roll(labels, 1, axis=0), 0),
-        (labels[:20], 0),
-        (np.stack([labels] * 2), 0),
-        (np.where(labels == 1, 0, labels), 24 / 25),
-        (np.zeros_like(labels), 0),
-    ):
-        assert share_shown(image, objects) == share
-    assert share_shown(labels, objects.take(np.array([3, 7]))) == 1
 
 
 def test_of_several_labels_the_one_of_the_same_name_is_taken(viewer, labels, image):

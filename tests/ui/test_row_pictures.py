@@ -90,13 +90,6 @@ def test_all_pictures_have_one_field_of_view_which_is_told(
     qtbot.waitUntil(lambda: tabs.tabToolTip(0) == told)
 
 
-def test_rows_without_layers_or_images_have_none(dataset, objects, linked):
-    assert pictures_of(dataset, linked) is None
-    assert pictures_of(objects, None) is None
-    images = np.zeros((40, 8, 8), np.uint8)
-    assert pictures_of(replace(dataset, images=images), None) is images
-
-
 @pytest.fixture
 def shown(qtbot, viewer, play, inspector, session, objects, linked):
     """The pictures of a cluster in the inspector."""

@@ -259,17 +259,6 @@ def test_points_cannot_be_deleted_or_dragged_by_hand(mapped, qtbot):
     assert not points.editable
 
 
-def test_points_of_which_a_program_deleted_some_are_left_to_it(mapped, qtbot):
-    edited = mapped.layers.points
-    edited.remove(list(range(30)))
-    assert "removed or changed" in mapped.session.message
-    play(mapped, qtbot)
-    assert len(mapped.layers.points.data) == 40
-    assert len(mapped.layers.landmarks.data) == 4
-    assert len(edited.data) == 10
-    assert edited in mapped.viewer.layers
-
-
 # Maps of three dimensions
 
 

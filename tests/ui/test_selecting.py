@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QLabel
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas.overlay import COLOR
-from napari_embedding_game.ui.canvas.projection import inside, projection_of
+from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.inspector.table import ROW
@@ -27,14 +27,6 @@ def grid(side, step=4):
         for column in range(3):
             labels[row::step, column::step] = numbers
     return labels
-
-
-def test_what_is_inside_a_line():
-    square = np.array([[0, 0], [0, 4], [4, 4], [4, 0]], float)
-    points = np.array([[1, 1], [3.9, 0.1], [5, 1], [-1, 2], [2, 4.5]])
-    assert inside(square, points).tolist() == [True, True, False, False, False]
-    moon = np.array([[0, 0], [0, 4], [4, 4], [1, 2], [4, 0]], float)
-    assert inside(moon, np.array([[3.5, 2.0], [0.5, 2.0]])).tolist() == [False, True]
 
 
 @pytest.fixture

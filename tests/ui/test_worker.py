@@ -9,7 +9,6 @@ from napari_embedding_game.ui.connections import release
 from napari_embedding_game.ui.tasks.worker import (
     Latest,
     Worker,
-    rest_after,
     running_workers,
 )
 
@@ -59,35 +58,6 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
     assert seen == sorted(seen)
 
 
-def test_the_frame_before_an_exception_arrives_first(qtbot):
-    def frames():
-        yield "layout"
-        raise RuntimeError("broke")
-
-    worker = Worker(frames)
-    heard = []
-    worker.frame.connect(heard.append)
-    worker.failed.connect(heard.append)
-    with qtbot.waitSignal(worker.failed):
-        worker.begin()
-    assert heard[0] == "layout"
-    assert isinstance(heard[1], RuntimeError)
-
-
-@pytest.mark.parametrize(
-    ("busy", "is_long", "rest"),
-    [
-        (0.01, False, 0.01),
-        (0.01, True, 0.03),
-        (0.03, True, 0.07),  # 10 frames a second
-        (0.3, True, 0.3),
-        (9.0, False, 2.0),
-    ],
-)
-def test_a_long_game_is_left_more_of_the_cores(busy, is_long, rest):
-    assert rest_after(busy, is_long=is_long) == pytest.approx(rest)
-
-
 @pytest.mark.parametrize("finishes", [False, True])
 def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
     gate, taken, owner = threading.Event(), [], QObject()
@@ -105,21 +75,6 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
     gate.set()
     qtbot.waitUntil(lambda: taken[-1:] == ["third"] and not jobs.is_busy)
     assert taken == (["first", "third"] if finishes else ["third"])
-
-
-def test_stages_are_told_and_a_failure_is_no_end(qtbot):
-    told, taken, failed, owner = [], [], [], QObject()
-    jobs = Latest(owner, taken.append, failed.append, told.append)
-
-    def stages():
-        yield "half"
-        raise RuntimeError("broke")
-
-    jobs.ask(stages)
-    qtbot.waitUntil(lambda: bool(failed))
-    assert told == ["half"]
-    jobs.ask(lambda: 3)
-    qtbot.waitUntil(lambda: taken == [3])
 
 
 def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):

@@ -12,25 +12,8 @@ from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 from napari_embedding_game.ui.workspace import (
     Workspace,
-    leave_workspace,
-    open_workspace,
     workspace_of,
 )
-
-
-class Dock:
-    """Anything that is open in a window."""
-
-
-def test_a_viewer_has_one_workspace_until_it_is_closed(viewer, session):
-    workspace = open_workspace(viewer, session)
-    assert workspace_of(viewer) is workspace
-    assert workspace.session is session
-    dock = Dock()
-    leave_workspace(viewer, workspace, dock, with_window=False)
-    assert workspace_of(viewer) is workspace
-    leave_workspace(viewer, workspace, dock, with_window=True)
-    assert workspace_of(viewer) is not workspace
 
 
 def test_two_viewers_share_nothing(viewer):
@@ -46,17 +29,6 @@ def test_a_workspace_does_not_keep_its_viewer_alive():
     gc.collect()
     assert seen() is None
     assert isinstance(workspace, Workspace)
-
-
-def test_closing_stops_the_run_and_lets_go_of_the_layers(
-    play, qtbot, dock, session, engine
-):
-    engine.gate.clear()
-    play("preparing")
-    dock.workspace.close()
-    engine.gate.set()
-    qtbot.waitUntil(lambda: session.state == "stopped")
-    assert dock.workspace.kept_map is None
 
 
 @pytest.mark.parametrize("close", ["the docks", "the window"])

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
-WIDTH = 320
+WIDTH = 304
 """Also the least: below it controls are cut."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""

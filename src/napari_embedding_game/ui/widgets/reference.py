@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stages
