@@ -58,7 +58,6 @@ def test_points_that_change_their_cluster_with_the_seed_come_out(clusters):
     found = Stability(np.stack(kept))
     is_planted = np.isin(np.arange(800), planted)
     assert found.of_points[is_planted].max() < found.of_points[~is_planted].min()
-    assert found.steady_share == pytest.approx(784 / 800)
     assert found.told("cells") == (
         "98% of the cells keep at least half of their neighbours on each of 5 maps "
         "from other seeds. Do not rely on what surrounds the others."

@@ -113,12 +113,11 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         )
         if found is None:
             return None
-        parts = None
         if isinstance(edges, Edges):
-            parts = quality.parts_of_edges(edges, searched)
-        elif searched <= N_NEAREST and snapshot.neighbors is not None:
-            # Of more neighbours it keeps a part, which may hang together less.
-            parts = quality.graph_parts(snapshot.neighbors)
+            graph = edges.matrix()
+        else:  # a snapshot keeps some of more: they may hang together less
+            graph = snapshot.neighbors if searched <= N_NEAREST else None
+        parts = None if graph is None else quality.graph_parts(graph, searched)
         return replace(found, parts=parts)
 
     return work_out

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,22 +51,23 @@ def compare_maps(
     Row i of both is the same row of the data.  Of maps of other dimensions the second
     is taken into those of the first.
     """
-    a, b = _wide(first, second), _wide(second, first)
-    middle, b_middle, rotation = _turn(a, b)
-    a, b = a - middle, b - b_middle
-    squared = float((b**2).sum())
-    scale = math.sqrt(float((a**2).sum()) / squared) if squared > 0 else 1.0
-    laid = (scale * b @ rotation + middle)[:, : first.shape[1]].astype(np.float32)
+    n, d = first.shape
+    wide = max(d, second.shape[1])
+    a, b = (
+        np.pad(each.astype(float), ((0, 0), (0, wide - each.shape[1])))
+        for each in (first, second)
+    )
+    size, other = (math.sqrt(((e - e.mean(axis=0)) ** 2).sum()) for e in (a, b))
+    scale = size / other if other > 0 else 1.0
+    laid = laid_on(a, scale * b)[0][:, :d]
     kept_first = np.ascontiguousarray(first, dtype=np.float32)
-    radius = float(np.sqrt((a**2).sum(axis=1).mean()))
-    away = np.linalg.norm(laid - kept_first, axis=1)
-    moved = (away / radius if radius > 0 else away).astype(np.float32)
-    n, rng = len(first), np.random.default_rng(random_state)
-    rows = rng.choice(n, min(n, MOST_JUDGED), replace=False)
-    kept = 1.0
+    radius = size / math.sqrt(n) if size > 0 else 1.0
+    moved = np.linalg.norm(laid - kept_first, axis=1) / radius
+    rng, kept = np.random.default_rng(random_state), 1.0
     if n > 1:
+        rows = rng.choice(n, min(n, MOST_JUDGED), replace=False)
         kept = float(neighbors_kept(kept_first, second, rows=rows, wide=1).mean())
-    return MapComparison(kept_first, laid, moved, kept)
+    return MapComparison(kept_first, laid, moved.astype(np.float32), kept)
 
 
 def laid_on(
@@ -79,23 +79,12 @@ def laid_on(
 
     Its size stays.  ``others`` (m, d): what goes with it, such as its landmarks.
     """
-    middle, former, rotation = _turn(first.astype(float), second.astype(float))
+    middle, former = first.mean(axis=0, dtype=float), second.mean(axis=0, dtype=float)
+    rotation, _ = orthogonal_procrustes(second - former, first - middle)
     return tuple(
         ((part - former) @ rotation + middle).astype(np.float32)
         for part in (second, *others)
     )
-
-
-def _turn(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return the middles of two maps, and the rotation that lays b on a."""
-    middles = a.mean(axis=0), b.mean(axis=0)
-    return *middles, orthogonal_procrustes(b - middles[1], a - middles[0])[0]
-
-
-def _wide(points: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[Any]:
-    """Return the points in float64, with axes of zeros up to those of the other."""
-    lacking = max(0, other.shape[1] - points.shape[1])
-    return np.pad(points.astype(np.float64), ((0, 0), (0, lacking)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +100,11 @@ class Stability:
         mean: NDArray[np.float32] = self.kept.mean(axis=0)
         return mean
 
-    @property
-    def steady_share(self) -> float:
-        """Share of the points that keep at least half of them with every seed."""
-        return float((self.kept.min(axis=0) >= HALF).mean())
-
     def told(self, noun: str = "points") -> str:
         """Return a sentence on all points."""
+        steady = (self.kept.min(axis=0) >= HALF).mean()
         return (
-            f"{self.steady_share:.0%} of the {noun} keep at least half of their "
+            f"{steady:.0%} of the {noun} keep at least half of their "
             f"neighbours on each of {len(self.kept)} maps from other seeds. Do not "
             "rely on what surrounds the others."
         )
@@ -142,15 +127,12 @@ def neighbors_kept(
     n = len(first)
     rows = np.arange(n) if rows is None else rows
     k = max(1, min(n_neighbors, (n - 1) // max(1, wide - 1)))
-    here = nearest_on_map(first, rows, k)
-    there = nearest_on_map(second, rows, min(wide * k, n - 1))
-    # Both as numbers that name point and neighbour, sorted: one search finds all.
-    own = np.arange(len(rows))[:, None] * n
-    known = np.sort((own + there).ravel())
-    wanted = own + here
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    kept: NDArray[np.float32] = (known[place] == wanted).mean(axis=1, dtype=np.float32)
-    return kept
+    # Numbers that name point and neighbour.
+    pairs = [
+        np.arange(len(rows))[:, None] * n + nearest_on_map(points, rows, count)
+        for points, count in ((first, k), (second, min(wide * k, n - 1)))
+    ]
+    return np.isin(*pairs).mean(axis=1, dtype=np.float32)
 
 
 def nearest_on_map(

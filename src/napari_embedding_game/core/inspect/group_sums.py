@@ -154,13 +154,13 @@ def _gathered(
     last: int,
 ) -> Any:
     """Return values, begin and end of the columns: see :mod:`marker_loops`."""
-    if sparse.issparse(X) and X.format == "csr":
-        rows = X.indptr, X.indices, X.data
-        return loops.gather_rows(*rows, groups, sizes, first, last)
-    block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
+    is_by_row = sparse.issparse(X) and X.format == "csr"
+    block = X
+    if not is_by_row:
+        block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
     if sparse.issparse(block):
-        columns = block.indptr, block.indices, block.data
-        return loops.gather_columns(*columns, groups, sizes)
+        held = block.indptr, block.indices, block.data
+        return loops.gather_sparse(*held, groups, sizes, first, last, is_by_row)
     if block.dtype not in (np.float32, np.float64):
         block = block.astype(np.float64)
     return loops.gather_dense(block, groups, sizes)

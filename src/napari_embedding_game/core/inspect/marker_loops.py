@@ -54,65 +54,38 @@ def gather_dense(block, groups, sizes):
 
 
 @njit(**_OPTIONS)
-def _first_at_least(indices, low, high, column):
-    while low < high:
-        middle = (low + high) // 2
-        if indices[middle] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
+    """Like :func:`gather_dense`, of a sparse matrix whose indices are sorted.
 
-
-@njit(**_OPTIONS)
-def gather_rows(indptr, indices, data, groups, sizes, first, last):
-    """Like :func:`gather_dense`, of ``first`` to ``last`` of sorted CSR rows."""
+    Of compressed rows the columns from ``first`` to ``last``, or else all columns, so
+    many, of compressed columns.
+    """
+    starts, stops = indptr[:-1].astype(np.int64), indptr[1:].astype(np.int64)
+    if is_by_row:
+        for row in range(groups.shape[0]):
+            held, start = indices[starts[row] : stops[row]], starts[row]
+            starts[row] = start + np.searchsorted(held, first)
+            stops[row] = start + np.searchsorted(held, last)
     count = np.zeros((last - first, sizes.shape[0]), np.int64)
-    starts = np.empty(groups.shape[0], np.int64)
-    for row in range(groups.shape[0]):
-        group = groups[row]
-        if group < 0:
-            continue
-        e = _first_at_least(indices, indptr[row], indptr[row + 1], first)
-        starts[row] = e
-        while e < indptr[row + 1] and indices[e] < last:
-            count[indices[e] - first, group] += data[e] != 0
-            e += 1
-    begin, n_values = _begins(count)
-    end = begin.copy()
-    values = np.empty(n_values, data.dtype)
-    for row in range(groups.shape[0]):
-        group = groups[row]
-        if group < 0:
-            continue
-        e = starts[row]
-        while e < indptr[row + 1] and indices[e] < last:
-            if data[e] != 0:
-                column = indices[e] - first
-                values[end[column, group]] = data[e]
-                end[column, group] += 1
-            e += 1
-    return values, begin, end
-
-
-@njit(**_OPTIONS)
-def gather_columns(indptr, indices, data, groups, sizes):
-    """Like :func:`gather_dense`, of all columns of a sorted CSC matrix."""
-    n_columns = indptr.shape[0] - 1
-    count = np.zeros((n_columns, sizes.shape[0]), np.int64)
-    for column in range(n_columns):
-        for e in range(indptr[column], indptr[column + 1]):
-            if groups[indices[e]] >= 0:
-                count[column, groups[indices[e]]] += data[e] != 0
-    begin, n_values = _begins(count)
-    end = begin.copy()
-    values = np.empty(n_values, data.dtype)
-    for column in range(n_columns):
-        for e in range(indptr[column], indptr[column + 1]):
-            group = groups[indices[e]]
-            if group >= 0 and data[e] != 0:
-                values[end[column, group]] = data[e]
-                end[column, group] += 1
+    begin = end = count
+    values = np.empty(0, data.dtype)
+    for is_counted in (False, True):
+        if is_counted:
+            begin, n_values = _begins(count)
+            end = begin.copy()
+            values = np.empty(n_values, data.dtype)
+        for line in range(starts.shape[0]):
+            for e in range(starts[line], stops[line]):
+                row = line if is_by_row else indices[e]
+                column = indices[e] - first if is_by_row else line
+                group = groups[row]
+                if group < 0 or data[e] == 0:
+                    continue
+                if is_counted:
+                    values[end[column, group]] = data[e]
+                    end[column, group] += 1
+                else:
+                    count[column, group] += 1
     return values, begin, end
 
 

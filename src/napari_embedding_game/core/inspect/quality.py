@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.rows import centred
+from napari_embedding_game.core.new_rows.transfer import vote
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
@@ -102,63 +102,29 @@ def map_quality(
     k = min(NEIGHBORS, n_points // 2 - 1)
     if k < 3:
         return None
-    X = centred(X, metric)
-    rng = np.random.default_rng(random_state)
+    X, rng = centred(X, metric), np.random.default_rng(random_state)
     rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
-    groups = dict(columns or {})
-    if clusters is not None:
-        groups[CLUSTERS] = clusters
-    parts = []
+    groups = dict(columns or {}) | ({} if clusters is None else {CLUSTERS: clusters})
     at_once = max(1, _BLOCK // n_points)
-    for begin in range(0, len(rows), at_once):
-        some = rows[begin : begin + at_once]
-        in_data = _distances(X, some, metric)
-        on_map = _distances(embedding, some, "euclidean")
-        near, shown = _nearest(in_data, k), _nearest(on_map, k)
-        parts.append(
-            [
-                (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
-                _rank_score(in_data, shown, k),
-                _rank_score(on_map, near, k),
-                _triplet_score(in_data, on_map, rng),
-                _votes(some, shown, labels),
-                *(_same_group(some, shown, codes) for codes in groups.values()),
-            ]
-        )
-    figures = [_mean_of_known(each) for each in np.concatenate(parts, axis=1)]
-    found = [
-        _agreement(name, codes, same)
-        for (name, codes), same in zip(groups.items(), figures[5:], strict=True)
+    parts = [
+        _figures(X, embedding, metric, k, rng, rows[at : at + at_once], labels, groups)
+        for at in range(0, len(rows), at_once)
     ]
-    own = found.pop() if clusters is not None else None
-    known = [one for one in found if one is not None]
-    kept, trusted, continued, triplets, accuracy = figures[:5]
+    known = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
+    figures = [float(each.mean()) if len(each) else math.nan for each in known]
+    found = [
+        ColumnAgreement(name, same, by_chance)
+        for (name, codes), same in zip(groups.items(), figures[5:], strict=True)
+        if (by_chance := _by_chance(codes)) < 1 and not math.isnan(same)
+    ]
+    found.sort(key=lambda one: -one.agreement)
     return MapQuality(
-        kept,
-        trusted,
-        continued,
-        triplets,
-        accuracy,
+        *figures[:5],
         n_sampled=len(rows),
         n_neighbors=k,
-        columns=tuple(sorted(known, key=lambda one: -one.agreement)),
-        clusters=own,
+        columns=tuple(one for one in found if one.name != CLUSTERS),
+        clusters=next((one for one in found if one.name == CLUSTERS), None),
     )
-
-
-def _agreement(
-    name: str, codes: NDArray[np.integer], same: float
-) -> ColumnAgreement | None:
-    """Return how far groups agree with the map; None where there is only one group."""
-    counts = np.unique(codes[codes >= 0], return_counts=True)[1]
-    by_chance = float(((counts / max(counts.sum(), 1)) ** 2).sum())
-    is_known = not math.isnan(same) and by_chance < 1
-    return ColumnAgreement(name, same, by_chance) if is_known else None
-
-
-def _mean_of_known(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
 
 
 def _n_sampled(shape: tuple[int, int]) -> int:
@@ -166,8 +132,45 @@ def _n_sampled(shape: tuple[int, int]) -> int:
     return min(shape[0], MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
 
 
+def _by_chance(codes: NDArray[np.integer]) -> float:
+    """Return the share of neighbours of the own group, where they are drawn at random.
+
+    1 where there is only one group, or none.
+    """
+    counts = np.unique(codes[codes >= 0], return_counts=True)[1]
+    return float(((counts / counts.sum()) ** 2).sum()) if len(counts) else 1.0
+
+
+def _figures(
+    X: Any,
+    embedding: NDArray[np.floating],
+    metric: str,
+    k: int,
+    rng: np.random.Generator,
+    rows: NDArray[np.integer],
+    labels: NDArray[Any] | None,
+    groups: Mapping[str, NDArray[Any]],
+) -> list[NDArray[np.float64]]:
+    """Return the five figures of some points, and how far each column agrees."""
+    in_data, on_map = _distances(X, rows, metric), _distances(embedding, rows)
+    near, shown = (np.argpartition(e, k - 1, axis=1)[:, :k] for e in (in_data, on_map))
+    votes = np.full(len(rows), math.nan)
+    if labels is not None:
+        winners, _ = vote(labels[shown], np.ones(shown.shape))
+        is_known = (winners >= 0) & (labels[rows] >= 0)
+        votes[is_known] = (winners == labels[rows])[is_known]
+    return [
+        (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
+        _rank_score(in_data, shown, k),
+        _rank_score(on_map, near, k),
+        _triplet_score(in_data, on_map, rng),
+        votes,
+        *(_same_group(codes[rows][:, None], codes[shown]) for codes in groups.values()),
+    ]
+
+
 def _distances(
-    X: Any, rows: NDArray[np.integer], metric: str
+    X: Any, rows: NDArray[np.integer], metric: str = "euclidean"
 ) -> NDArray[np.floating[Any]]:
     """Return the distances of some rows to all; to themselves they are infinite."""
     from sklearn.metrics import pairwise_distances
@@ -175,10 +178,6 @@ def _distances(
     distances = pairwise_distances(X[rows], X, metric=metric)
     distances[np.arange(len(rows)), rows] = np.inf
     return np.asarray(distances)
-
-
-def _nearest(distances: NDArray[np.floating], k: int) -> NDArray[np.intp]:
-    return np.argpartition(distances, k - 1, axis=1)[:, :k]
 
 
 def _rank_score(
@@ -207,53 +206,31 @@ def _triplet_score(
         for one in (in_data, on_map)
     )
     is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
-    is_right = (first < second) == (shown_first < shown_second)
-    return _share(is_right & is_real, is_real)
+    return _share((first < second) == (shown_first < shown_second), is_real)
 
 
-def _votes(
-    rows: NDArray[np.integer], shown: NDArray[np.intp], labels: NDArray[Any] | None
-) -> NDArray[np.float64]:
-    """Return 1 where most neighbours on the map have the label of the point."""
-    result = np.full(len(rows), math.nan)
-    if labels is None:
-        return result
-    for place, (row, near) in enumerate(zip(rows, shown, strict=True)):
-        voting = labels[near][labels[near] >= 0]
-        if labels[row] >= 0 and len(voting):
-            result[place] = np.bincount(voting).argmax() == labels[row]
-    return result
+def _same_group(own: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the share of neighbours (n, k) that are of the group of a point (n, 1)."""
+    return _share(own == theirs, (own >= 0) & (theirs >= 0))
 
 
-def _same_group(
-    rows: NDArray[np.integer], shown: NDArray[np.intp], codes: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Return the share of each point's neighbours on the map that are of its group."""
-    own, theirs = codes[rows][:, None], codes[shown]
-    is_known = (own >= 0) & (theirs >= 0)
-    return _share((own == theirs) & is_known, is_known)
+def _share(is_right: NDArray[Any], counts: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return which share of each row is right of those that count, NaN of none."""
+    n = counts.sum(axis=1)
+    right = (is_right & counts).sum(axis=1)
+    return np.where(n > 0, right / np.maximum(n, 1), math.nan)
 
 
-def _share(right: NDArray[np.bool_], of: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return which share of each row is right, NaN where nothing counts."""
-    n_right, n = right.sum(axis=1), of.sum(axis=1)
-    return np.where(n > 0, n_right / np.maximum(n, 1), math.nan)
+def graph_parts(graph: Any, n_neighbors: int) -> GraphParts:
+    """Count the parts of a graph of each row's ``n_neighbors`` nearest.
 
-
-def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
-    """Count the parts of a graph of neighbours (N, K), -1 for none."""
-    n, k = neighbors.shape
-    at, which = np.nonzero(neighbors >= 0)
-    ends = at, neighbors[at, which]
-    return _parts(csr_array((np.ones(len(at), np.int8), ends), shape=(n, n)), k)
-
-
-def parts_of_edges(edges: Edges, n_neighbors: int) -> GraphParts:
-    """Count the parts of edges that were made of each row's ``n_neighbors`` nearest."""
-    return _parts(edges.matrix(), n_neighbors)
-
-
-def _parts(graph: Any, n_neighbors: int) -> GraphParts:
+    A sparse matrix (N, N), or the neighbours of each row, (N, K), -1 for none.
+    """
+    n = graph.shape[0]
+    if isinstance(graph, np.ndarray):
+        at, which = np.nonzero(graph >= 0)
+        ends = at, graph[at, which]
+        graph = csr_array((np.ones(len(at), np.int8), ends), shape=(n, n))
     n_parts, part = connected_components(graph, directed=False)
-    n, largest = graph.shape[0], int(np.bincount(part).max(initial=0))
+    largest = int(np.bincount(part).max(initial=0))
     return GraphParts(int(n_parts), 1 - largest / n if n else 0.0, n_neighbors)

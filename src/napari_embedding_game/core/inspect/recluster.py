@@ -36,6 +36,9 @@ def recluster(
     InputError
         Fewer rows than ``FEWEST``, parts below 2, or rows that are all the same.
     """
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.preprocessing import normalize
+
     n_rows = X.shape[0]
     if n_rows < FEWEST:
         raise InputError(
@@ -45,30 +48,16 @@ def recluster(
         raise InputError(f"{n_parts} parts cannot be made of {n_rows} points.")
     k = min(n_neighbors, n_rows - 1)
     graph = knn_graph(X, k, metric=metric, random_state=random_state, n_jobs=n_jobs)
-    landmarks = _landmarks(X, metric, n_parts, random_state)
+    wanted = max(2 * n_parts, FEWEST_LANDMARKS, round(np.sqrt(n_rows)))
+    n_landmarks = min(wanted, MOST_LANDMARKS + n_parts, n_rows)
+    kmeans = MiniBatchKMeans(
+        n_landmarks, random_state=random_state, n_init=3, batch_size=1024
+    ).fit(normalize(X) if metric == "cosine" else X)
+    landmarks = kmeans.labels_.astype(np.int32)
     sizes = np.bincount(landmarks)
-    between = landmark_graph(
-        edges(graph, "fuzzy", n_jobs=n_jobs), landmarks, len(sizes)
-    )
+    weighted = edges(graph, "fuzzy", n_jobs=n_jobs)
+    between = landmark_graph(weighted, landmarks, len(sizes))
     parts = merge_tree(between, sizes).cut(n_parts)[landmarks]
     rank = np.argsort(np.argsort(-np.bincount(parts), kind="stable"))
     by_size: NDArray[np.int32] = rank.astype(np.int32)[parts]
     return by_size
-
-
-def _landmarks(
-    X: Any, metric: str, n_parts: int, random_state: int
-) -> NDArray[np.int32]:
-    """Return the landmark (m,) of each row: middles that were fitted to the rows."""
-    from sklearn.cluster import MiniBatchKMeans
-    from sklearn.preprocessing import normalize
-
-    n_rows = X.shape[0]
-    wanted = max(2 * n_parts, FEWEST_LANDMARKS, round(np.sqrt(n_rows)))
-    n_landmarks = min(wanted, MOST_LANDMARKS + n_parts, n_rows)
-    rows = normalize(X) if metric == "cosine" else X
-    fitted = MiniBatchKMeans(
-        n_landmarks, random_state=random_state, n_init=3, batch_size=1024
-    ).fit(rows)
-    labels: NDArray[np.int32] = fitted.labels_.astype(np.int32)
-    return labels

@@ -85,47 +85,52 @@ def learn(
     if len(counts) < 2:
         raise InputError("Sort examples into two boxes at least: there is one class.")
     yield 0.0
-    examples, scaler = _scaled(X, rows, is_scaled=is_scaled)
+    scaler = _scaler(X, is_scaled)
+    examples = scaler.transform(X[rows])
     model = _fitted(examples, codes, random_state)
-    n_folds = int(min(MOST_FOLDS, counts.min()))
     score, spread, recalls = None, float("nan"), np.zeros(0)
-    if n_folds > 1:
-        told, known = np.empty_like(codes), None
-        if len(rows) > MOST_SCORED:
-            known = model.C
-        folds = _folds(n_folds, random_state).split(codes, codes)
-        for place, (train, test) in enumerate(folds):
-            yield 0.8 * (place + 1) / (n_folds + 1)
+    if counts.min() > 1:
+        told, known = np.empty_like(codes), model.C if len(rows) > MOST_SCORED else None
+        folds = list(_folds(MOST_FOLDS, codes, random_state).split(codes, codes))
+        for place, (train, test) in enumerate(folds, 1):
+            yield 0.8 * place / (len(folds) + 1)
             some = _fitted(examples[train], codes[train], random_state, known)
             told[test] = some.predict(examples[test])
         recalls = np.atleast_1d(recall_score(codes, told, average=None))
-        score, spread = float(recalls.mean()), _standard_error(recalls, counts)
+        # The standard error of the mean recall, under a flat prior.
+        share = (1 + recalls * counts) / (counts + 2)
+        score = float(recalls.mean())
+        spread = float(
+            np.sqrt((share * (1 - share) / (counts + 3)).sum()) / len(counts)
+        )
     all_codes = np.empty(X.shape[0], np.intp)
     confidence = np.empty(X.shape[0], np.float32)
     for first in range(0, X.shape[0], BLOCK):
         yield 0.8 + 0.2 * first / X.shape[0]
         block = slice(first, first + BLOCK)
-        shares = model.predict_proba(scaler(X[block]))
+        shares = model.predict_proba(scaler.transform(X[block]))
         all_codes[block] = shares.argmax(axis=1)
         confidence[block] = shares.max(axis=1)
     all_codes[rows] = codes
     return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))
 
 
-def _scaled(X: Any, rows: NDArray[np.integer], *, is_scaled: bool) -> tuple[Any, Any]:
-    """Return the scaled examples, and what scales other rows in the same way."""
+def _scaler(X: Any, is_scaled: bool) -> Any:
+    """Return what scales rows: each column alone, or all by one unit."""
     from sklearn.preprocessing import StandardScaler
 
     is_sparse = sp.issparse(X)
     scaler = StandardScaler(with_mean=not is_sparse).fit(X)
-    if is_scaled and not is_sparse:  # one unit for all
+    if is_scaled and not is_sparse:
         scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
-    return scaler.transform(X[rows]), scaler.transform
+    return scaler
 
 
-def _folds(n_folds: int, random_state: int) -> Any:
+def _folds(most: int, codes: NDArray[np.integer], random_state: int) -> Any:
+    """Return folds of which each has every class: as many as the rarest one allows."""
     from sklearn.model_selection import StratifiedKFold
 
+    n_folds = int(min(most, np.bincount(codes).min()))
     return StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
 
 
@@ -137,39 +142,25 @@ def _fitted(
     from sklearn.model_selection import GridSearchCV
 
     counts = np.bincount(codes)
+    is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
     model = LogisticRegression(
         C=penalty or 1.0,
         class_weight="balanced",
         max_iter=MAX_ITER,
         # Few steps, each with a matrix of all weights squared.
-        solver="newton-cholesky"
-        if X.shape[1] * len(counts) <= MOST_WEIGHTS
-        else "lbfgs",
+        solver="newton-cholesky" if is_small else "lbfgs",
     )
-    n_folds = int(min(MOST_INNER_FOLDS, counts.min()))
-    if penalty is not None or n_folds < 2:
+    if penalty is not None or counts.min() < 2:
         return model.fit(X, codes)
-    search = GridSearchCV(
-        *(model, {"C": PENALTIES}),
-        scoring=_balanced_log_loss,
-        cv=_folds(n_folds, random_state),
-    )
+    folds = _folds(MOST_INNER_FOLDS, codes, random_state)
+    search = GridSearchCV(model, {"C": PENALTIES}, scoring=_log_loss, cv=folds)
     return search.fit(X, codes).best_estimator_
 
 
-def _balanced_log_loss(model: Any, X: Any, codes: NDArray[np.integer]) -> float:
+def _log_loss(model: Any, X: Any, codes: NDArray[np.integer]) -> float:
     """Return minus the log loss, in which classes count alike."""
     from sklearn.metrics import log_loss
 
     weights = 1 / np.bincount(codes)[codes]
     shares = model.predict_proba(X)
     return -float(log_loss(codes, shares, sample_weight=weights, labels=model.classes_))
-
-
-def _standard_error(
-    recalls: NDArray[np.floating], counts: NDArray[np.integer]
-) -> float:
-    """Return the standard error of the mean recall, under a flat prior."""
-    right = 1 + recalls * counts
-    share = right / (counts + 2)
-    return float(np.sqrt((share * (1 - share) / (counts + 3)).sum()) / len(counts))
