@@ -21,16 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy as np
     import pandas as pd
     from anndata import AnnData
+    from numpy.typing import NDArray
 
-    from napari_embedding_game.core.estimator import EmbeddingGame, Steering
+    from napari_embedding_game.core.estimator import Steering
     from napari_embedding_game.core.inspect.markers import MarkerMethod
-    from napari_embedding_game.data.export.result import EmbeddingResult
 
 __all__ = ["compare", "embedding_game", "map_onto_reference", "replay", "stability"]
+_COLUMNS = ("pressure", "stretch", "isolation")
+_WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
+"""What is written of a fit, or of a replayed one."""
 
 
 def embedding_game(
@@ -106,14 +110,13 @@ def embedding_game(
         There is no such space.
     """
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, parameters_of
 
-    X, made_with, where = _numbers(adata, use_rep, neighbors_key)
-    adata = adata.copy() if copy else adata
-    if "neighbors_key" in where:
+    X, made_with, noted = _numbers(adata, use_rep, neighbors_key)
+    if "neighbors_key" in noted:
         if "metric" in parameters:
             raise InputError(
-                f'The neighbours of uns["{where["neighbors_key"]}"] are used, and '
+                f'The neighbours of uns["{noted["neighbors_key"]}"] are used, and '
                 f'metric="{parameters["metric"]}" would search others: leave it out, '
                 "or give use_rep."
             )
@@ -122,8 +125,12 @@ def embedding_game(
     model = EmbeddingGame(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
-    _write(adata, _result(model, where, steering, stop_at), key_added)
-    return adata if copy else None
+    told = {**parameters_of(model), **noted}
+    if steering or stop_at is not None:
+        way = [(at, dict(changed)) for at, changed in steering]
+        told |= {"steering": json.dumps(way), "stop_at": stop_at}
+    found = {name: getattr(model, f"{name}_") for name in _WRITTEN}
+    return _with_map(adata, found, model.labels_, told, key_added, copy)
 
 
 def replay(
@@ -179,11 +186,12 @@ def replay(
             f"The run of {Path(session).name} was of {n_cells:,} cells, and these are "
             f"{adata.n_obs:,}: leave out the same cells as then."
         )
-    X, _, where = _numbers(adata, use_rep, neighbors_key)
-    adata = adata.copy() if copy else adata
-    result = replayed_result(X, record, where, n_clusters)
-    _write(adata, result, key_added)
-    return adata if copy else None
+    X, _, noted = _numbers(adata, use_rep, neighbors_key)
+    made = replayed_result(X, record, noted, n_clusters)
+    found = {name: getattr(made, name) for name in _WRITTEN}
+    return _with_map(
+        adata, found, made.shown_clusters, made.parameters, key_added, copy
+    )
 
 
 def map_onto_reference(
@@ -275,10 +283,7 @@ def map_onto_reference(
     adata = adata.copy() if copy else adata
     mapped = finish(
         map_cells(
-            known,
-            "The new data",
-            adata,
-            wanted,
+            *(known, "The new data", adata, wanted),
             n_neighbors=n_neighbors,
             min_shared_genes=min_shared_genes,
             unlike=unlike,
@@ -337,22 +342,25 @@ def compare(
     import numpy as np
 
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.inspect.markers import markers, pseudobulk
+    from napari_embedding_game.core.inspect.markers import markers
     from napari_embedding_game.session.marker_table import marker_frame
 
-    rows = np.asarray(inside), None if outside is None else np.asarray(outside)
-    names = list(adata.var_names)
-    if samples is None:
-        options: dict[str, Any] = {"n_top": n_top, "log1p": log1p, "method": method}
-        return marker_frame(markers(adata.X, *rows, names, **options))
-    if samples not in adata.obs:
+    if samples is not None and samples not in adata.obs:
         raise InputError(
             f"obs has no column {samples!r}: name the one that tells the sample of "
             "each row."
         )
-    of_rows = adata.obs[samples].to_numpy()
-    found = pseudobulk(adata.X, *rows, names, of_rows, n_top=n_top, log1p=log1p)
-    return marker_frame(found)
+    table = markers(
+        adata.X,
+        np.asarray(inside),
+        None if outside is None else np.asarray(outside),
+        list(adata.var_names),
+        method=method,
+        samples=None if samples is None else adata.obs[samples].to_numpy(),
+        n_top=n_top,
+        log1p=log1p,
+    )
+    return marker_frame(table)
 
 
 def stability(
@@ -396,34 +404,12 @@ def stability(
     """
     import numpy as np
 
-    from napari_embedding_game.core.errors import whole
+    from napari_embedding_game.core.errors import InputError, whole
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.inspect.compare import Stability, neighbors_kept
-    from napari_embedding_game.data.columns import KEY
 
     whole("n_seeds", n_seeds, 1)
-    key, at = key_added or KEY, key_added or f"X_{KEY}"
-    parameters = _parameters_of(adata, key, at)
-    adata = adata.copy() if copy else adata
-    where = ("use_rep", "neighbors_key")
-    X, _, _ = _numbers(adata, *(parameters.get(name) for name in where))
-    model = EmbeddingGame(**as_parameters(parameters))
-    seed, kept = int(parameters["random_state"]), []
-    for number in range(n_seeds):
-        model.set_params(random_state=(seed + 1 + number) % 2**32)
-        kept.append(neighbors_kept(adata.obsm[at], model.fit_transform(X)))
-    found = Stability(np.stack(kept))
-    adata.obs[f"{key}_stability"] = found.of_points
-    adata.uns[key]["stability"] = found.told("cells")
-    return adata if copy else None
-
-
-def _parameters_of(adata: AnnData, key: str, at: str) -> dict[str, Any]:
-    """Return what :func:`embedding_game` noted, None where it wrote "none"."""
-    import numpy as np
-
-    from napari_embedding_game.core.errors import InputError
-
+    key, at = _keys(key_added)
     noted = adata.uns.get(key, {}).get("parameters", {})
     if at not in adata.obsm or not {"use_rep", "neighbors_key"} & set(noted):
         raise InputError(
@@ -431,9 +417,21 @@ def _parameters_of(adata: AnnData, key: str, at: str) -> dict[str, Any]:
             "first, or give the key_added that it was made with."
         )
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in noted.items()}
-    return {
-        k: None if isinstance(v, str) and v == "none" else v for k, v in plain.items()
+    parameters: dict[str, Any] = {
+        k: None if str(v) == "none" else v for k, v in plain.items()
     }
+    adata = adata.copy() if copy else adata
+    where = ("use_rep", "neighbors_key")
+    X, _, _ = _numbers(adata, *(parameters.get(name) for name in where))
+    model = EmbeddingGame(**as_parameters(parameters))
+    seed, kept = parameters["random_state"], []
+    for number in range(n_seeds):
+        model.set_params(random_state=(seed + 1 + number) % 2**32)
+        kept.append(neighbors_kept(adata.obsm[at], model.fit_transform(X)))
+    found = Stability(np.stack(kept))
+    adata.obs[f"{key}_stability"] = found.of_points
+    adata.uns[key]["stability"] = found.told("cells")
+    return adata if copy else None
 
 
 def _numbers(
@@ -477,64 +475,42 @@ def _numbers(
     return X, 15, {"use_rep": space}
 
 
-def _result(
-    model: EmbeddingGame,
-    where: dict[str, str],
-    steering: Steering,
-    stop_at: int | None,
-) -> EmbeddingResult:
-    """Return what a fit came to, with all that it was asked for."""
-    from napari_embedding_game.core.estimator import parameters_of
-    from napari_embedding_game.data.export.result import EmbeddingResult
+def _keys(key_added: str | None) -> tuple[str, str]:
+    """Return the key of obs and uns, and that of obsm."""
+    from napari_embedding_game.data.columns import KEY
 
-    way = {
-        "steering": json.dumps([(at, dict(changed)) for at, changed in steering]),
-        "stop_at": stop_at,
-    }
-    return EmbeddingResult(
-        embedding=model.embedding_,
-        landmarks=model.landmarks_,
-        labels=model.labels_,
-        pressure=model.pressure_,
-        stretch=model.stretch_,
-        isolation=model.isolation_,
-        energy=model.energy_,
-        map_hash=model.map_hash_,
-        parameters={
-            **parameters_of(model),
-            **where,
-            **(way if steering or stop_at is not None else {}),
-        },
-    )
+    return key_added or KEY, key_added or f"X_{KEY}"
 
 
-def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> None:
-    """Put the results of a run into `adata`, and take away those of a former one."""
+def _with_map(
+    adata: AnnData,
+    found: Mapping[str, Any],
+    clusters: NDArray[np.integer],
+    parameters: Mapping[str, Any],
+    key_added: str | None,
+    copy: bool,
+) -> AnnData | None:
+    """Put a map in the place of a former one; return the copy, if one is wanted."""
     import numpy as np
     import pandas as pd
 
-    from napari_embedding_game.data.columns import KEY
     from napari_embedding_game.data.export.result import storable, versions
 
-    key, at = key_added or KEY, key_added or f"X_{KEY}"
-    labels = result.shown_clusters
-    present = np.unique(labels).astype(str)
-    adata.obs = adata.obs.drop(
-        columns=[f"{key}_{name}" for name in ("landmark", "pressure", "isolation")],
-        errors="ignore",
-    )
-    adata.obs[f"{key}_cluster"] = pd.Categorical(labels.astype(str), categories=present)
-    if result.has_pressure:
-        adata.obs[f"{key}_pressure"] = result.pressure
-    adata.obs[f"{key}_stretch"] = result.stretch
-    if result.isolation is not None:
-        adata.obs[f"{key}_isolation"] = result.isolation
-    adata.obsm[at] = result.embedding
+    adata, (key, at) = adata.copy() if copy else adata, _keys(key_added)
+    former = [f"{key}_{name}" for name in ("landmark", *_COLUMNS)]
+    adata.obs = adata.obs.drop(columns=former, errors="ignore")
+    present = np.unique(clusters).astype(str)
+    adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)
+    for name in _COLUMNS:
+        if found[name] is not None and not np.isnan(found[name]).all():
+            adata.obs[f"{key}_{name}"] = found[name]
+    adata.obsm[at] = found["embedding"]
     adata.uns.pop(f"{key}_cluster_colors", None)
     adata.uns[key] = {
-        "parameters": storable(result.parameters),
-        "landmarks": result.landmarks,
-        "energy": float(result.energy),
-        "map_hash": result.map_hash,
+        "parameters": storable(parameters),
+        "landmarks": found["landmarks"],
+        "energy": float(found["energy"]),
+        "map_hash": found["map_hash"],
         "versions": versions(),
     }
+    return adata if copy else None

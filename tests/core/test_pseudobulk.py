@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.markers import markers, pseudobulk
+from napari_embedding_game.core.inspect.markers import markers
 
 DONORS = np.repeat(np.array(["d1", "d2", "d3", "d4", "d5", "d6"], object), 50)
 TREATED = DONORS > "d3"
@@ -23,7 +23,7 @@ def counts(seed=0):
 def test_the_figures_are_those_of_the_means(form):
     x = counts()
     names = [f"g{i}" for i in range(40)]
-    found = pseudobulk(form(np.log1p(x)), TREATED, None, names, DONORS, n_top=None)
+    found = markers(form(np.log1p(x)), TREATED, None, names, samples=DONORS, n_top=None)
     means = np.log1p([x[donor == DONORS].mean(axis=0) for donor in np.unique(DONORS)])
     wanted = stats.ttest_ind(means[3:], means[:3], equal_var=False)
     np.testing.assert_allclose(found.scores, wanted.statistic[found.columns], atol=1e-4)
@@ -38,21 +38,19 @@ def test_the_figures_are_those_of_the_means(form):
 def test_donors_are_no_difference_of_the_groups():
     x = np.log1p(counts())
     of_cells = markers(x, TREATED, None, n_top=None, method="t-test")
-    of_donors = pseudobulk(x, TREATED, None, None, DONORS, n_top=None)
+    of_donors = markers(x, TREATED, samples=DONORS, n_top=None)
     assert (of_cells.pvals_adj < 0.05).sum() > 20  # donors, but for gene 0
     assert of_donors.columns[of_donors.pvals_adj < 0.05].tolist() == [0]
 
 
 def test_order_of_rows_and_cells_of_no_sample_do_not_matter():
     x, order = np.log1p(counts()), np.random.default_rng(1).permutation(300)
-    found = pseudobulk(x, TREATED, None, None, DONORS)
+    found = markers(x, TREATED, samples=DONORS)
     unknown = np.full(20, None, object)
-    other = pseudobulk(
+    other = markers(
         np.concatenate([x[order], np.full((20, 40), 9.0, np.float32)]),
         np.concatenate([TREATED[order], np.arange(20) % 2 == 0]),
-        None,
-        None,
-        np.concatenate([DONORS[order], unknown]),
+        samples=np.concatenate([DONORS[order], unknown]),
     )
     assert other.columns.tolist() == found.columns.tolist()
     np.testing.assert_allclose(other.scores, found.scores, rtol=1e-9)
@@ -61,13 +59,13 @@ def test_order_of_rows_and_cells_of_no_sample_do_not_matter():
 def test_small_samples_are_left_out_and_too_few_are_told():
     x = np.log1p(counts())
     some = TREATED & ~((DONORS == "d6") & (np.arange(300) < 295))
-    assert pseudobulk(x, some, ~TREATED, None, DONORS).n_inside == 2
+    assert markers(x, some, ~TREATED, samples=DONORS).n_inside == 2
     one = DONORS == "d4"
     with pytest.raises(InputError, match=r"chosen group has 1 sample with 10 or more"):
-        pseudobulk(x, one, None, None, DONORS)
+        markers(x, one, samples=DONORS)
     with pytest.raises(InputError, match=r"compared group has 0 samples"):
-        pseudobulk(x, TREATED, np.arange(300) < 4, None, DONORS)
+        markers(x, TREATED, np.arange(300) < 4, samples=DONORS)
     with pytest.raises(InputError, match=r"100 rows are in both groups"):
-        pseudobulk(x, TREATED, DONORS > "d4", None, DONORS)
+        markers(x, TREATED, DONORS > "d4", samples=DONORS)
     with pytest.raises(InputError, match=r"over 299 and 299 rows, the data over 300"):
-        pseudobulk(x, TREATED[1:], None, None, DONORS)
+        markers(x, TREATED[1:], samples=DONORS)

@@ -12,7 +12,6 @@ from napari_embedding_game.core.inspect.markers import (
     MARKER_METHODS,
     iter_leading,
     markers,
-    pseudobulk,
 )
 from napari_embedding_game.data import stored_columns
 from napari_embedding_game.data.errors import DataError
@@ -118,7 +117,7 @@ def check_same_figures(stored, known):
             np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
     donors = known.obs["donor"].to_numpy()
     tables = [
-        pseudobulk(one.values, inside, None, None, donors, n_top=None)
+        markers(one.values, inside, samples=donors, n_top=None)
         for one in (ours, theirs)
     ]
     np.testing.assert_allclose(tables[0].scores, tables[1].scores, rtol=1e-6)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.core.inspect.markers import markers, pseudobulk
+from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
@@ -329,8 +329,8 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     expression, names = desk.session.dataset.expression, list(cells.var_names)
     last = list(desk.session.comparisons)[-1]
     donors = cells.obs["donor"].to_numpy()
-    shown = pseudobulk(
-        expression.values, last.inside, None, names, donors, n_top=None, log1p=True
+    shown = markers(
+        expression.values, last.inside, None, names, samples=donors, n_top=None
     )
     assert found["names"].tolist() == list(shown.names)
     np.testing.assert_allclose(found["logfoldchanges"], shown.logfoldchanges, rtol=1e-4)

@@ -128,11 +128,12 @@ def neighbors_kept(
     rows = np.arange(n) if rows is None else rows
     k = max(1, min(n_neighbors, (n - 1) // max(1, wide - 1)))
     # Numbers that name point and neighbour.
-    pairs = [
+    here, there = (
         np.arange(len(rows))[:, None] * n + nearest_on_map(points, rows, count)
         for points, count in ((first, k), (second, min(wide * k, n - 1)))
-    ]
-    return np.isin(*pairs).mean(axis=1, dtype=np.float32)
+    )
+    kept: NDArray[np.float32] = np.isin(here, there).mean(axis=1, dtype=np.float32)
+    return kept
 
 
 def nearest_on_map(

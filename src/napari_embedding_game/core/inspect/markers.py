@@ -84,6 +84,7 @@ def iter_markers(
     names: Sequence[str] | None = None,
     *,
     method: MarkerMethod = "wilcoxon",
+    samples: NDArray[Any] | None = None,
     n_top: int | None = 20,
     log1p: bool = True,
     n_jobs: int | None = None,
@@ -91,6 +92,11 @@ def iter_markers(
     """Yield the share done, 0 to 1, block by block, and return the table.
 
     Close the generator to cancel; at most the blocks under way are finished.
+
+    Cells of one donor are not independent of each other (Squair et al., Nature
+    Communications 12, 5692, 2021): with ``samples`` the cells that a sample has in a
+    group become one profile, their mean, and Welch's t-test compares the profiles.
+    ``n_inside`` and ``pts`` of the table then count samples.
 
     Parameters
     ----------
@@ -102,21 +108,29 @@ def iter_markers(
     names : sequence of str, optional
         Names of the columns; their numbers by default.
     method : {"wilcoxon", "t-test"}
-        Rank sums with the normal approximation, or Welch's t-test.
+        Rank sums with the normal approximation, or Welch's t-test; not asked with
+        ``samples``.
+    samples : (N,) array, optional
+        Name of the sample that each row is of; None or NaN where it is of none.
     n_top : int, optional
         Rows of the table; None is all.
     log1p : bool
-        Whether the values are log(1 + x), which the fold change undoes.
+        Whether the values are log(1 + x), which the fold change undoes, and of which
+        samples take the means of x.
 
     Raises
     ------
     InputError
-        Groups that overlap, have fewer than 2 rows or another length than the
-        data; values that are no finite numbers; an unknown method.
+        Groups that overlap, have fewer than 2 rows, cells of fewer than 2 samples or
+        another length than the data; values that are no finite numbers; an unknown
+        method.
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
     groups = _checked_groups(inside, outside, X.shape[0])
+    if samples is not None:
+        X, groups = yield from _of_samples(X, groups, samples, log1p)
+        method, n_jobs = "t-test", 1
     of_block = _moments_and_ranks if method == "wilcoxon" else None
     figures = yield from iter_grouped(X, groups, 2, of_block=of_block, n_jobs=n_jobs)
     sides = [_Side(*figures[:4, side]) for side in range(2)]
@@ -145,6 +159,32 @@ def iter_markers(
         pts=chosen[0].positive / chosen[0].n,
         pts_rest=chosen[1].positive / chosen[1].n,
     )
+
+
+def _of_samples(
+    X: Any, groups: NDArray[np.int32], samples: NDArray[Any], log1p: bool
+) -> Generator[float, None, tuple[FloatArray, NDArray[np.int32]]]:
+    """Return profiles (S, G), those of one group after the other's, and their group."""
+    of_samples = pd.factorize(pd.Series(samples), sort=True)[0]
+    profiles, n_profiles = np.full(len(groups), -1), [0]
+    for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
+        codes = np.where(groups == side, of_samples, -1)
+        kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= FEWEST_CELLS)
+        if (n := len(kept)) < FEWEST_SAMPLES:
+            raise InputError(
+                f"The {name} group has {n} sample{'s' if n != 1 else ''} with "
+                f"{FEWEST_CELLS} or more cells, and {FEWEST_SAMPLES} are needed: "
+                "choose another column, a larger group, or a test of cells."
+            )
+        place = np.full(of_samples.max() + 2, -1)  # of no sample is the last
+        place[kept] = n_profiles[-1] + np.arange(n)
+        profiles = np.where(groups == side, place[codes], profiles)
+        n_profiles.append(n_profiles[-1] + n)
+    figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
+    known, means = figures[:2]
+    means[known < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
+    is_outside = np.arange(n_profiles[-1]) >= n_profiles[1]
+    return np.log1p(means) if log1p else means, is_outside.astype(np.int32)
 
 
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
@@ -189,82 +229,6 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
     order = np.argsort(-scores, kind="stable")
     leading: NDArray[np.intp] = order[is_higher[order]]
     return leading
-
-
-def pseudobulk(X: Any, *args: Any, **options: Any) -> MarkerTable:
-    """Return the table of :func:`iter_pseudobulk`."""
-    return finished(iter_pseudobulk(X, *args, **options))
-
-
-def iter_pseudobulk(
-    X: Any,
-    inside: BoolArray,
-    outside: BoolArray | None,
-    names: Sequence[str] | None,
-    samples: NDArray[Any],
-    *,
-    n_top: int | None = 20,
-    log1p: bool = True,
-) -> Generator[float, None, MarkerTable]:
-    """Yield the share done, 0 to 1, and return the table of two groups of samples.
-
-    Cells of one donor are not independent of each other (Squair et al., Nature
-    Communications 12, 5692, 2021): the cells that a sample has in a group become one
-    profile, their mean, and Welch's t-test compares the profiles.  ``n_inside`` and
-    ``pts`` of the table count samples.
-
-    Parameters
-    ----------
-    X, inside, outside, names, n_top
-        As for :func:`iter_markers`.
-    samples : (N,) array
-        Name of the sample that each row is of; None or NaN where it is of none.
-    log1p : bool
-        Whether the values are log(1 + x): means are taken of x, and then logarithms.
-
-    Raises
-    ------
-    InputError
-        Groups that :func:`iter_markers` refuses as well, or one with cells of fewer
-        than 2 samples.
-    """
-    groups = _checked_groups(inside, outside, X.shape[0])
-    of_samples = pd.factorize(pd.Series(samples), sort=True)[0]
-    profiles, n_profiles = np.full(len(groups), -1), [0]
-    for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
-        codes = np.where(groups == side, of_samples, -1)
-        kept = _samples_in(codes, name)
-        place = np.full(of_samples.max() + 2, -1)  # of no sample is the last
-        place[kept] = n_profiles[-1] + np.arange(len(kept))
-        profiles = np.where(groups == side, place[codes], profiles)
-        n_profiles.append(n_profiles[-1] + len(kept))
-
-    figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
-    known, means = figures[:2]
-    means[known < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
-    found = np.log1p(means) if log1p else means
-    is_inside = np.arange(n_profiles[-1]) < n_profiles[1]
-    table: MarkerTable = yield from iter_markers(
-        *(found, is_inside, None, names),
-        method="t-test",
-        n_top=n_top,
-        log1p=log1p,
-        n_jobs=1,
-    )
-    return table
-
-
-def _samples_in(codes: NDArray[np.intp], side: str) -> NDArray[np.intp]:
-    """Return the samples with enough cells, of the codes of all rows."""
-    kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= FEWEST_CELLS)
-    if len(kept) < FEWEST_SAMPLES:
-        n = len(kept)
-        raise InputError(
-            f"The {side} group has {n} sample{'s' if n != 1 else ''} with "
-            f"{FEWEST_CELLS} or more cells, and {FEWEST_SAMPLES} are needed: choose "
-            "another column, a larger group, or a test of cells."
-        )
-    return kept
 
 
 def _checked_groups(

@@ -23,7 +23,6 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerMethod,
     MarkerTable,
     iter_markers,
-    iter_pseudobulk,
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import VolcanoPlot
@@ -210,16 +209,13 @@ class MarkersPane(QWidget):
         def find() -> Generator[float, None, Compared]:
             expression = dataset.expression
             values, names = expression.values, dataset.profile_names
-            rows, log1p = (groups.inside, groups.outside), expression.is_log1p
-            if samples:
-                of_rows = dataset.obs[samples].to_numpy()
-                found = iter_pseudobulk(
-                    values, *rows, names, of_rows, n_top=None, log1p=log1p
-                )
-            else:
-                found = iter_markers(
-                    values, *rows, names, method=method, n_top=None, log1p=log1p
-                )
+            found = iter_markers(
+                *(values, groups.inside, groups.outside, names),
+                method=method,
+                samples=dataset.obs[samples].to_numpy() if samples else None,
+                n_top=None,
+                log1p=expression.is_log1p,
+            )
             return Compared((yield from found), shown)
 
         self._say("Comparing …")
