@@ -1,0 +1,59 @@
+"""A map that something else has made: shown as it is, at the scale of the game.
+
+Its points stand still, and landmarks are fitted to it as to any finished map, so that
+clusters, stretch and all that is asked of a map are there, and a game can go on from
+it.  For that it is scaled to where the game's energy is lowest, and centred.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.settings import Settings
+
+_SOURCES = 200
+"""Points, drawn at random, that stand for all in the repulsion."""
+_ROOM = math.log(1e3)
+"""How far the scale may be from that of a map in which each point has unit area."""
+
+
+def layouts(problem: Problem, settings: Settings) -> Layouts:
+    """Return the layout of the problem as the only one, scaled and centred."""
+    y, energy = scaled(problem)
+    moved = torch.from_numpy(y).to(problem.device)
+    return Layouts(iter([State(0, 0, moved, energy=energy)]))
+
+
+def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
+    """Return the layout (N, d) at the scale of the least energy of the game, and it."""
+    method, edges = get_method("game"), problem.edges
+    y = np.ascontiguousarray(problem.layout, edges.weights.dtype)
+    y = y - y.mean(axis=0)
+    forces = make_forces(
+        edges, torch.device("cpu"), problem.n_jobs, method.attraction, method.kernel
+    )
+    n = len(y)
+    repulsion = method.repulsion * method.lambda_scale(edges)
+    objective = make_objective("landmarks", forces, repulsion, min(_SOURCES, n))
+    drawn = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]
+
+    def energy(logarithm: float) -> float:
+        points = torch.from_numpy(y * y.dtype.type(math.exp(logarithm)))
+        return objective.energy(points, points[torch.from_numpy(drawn)])
+
+    width = float(np.sqrt((y**2).sum(axis=1).mean()))
+    middle = math.log(math.sqrt(n) / width)
+    bounds = middle - _ROOM, middle + _ROOM
+    found = minimize_scalar(
+        energy, bounds=bounds, method="bounded", options={"xatol": 0.01}
+    )
+    return y * y.dtype.type(math.exp(found.x)), float(found.fun)
