@@ -12,20 +12,17 @@ neighbours in the data.
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
-import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 from PIL import Image, ImageDraw
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.style.coloring import STRETCH
 from palette import in_few_colors, palette_of
 from person import LEFT, Person
+from window import opened, picture
 
 WINDOW = (1300, 860)
 WIDTH = 860
@@ -55,14 +52,9 @@ class Film:
 
     def shoot(self, milliseconds: int = FRAME_MS) -> None:
         """Add a frame; one like the last makes that one longer."""
-        picture = self._window.grab().toImage()
-        picture = picture.convertToFormat(QImage.Format.Format_RGB888)
-        size = picture.width(), picture.height()
-        bits = picture.constBits()
-        raw = bits.asstring(picture.sizeInBytes())
-        frame = Image.frombytes("RGB", size, raw, "raw", "RGB", picture.bytesPerLine())
+        frame = picture(self._person)
         self._draw_pointer(frame)
-        frame = frame.resize((WIDTH, round(WIDTH * size[1] / size[0])))
+        frame = frame.resize((WIDTH, round(WIDTH * frame.height / frame.width)))
         if self.frames and frame.tobytes() == self.frames[-1].tobytes():
             self.durations[-1] += milliseconds
         else:
@@ -229,22 +221,14 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
-        import napari
-
-        viewer = napari.Viewer()
-        viewer.window.resize(*WINDOW)
+    with opened(*WINDOW) as person:
         for dock in ("dockLayerList", "dockLayerControls"):  # room for the map
-            getattr(viewer.window._qt_viewer, dock).hide()
-        person = Person(viewer)
+            getattr(person.viewer.window._qt_viewer, dock).hide()
         person.rest(2.0)
         film = record(person, arguments.data)
-        film.save(arguments.out)
-        seconds = sum(film.durations) / 1000
-        size = arguments.out.stat().st_size / 1e6
-        print(f"{len(film.frames)} frames, {seconds:.0f} s, {size:.1f} MB")
-        person.rest(3.0)  # until the session is stored
+    film.save(arguments.out)
+    seconds, size = sum(film.durations) / 1000, arguments.out.stat().st_size / 1e6
+    print(f"{len(film.frames)} frames, {seconds:.0f} s, {size:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ FOLDER holds the files that the tutorials name: ``covid_balf_counts.h5ad``, the 
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,12 +17,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
-from PIL import Image
 from skimage.io import imsave
 
 from palette import in_few_colors, palette_of
 from person import PLATE, TEACH, Person
+from window import opened, picture
 
 WINDOW = (1500, 950)
 N_EXAMPLES = 10
@@ -268,12 +266,11 @@ TUTORIALS = {
 }
 
 
-def save(viewer, path: Path) -> None:
-    """Save the window as a small PNG."""
-    picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False))
-    picture = picture.convert("RGB")
-    picture = in_few_colors(picture, palette_of(picture))
-    picture.save(path, optimize=True)
+def save(person: Person, path: Path) -> None:
+    """Save the window as a small PNG, once all is drawn."""
+    person.rest(1)
+    shown = picture(person)
+    in_few_colors(shown, palette_of(shown)).save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.name}: {size / 1000:.0f} kB")
     if size > LARGEST:
@@ -282,26 +279,18 @@ def save(viewer, path: Path) -> None:
 
 def main() -> None:
     """Make the pictures of the tutorials that are asked for."""
-    import napari
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--only", nargs="*", choices=TUTORIALS, default=[*TUTORIALS])
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    # No map of the person who makes the pictures is offered in them, or lost by them.
-    os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = tempfile.mkdtemp()
     for name in arguments.only:
-        viewer = napari.Viewer()
-        viewer.window.resize(*WINDOW)
-        person = Person(viewer)
+        with opened(*WINDOW) as person:
 
-        def shoot(shot: str, person: Person = person) -> None:
-            person.rest(1)  # until all is drawn
-            save(person.viewer, arguments.out / f"{shot}.png")
+            def shoot(shot: str, person: Person = person) -> None:
+                save(person, arguments.out / f"{shot}.png")
 
-        TUTORIALS[name](person, arguments.data, shoot, arguments.out)
-        viewer.close()
+            TUTORIALS[name](person, arguments.data, shoot, arguments.out)
 
 
 if __name__ == "__main__":

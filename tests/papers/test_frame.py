@@ -9,17 +9,12 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.papers.reproductions.frame import (
     Check,
-    Inputs,
     Parts,
     Result,
     reproduce,
 )
-from napari_embedding_game.papers.reproductions.table import (
-    REPRODUCTIONS,
-    SOURCES,
-    described,
-    find,
-)
+from napari_embedding_game.papers.reproductions.inputs import SOURCES, Inputs
+from napari_embedding_game.papers.reproductions.table import REPRODUCTIONS, find
 
 ORIGIN = {"data": "small", "quick": True}
 
@@ -40,7 +35,7 @@ def test_a_part_comes_back_as_it_was(tmp_path):
     array = np.random.default_rng(0).normal(size=(3, 4)).astype("<f4")
     compute = Counted({"layout": array, "pair": (1, float("inf"))})
     for _ in range(2):
-        parts = Parts(tmp_path, ORIGIN)
+        parts = Parts(tmp_path, ORIGIN, False, True)
         found = parts(compute, [("a", 1)])["a", 1]
         np.testing.assert_array_equal(found["layout"], array)
         assert found["pair"] == (1, float("inf"))
@@ -51,19 +46,19 @@ def test_a_part_comes_back_as_it_was(tmp_path):
 def test_a_part_is_of_one_name_and_origin_unless_computed_again(tmp_path):
     compute = Counted()
     for change in ({}, {"quick": False}, {"data": "large"}, {}):
-        Parts(tmp_path, ORIGIN | change)(compute, ["a/b", "a b"])
+        Parts(tmp_path, ORIGIN | change, False, True)(compute, ["a/b", "a b"])
     assert compute.calls == 6
     for again in (False, True, False):
-        Parts(tmp_path, ORIGIN, again)(compute, ["c"])
+        Parts(tmp_path, ORIGIN, again, True)(compute, ["c"])
     assert compute.calls == 8
 
 
 @pytest.mark.filterwarnings("ignore")  # joblib says that it cannot be read
 def test_a_damaged_part_is_computed_again(tmp_path):
-    Parts(tmp_path, ORIGIN)(Counted(1), ["a"])
+    Parts(tmp_path, ORIGIN, False, True)(Counted(1), ["a"])
     for file in tmp_path.rglob("output.pkl"):
         file.write_bytes(b"\xff")
-    assert Parts(tmp_path, ORIGIN)(Counted(2), ["a"]) == {"a": 2}
+    assert Parts(tmp_path, ORIGIN, False, True)(Counted(2), ["a"]) == {"a": 2}
 
 
 @pytest.mark.parametrize(
@@ -131,13 +126,13 @@ def test_where_the_data_are_looked_for(tmp_path):
         read = Inputs(tmp_path).load(name).X
         assert read.shape == (30, 64)
         assert (read.min() >= 0, read.max()) == (True, 1)
-    told = described("mnist, coil20", tmp_path)
+    told = Inputs(tmp_path).described("mnist, coil20")
     assert str(tmp_path) not in told
     assert [each.split(",")[0] for each in told.split("; ")] == [
         "mnist_70k.npz",
         "coil20_32.npz",
     ]
-    assert (described("", tmp_path), described("mnist", None)) == ("none", "mnist")
+    assert (Inputs().described(""), Inputs().described("mnist")) == ("none", "mnist")
     for name, folder in (("words", tmp_path), ("coil20", None), ("mnist", "nowhere")):
         with pytest.raises(DataError, match=f"{SOURCES[name]}.*--data"):
             Inputs(folder and tmp_path / folder).load(name)

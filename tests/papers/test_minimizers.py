@@ -27,9 +27,9 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.papers import full_batch, offered
 from napari_embedding_game.papers.minimizers import (
-    PointEnergy,
     homotopy,
     lbfgs,
+    point_energy,
     spectral_direction,
 )
 from napari_embedding_game.papers.pressured_points import Lifted, pressured_points
@@ -77,7 +77,7 @@ def test_it_goes_down_to_where_the_map_is_flat(name, minimizer):
     energies = [step.energy for step in steps]
     assert all(b < a for a, b in pairwise(energies))
     assert [step.iteration for step in steps] == list(range(len(steps)))
-    energy_of = PointEnergy(objective)
+    energy_of = point_energy(objective)
     first, last = (energy_of(step.y)[1] for step in (steps[0], steps[-1]))
     assert np.linalg.norm(last) < 1e-2 * np.linalg.norm(first)
     assert energy_of(steps[-1].y)[0] == energies[-1]
@@ -167,7 +167,7 @@ def test_it_ends_flat_and_not_above_the_spectral_direction(name, weighted, from_
     assert not steps[-1].heights.any()
     slack = 2e-2 if from_random else 1e-4
     assert steps[-1].energy <= sd.energy + slack * abs(sd.energy)
-    energy = PointEnergy(objective)(steps[-1].y)[0]
+    energy = point_energy(objective)(steps[-1].y)[0]
     assert steps[-1].energy == pytest.approx(energy, rel=1e-12)
     mu = np.array([step.mu for step in steps])
     assert mu[0] == 0

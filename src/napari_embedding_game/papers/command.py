@@ -30,27 +30,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Do what the command asks for, and return its exit code."""
-    from napari_embedding_game.papers.reproductions import frame, table
+    from napari_embedding_game.papers.reproductions import frame, inputs, table
 
-    name, folder = options.name, options.out / (options.name or "")
-    if options.list or name is None:
-        width = max(map(len, table.REPRODUCTIONS))
+    if options.list or options.name is None:
         for each in table.REPRODUCTIONS.values():
             needs = f" Needs {each.data}." if each.data else ""
-            print(f"{each.name:<{width}}  {each.what} ({each.paper}).{needs}")
+            print(f"{each.name:<20} {each.what} ({each.paper}).{needs}")
         return 0
-    inputs = frame.Inputs(options.data, options.quick, options.random_state)
-    found = table.find(name)
+    folder, quiet = options.out / options.name, options.quiet
+    chosen = inputs.Inputs(options.data, options.quick, options.random_state)
+    found = table.find(options.name)
     try:
         facts = frame.reproduce(
-            found, inputs, options.out, again=options.again, quiet=options.quiet
+            found, chosen, options.out, again=options.again, quiet=quiet
         )
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED
-    if not options.quiet:
-        for check in facts["checks"]:
-            verdict = _VERDICTS[check["passed"]]
-            print(f"{verdict}: {check['asked']} ({check['found']})")
+    for check in () if quiet else facts["checks"]:
+        print(f"{_VERDICTS[check['passed']]}: {check['asked']} ({check['found']})")
+    if not quiet:
         print(f"{folder}: figure (.png), table (.md) and numbers (.json)")
     return 0 if facts["passed"] else NOT_PASSED

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import eigsh, lobpcg
 
 from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.graph.start import side_by_side
 
 MOST_TIMES_AVERAGE = 10
 """Neighbours of a point in VRLE, at most, to those of the average point."""
@@ -31,21 +32,6 @@ _SPARE = 3
 """Eigenvectors that are iterated along, so that the wanted ones settle sooner."""
 Vectors = NDArray[np.float64]
 Rows = NDArray[np.intp]
-
-
-def le(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Laplacian eigenmap (Alg. 1) of (N, D) rows, (N, d)."""
-    return eigenmap(heat_weights(X, n_neighbors), X, n_components, random_state)
-
-
-def ale(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Averaged Laplacian eigenmap (Def. 3.5) of (N, D) rows, (N, d)."""
-    return eigenmap(averaged_weights(X, n_neighbors), X, n_components, random_state)
-
-
-def vrle(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Variable radius Laplacian eigenmap (Def. 3.6) of (N, D) rows, (N, d)."""
-    return eigenmap(variable_weights(X, n_neighbors), X, n_components, random_state)
 
 
 def heat_weights(
@@ -115,6 +101,20 @@ def eigenmap(
     return by_parts(weights, X, n_components, lay_out)
 
 
+def _start(weigh: Callable[[Any, int], sparse.csr_matrix]) -> Callable[..., Vectors]:
+    def start(
+        X: Any, n_components: int, n_neighbors: int, random_state: int
+    ) -> Vectors:
+        """Return the eigenmap of (N, D) rows, (N, d)."""
+        return eigenmap(weigh(X, n_neighbors), X, n_components, random_state)
+
+    return start
+
+
+le, ale, vrle = map(_start, (heat_weights, averaged_weights, variable_weights))
+"""Laplacian eigenmaps: plain (Alg. 1), averaged (Def. 3.5), variable radius (3.6)."""
+
+
 def by_parts(
     weights: sparse.csr_matrix,
     X: Any,
@@ -122,8 +122,6 @@ def by_parts(
     lay_out: Callable[[Rows], Vectors],
 ) -> Vectors:
     """Lay out each connected part on its own, and set the parts side by side."""
-    from napari_embedding_game.core.graph.start import side_by_side
-
     n_parts, part = connected_components(weights, directed=False)
     layout = np.zeros((weights.shape[0], n_components))
     for each in range(n_parts):

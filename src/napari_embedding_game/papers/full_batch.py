@@ -28,6 +28,7 @@ from .minimizers import (
     MAX_ITER,
     N_STEPS,
     WEAKEST,
+    Points,
     Step,
     homotopy,
     lbfgs,
@@ -51,61 +52,56 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
     objective = make_objective(
         found_by, forces, repulsion, 1, aggregate=method.aggregate
     )
+    most = settings.max_iter or MAX_ITER
+    y = start_of(objective, problem.layout)
+    if settings.optimizer == "lbfgs":
+        steps = lbfgs(objective, y, max_iter=most)
+    elif settings.optimizer == "homotopy":
+        # Each of its minimisations has that limit.
+        most *= N_STEPS if settings.max_iter is None else 1
+        steps = _homotopy(objective, y, problem)
+    else:
+        is_out = settings.optimizer == "pressured_points"
+        steps = _downhill_and_out(objective, y, most, is_out)
     return Layouts(
-        _states(objective, problem, settings),
+        _states(islice(steps, most + 1), objective.repulsion),
         objective,
         way_back="raise the repulsion, or choose another optimizer",
     )
 
 
-def _states(
-    objective: Objective, problem: Problem, settings: Settings
-) -> Iterator[State]:
-    most = settings.max_iter or MAX_ITER
-    if settings.optimizer == "homotopy" and settings.max_iter is None:
-        most *= N_STEPS  # each of its minimisations has that limit
-    steps = _steps(objective, problem, settings.optimizer, most)
-    for iteration, step in enumerate(islice(steps, most + 1)):
+def _states(steps: Iterator[Step], whole: float) -> Iterator[State]:
+    for iteration, step in enumerate(steps):
         # Under a part of the repulsion it is not the energy of the map.
-        is_whole = step.repulsion in (None, objective.repulsion)
-        yield State(
-            iteration,
-            0,
-            torch.from_numpy(step.y),
-            energy=step.energy if is_whole else None,
-        )
+        energy = step.energy if step.repulsion in (None, whole) else None
+        yield State(iteration, 0, torch.from_numpy(step.y), energy=energy)
 
 
-def _steps(
-    objective: Objective, problem: Problem, optimizer: str, most: int
+def _homotopy(objective: Objective, y: Points, problem: Problem) -> Iterator[Step]:
+    # A map to go on from is not pressed together again.
+    is_warm = problem.warm_start is not None
+    steps = homotopy(
+        copy(objective),  # whose lambda grows
+        y,
+        n_steps=1 if is_warm else N_STEPS,
+        weakest=1.0 if is_warm else WEAKEST,
+        random_state=problem.random_state,
+    )
+    yield Step(0, y, math.nan, 0.0)
+    yield from islice(steps, 1, None)
+
+
+def _downhill_and_out(
+    objective: Objective, y: Points, most: int, is_out: bool
 ) -> Iterator[Step]:
-    y = start_of(objective, problem.layout)
-    if optimizer == "lbfgs":
-        yield from lbfgs(objective, y, max_iter=most)
-        return
+    """Go down to where points are stuck, and with ``is_out`` on from there."""
     direct = SpectralDirection(objective.forces.edges)
-    if optimizer == "homotopy":
-        # A map to go on from is not pressed together again.
-        is_warm = problem.warm_start is not None
-        steps = homotopy(
-            copy(objective),  # whose lambda grows
-            y,
-            n_steps=1 if is_warm else N_STEPS,
-            weakest=1.0 if is_warm else WEAKEST,
-            direct=direct,
-            random_state=problem.random_state,
-        )
-        yield Step(0, y, math.nan, 0.0)
-        yield from islice(steps, 1, None)
-        return
     stuck = Step(0, y, math.inf)
     for stuck in spectral_direction(objective, y, max_iter=most, direct=direct):
         yield stuck
-    if optimizer == "pressured_points":
-        # One step is left, to go back.
-        left = most - stuck.iteration - 1
+    if is_out:
+        last, left = stuck, most - stuck.iteration - 1  # one step is left, to go back
         found = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
-        last = stuck
         for last in islice(found, 1, None):
             yield last
         if last.energy > stuck.energy:

@@ -1,8 +1,8 @@
 """Minimisers for methods without landmarks: only the points move, downhill.
 
-Each is a function (objective, layout, *, tolerance, max_iter) that returns an iterator
-of steps, the start first; it ends when the energy falls by less than ``tolerance``,
-paper 4's, where the attraction's weights sum to 1.  ``spectral_direction``: Vladymyrov
+Each is a function (objective, layout, *, max_iter, ...) that returns an iterator of
+steps, the start first; it ends when the energy falls by less than ``tolerance``, paper
+4's, where the attraction's weights sum to 1.  ``spectral_direction``: Vladymyrov
 & Carreira-Perpinan, ICML 2012; ``lbfgs``: limited-memory BFGS with a strong Wolfe line
 search; ``homotopy``: spectral directions from a repulsion so weak that there is one
 minimum to the whole (Carreira-Perpinan, ICML 2010).
@@ -59,58 +59,31 @@ class Step(NamedTuple):
     """Weight of the penalty on heights."""
 
 
-class PointEnergy:
-    """An objective as a function of the points alone."""
+def point_energy(objective: Objective) -> Energy:
+    """Return an objective as a function of the points alone, or raise InputError."""
+    if isinstance(objective, Landmarks):
+        raise InputError(
+            "A minimiser moves the points alone, and landmarks play against them: "
+            "choose the approximation exact, or play the game."
+        )
 
-    def __init__(self, objective: Objective) -> None:
-        if isinstance(objective, Landmarks):
-            raise InputError(
-                "A minimiser moves the points alone, and landmarks play against them: "
-                "choose the approximation exact, or play the game."
-            )
-        self._objective = objective
-
-    def __call__(self, y: Points) -> tuple[float, Points]:
-        """Return the energy of (N, d) points and its gradient."""
+    def energy_of(y: Points) -> tuple[float, Points]:
         points = torch.from_numpy(y)
         # Of the landmarks, which have no say here, one is the fewest.
-        energy, gradient, _ = self._objective.evaluate(points, points[:1])
+        energy, gradient, _ = objective.evaluate(points, points[:1])
         return energy, gradient.numpy()
 
+    return energy_of
 
-def spectral_direction(
-    objective: Objective,
-    layout: Points,
-    *,
-    tolerance: float = TOLERANCE,
-    max_iter: int = MAX_ITER,
-    direct: SpectralDirection | None = None,
-) -> Iterator[Step]:
-    """Follow the spectral direction, each step at first as long as the last.
 
-    ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
-    is there already.  InputError where the objective has landmarks, or edges that push.
-    """
-    energy_of = PointEnergy(objective)
-    direct = direct or SpectralDirection(objective.forces.edges)
-    # A quadratic attraction has its minimum at a step of 1.  The others flatten as
-    # points part: there the direction is too short.
-    longest = 1.0 if objective.forces.attraction == "quadratic" else math.inf
-    least = least_fall(objective, tolerance)
-    y, length = start_of(objective, layout), 1.0
-    energy, gradient = energy_of(y)
-    yield Step(0, y.copy(), energy)
-    for iteration in range(1, max_iter + 1):
-        before = energy
-        direction = direct(gradient).astype(y.dtype)
-        found = line_search(energy_of, y, energy, gradient, direction, length)
-        if found is None:
-            return
-        y, energy, gradient, length = found
-        length = min(length, longest)
-        yield Step(iteration, y.copy(), energy)
-        if before - energy < least:
-            return
+def start_of(objective: Objective, layout: Points) -> Points:
+    """Return a copy of the layout in the type that the objective computes in."""
+    return np.array(layout, objective.forces.edges.weights.dtype, order="C")
+
+
+def least_fall(objective: Objective, tolerance: float = TOLERANCE) -> float:
+    """Return the tolerance in the unit of the objective."""
+    return tolerance * abs(all_attraction(objective.forces.edges))
 
 
 class Found(NamedTuple):
@@ -142,6 +115,41 @@ def line_search(
     return None
 
 
+def spectral_direction(
+    objective: Objective,
+    layout: Points,
+    *,
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+    direct: SpectralDirection | None = None,
+) -> Iterator[Step]:
+    """Follow the spectral direction, each step at first as long as the last.
+
+    ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
+    is there already.  InputError where the objective has landmarks, or edges that push.
+    """
+    energy_of = point_energy(objective)
+    direct = direct or SpectralDirection(objective.forces.edges)
+    # A quadratic attraction has its minimum at a step of 1.  The others flatten as
+    # points part: there the direction is too short.
+    longest = 1.0 if objective.forces.attraction == "quadratic" else math.inf
+    least = least_fall(objective, tolerance)
+    y, length = start_of(objective, layout), 1.0
+    energy, gradient = energy_of(y)
+    yield Step(0, y.copy(), energy)
+    for iteration in range(1, max_iter + 1):
+        before = energy
+        direction = direct(gradient).astype(y.dtype)
+        found = line_search(energy_of, y, energy, gradient, direction, length)
+        if found is None:
+            return
+        y, energy, gradient, length = found
+        length = min(length, longest)
+        yield Step(iteration, y.copy(), energy)
+        if before - energy < least:
+            return
+
+
 def lbfgs(
     objective: Objective,
     layout: Points,
@@ -150,7 +158,7 @@ def lbfgs(
     max_iter: int = MAX_ITER,
 ) -> Iterator[Step]:
     """Follow limited-memory BFGS; torch's, as SciPy's cannot be left after a step."""
-    energy_of = PointEnergy(objective)
+    energy_of, least = point_energy(objective), least_fall(objective, tolerance)
     points = start_of(objective, layout)
     y = torch.nn.Parameter(torch.from_numpy(points))  # of the same memory
     known: list[Points] = []
@@ -181,7 +189,7 @@ def lbfgs(
         fall = energy - (energy := closure())
         if fall > 0:
             yield Step(iteration, points.copy(), energy)
-        if fall < least_fall(objective, tolerance):
+        if fall < least:
             return
 
 
@@ -191,7 +199,6 @@ def homotopy(
     *,
     n_steps: int = N_STEPS,
     weakest: float = WEAKEST,
-    tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
     direct: SpectralDirection | None = None,
     random_state: int = 0,
@@ -211,25 +218,11 @@ def homotopy(
         for share in (*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0):
             objective.repulsion = float(share) * whole
             start = y + rng.normal(size=y.shape) * width
-            for step in spectral_direction(
-                objective,
-                start,
-                tolerance=tolerance,
-                max_iter=max_iter,
-                direct=direct,
-            ):
-                y = step.y
-                yield Step(iteration, y, step.energy, objective.repulsion)
+            steps = spectral_direction(
+                objective, start, max_iter=max_iter, direct=direct
+            )
+            for _, y, energy, *_ in steps:
+                yield Step(iteration, y, energy, objective.repulsion)
                 iteration += 1
     finally:
         objective.repulsion = whole
-
-
-def start_of(objective: Objective, layout: Points) -> Points:
-    """Return a copy of the layout in the type that the objective computes in."""
-    return np.array(layout, objective.forces.edges.weights.dtype, order="C")
-
-
-def least_fall(objective: Objective, tolerance: float) -> float:
-    """Return the tolerance in the unit of the objective."""
-    return tolerance * abs(all_attraction(objective.forces.edges))

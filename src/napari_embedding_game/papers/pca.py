@@ -128,8 +128,7 @@ def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
 
 def _centred(rows: Any) -> Layout:
     rows = np.asarray(rows, dtype=np.float64)
-    centred: Layout = rows - rows.mean(axis=0)
-    return centred
+    return np.asarray(rows - rows.mean(axis=0))
 
 
 def _check(X: Any, n_components: int, low_rank: int | None) -> None:

@@ -37,12 +37,11 @@ from napari_embedding_game.core.threads import run_blocks
 
 from .minimizers import (
     MAX_ITER,
-    TOLERANCE,
-    PointEnergy,
     Points,
     Step,
     least_fall,
     line_search,
+    point_energy,
     start_of,
 )
 from .spectral_direction import Array, SpectralDirection
@@ -58,16 +57,15 @@ def pressured_points(
     objective: Objective,
     layout: Points,
     *,
-    tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
     direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Optimise a map by way of its pressured points, with spectral directions.
 
-    Ends when no point is off the map and the energy falls by less than ``tolerance``,
-    or after ``max_iter`` iterations.  The energy of a step, of the map alone, may rise
-    on the way.  ``direct``: that of the edges, if it is there already.  InputError
-    where the repulsion is not the sum over all pairs, or edges push.
+    Ends when no point is off the map and the energy hardly falls, or after
+    ``max_iter`` iterations.  The energy of a step, of the map alone, may rise on the
+    way.  ``direct``: that of the edges, if it is there already.  InputError where the
+    repulsion is not the sum over all pairs, or edges push.
     """
     if not isinstance(objective, AllPairs):
         raise InputError(
@@ -76,7 +74,7 @@ def pressured_points(
         )
     direct = direct or SpectralDirection(objective.forces.edges)
     lifted = Lifted(objective, direct.degrees)
-    least = least_fall(objective, tolerance)
+    least = least_fall(objective)
     y = start_of(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
@@ -112,7 +110,7 @@ class Lifted:
     def __init__(self, objective: AllPairs, degrees: Array) -> None:
         self.mu = 0.0
         self._objective = objective
-        self._energy_of = PointEnergy(objective)
+        self._energy_of = point_energy(objective)
         self._degrees = degrees
 
     def __call__(self, x: Points) -> tuple[float, Points]:

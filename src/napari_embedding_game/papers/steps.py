@@ -34,8 +34,10 @@ _REMEMBERED = 0.9
 """Share of the average direction that goes into the next one."""
 
 
-class DirectedSteps(Player):
-    """Steps along what is made of each direction."""
+class OptimisticSteps(Player):
+    """Steps that take the last change of the direction for the next one as well."""
+
+    _last: Tensor | None = None
 
     def step(
         self,
@@ -45,40 +47,34 @@ class DirectedSteps(Player):
         scale: Tensor | None = None,
     ) -> None:
         """Move once, see :meth:`Player.step`."""
-        self.take(self.turned(direction(gradient, scale)), rate, momentum)
-
-    def turned(self, now: Tensor) -> Tensor:
-        """Return where a player goes whose direction is ``now``, (N, d)."""
-        raise NotImplementedError
-
-
-class OptimisticSteps(DirectedSteps):
-    """Steps that take the last change of the direction for the next one as well."""
-
-    _last: Tensor | None = None
-
-    def turned(self, now: Tensor) -> Tensor:
-        """Return the direction and its last change."""
+        now = direction(gradient, scale)
         last = now if self._last is None else self._last
         self._last = now
-        return now + (now - last)
+        self.take(now + (now - last), rate, momentum)
 
 
-class FollowedSteps(DirectedSteps):
+class FollowedSteps(Player):
     """Steps of which the average direction is kept."""
 
     length: float | None = None
     """Its root mean square; None before any step."""
 
-    def turned(self, now: Tensor) -> Tensor:
-        """Return the direction as it is, and add it to the average."""
+    def step(
+        self,
+        gradient: Tensor,
+        rate: float,
+        momentum: float = 0.0,
+        scale: Tensor | None = None,
+    ) -> None:
+        """Move once along the direction, and add that to the average."""
+        now = direction(gradient, scale)
         if self.length is None:
             self._path, self._forgotten = torch.zeros_like(now), 1.0
         self._path += (1 - _REMEMBERED) * (now - self._path)
         self._forgotten *= _REMEMBERED
         rms = float(torch.linalg.vector_norm(self._path)) / math.sqrt(now.numel())
         self.length = rms / (1 - self._forgotten)  # it began at 0
-        return now
+        self.take(now, rate, momentum)
 
 
 class OptimisticGame(Game):

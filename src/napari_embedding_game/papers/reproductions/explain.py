@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
@@ -27,54 +27,42 @@ from napari_embedding_game.papers.pca import (
     principal_steps,
 )
 
-from .fenchel import roll
-from .frame import Check, Inputs, Parts, Result
+from .frame import Check, Parts, Result
+from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall
-from .runs import Map, Placed, digits, draw_rows, looks, place
+from .runs import Map, Placed, Vector, digits, draw_rows, looks, place, roll
 
-Layout = NDArray[np.float64]
 N_NEIGHBORS = 15
 
 # --- Figure 2 and Lemma 3: PCA by gradient descent --------------------------------
 
 EPOCHS = (0, 10, 30, 100, 200, 300, 400, 500)
 """The paper shows 0, 100 and 500."""
-RANKS = {"full gradient": None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
+FULL = "full gradient"
+RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
 """Of the approximated G_X."""
-MOST_ERROR = 1e-4
 
 
-def components(X: Layout) -> Layout:
-    """Return the first two principal components of each row, to the last digit."""
-    left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray(left[:, :2] * singular[:2])
-
-
-def distance(layout: Layout, wanted: Layout) -> float:
+def distance(layout: Vector, wanted: Vector) -> float:
     """Return how far a layout is from the wanted one, up to an orthogonal map.
 
     Root mean square, relative to that of the wanted points from their mean, which is 0.
     """
-    from scipy.linalg import orthogonal_procrustes
-
     turn, _ = orthogonal_procrustes(layout, wanted)
     return float(np.linalg.norm(layout @ turn - wanted) / np.linalg.norm(wanted))
 
 
-def descend(X: Layout, rank: int | None, seed: int) -> dict[str, Any]:
+def descend(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
     """Return distances from PCA, how the two gradients agree, and the last layout."""
-    wanted = components(X)
-    rng = np.random.default_rng(seed)
-    rows = X if rank is None else low_rank_rows(X, rank, rng)
+    left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    wanted = left[:, :2] * singular[:2]
+    rows = X if rank is None else low_rank_rows(X, rank, np.random.default_rng(seed))
     steps = principal_steps(X, 2, low_rank=rank, random_state=seed)
-    layouts = list(islice(steps, EPOCHS[-1] + 1))
-    layouts = [layouts[epoch] for epoch in EPOCHS]
+    layouts = [y for i, y in enumerate(islice(steps, EPOCHS[-1] + 1)) if i in EPOCHS]
+    gradients = ((principal_gradient(of, y) for of in (X, rows)) for y in layouts)
     return {
         "distance": [distance(y, wanted) for y in layouts],
-        "cosine": [
-            _cosine(principal_gradient(X, y), principal_gradient(rows, y))
-            for y in layouts
-        ],
+        "cosine": [_cosine(*both) for both in gradients],
         "layout": layouts[-1],
     }
 
@@ -96,38 +84,27 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
     pixels, labels = digits(inputs, 200 if inputs.quick else 1_000)
     X = pixels.astype(np.float64)
     ranks = {k: v for k, v in RANKS.items() if v is None or v <= min(X.shape)}
-    seed = inputs.random_state
 
     def compute(name: str) -> dict[str, Any]:
-        return {**descend(X, ranks[name], seed), "labels": labels}
+        return {**descend(X, ranks[name], inputs.random_state), "labels": labels}
 
-    found = parts(compute, ranks)
-    far, cosine = (
-        pd.DataFrame({name: each[what] for name, each in found.items()}, index=EPOCHS)
-        for what in ("distance", "cosine")
-    )
-    full = "full gradient"
-    cosine = cosine.drop(columns=full)
-    last = EPOCHS[-1]
-    end, least = far[full][last], cosine.loc[:30].to_numpy().min()
+    found, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
+    far = pd.DataFrame({name: found[name]["distance"] for name in ranks}, index)
+    cosine = pd.DataFrame({name: found[name]["cosine"] for name in ranks}, index)
+    del cosine[FULL]
+    last, least = EPOCHS[-1], cosine.loc[:30].to_numpy().min()
+    end = far[FULL][last]
     return Result(
         {
-            f"Distance from PCA, {len(X):,} digits": _by_epoch(far),
-            "Lemma 3: cosine with the full gradient": _by_epoch(cosine),
+            f"Distance from PCA, {len(X):,} digits": far,
+            "Lemma 3: cosine with the full gradient": cosine,
         },
         [
-            Check(f"distance from PCA after {last} epochs", end, "<", MOST_ERROR),
+            Check(f"distance from PCA after {last} epochs", end, "<", 1e-4),
             Check("Lemma 3: least cosine in the first 30 epochs", least, ">", 0),
         ],
-        {"distance from PCA": far.rename_axis("epoch")},
+        {"distance from PCA": far},
     )
-
-
-def _by_epoch(values: pd.DataFrame) -> list[dict[Any, Any]]:
-    rows: list[dict[Any, Any]] = (
-        values.rename_axis("epoch").reset_index().to_dict("records")
-    )
-    return rows
 
 
 # --- Figure 3: four methods -------------------------------------------------------
@@ -189,31 +166,25 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
     digits that are nearest on the map.
     """
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
-    played = product(("random", "spectral"), APPROXIMATIONS)
+    starts = ("random", "spectral")
+    played = product(starts, APPROXIMATIONS)
     found = parts(partial(embed, inputs, n_points, n_iter), played)
-    accuracy = {key: each["row"]["kNN accuracy"] for key, each in found.items()}
-    apart = {
-        begin: abs(accuracy[begin, "two_kernel_lle"] - accuracy[begin, "umap"])
-        for begin in ("random", "spectral")
-    }
-    pca, clearly = (accuracy["random", each] for each in ("two_kernel_pca", "umap"))
-    clearly -= 2 * NEAR
-    title = f"{n_points:,} digits, {n_iter} iterations each"
+    rows = pd.DataFrame([each["row"] for each in found.values()])
+    accuracy = rows.pivot(index="start", columns="method", values="kNN accuracy")
+    apart = (accuracy["two_kernel_lle"] - accuracy["umap"]).abs()
+    pca, umap = accuracy.loc["random", ["two_kernel_pca", "umap"]]
+    asked = "{} start: kNN accuracy, LLE from UMAP"
     return Result(
-        {title: [each["row"] for each in found.values()]},
+        {f"{n_points:,} digits, {n_iter} iterations each": rows},
         [
-            *(
-                Check(f"{begin} start: kNN accuracy, LLE from UMAP", each, "<=", NEAR)
-                for begin, each in apart.items()
-            ),
-            Check("random start: PCA clearly below UMAP", pca, "<=", clearly),
+            *(Check(asked.format(each), apart[each], "<=", NEAR) for each in starts),
+            Check("random start: PCA clearly below UMAP", pca, "<=", umap - 2 * NEAR),
         ],
     )
 
 
 # --- Conjecture 1 -----------------------------------------------------------------
 
-DATA = ("mnist", "cells", "words", "roll")
 AT = (*range(0, 50, 5), *range(50, 501, 25))
 NEGATIVE_SAMPLES = 5
 """umap-learn's default: partners that a point flees each time an edge pulls."""
@@ -269,9 +240,8 @@ def along(
     weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
     pair = Pair.of(weighted["fuzzy"], weighted["lle"], seed)
     own = weighted[get_method(method).affinity]
-    layout = start_layout(own, X, 2, "random", seed)
+    placed = Placed(np.zeros(len(X)), own, start_layout(own, X, 2, "random", seed))
     settings = Settings(method=method, max_iter=at[-1], random_state=seed)
-    placed = Placed(np.zeros(len(X)), own, layout)
     return [pair.cosine(each.embedding) for each in looks(placed, settings, at)]
 
 
@@ -288,29 +258,24 @@ def gradients(inputs: Inputs, parts: Parts) -> Result:
     Means are over 29 looks, 10 of them in the first 50 iterations, where the repulsion
     that is played with has only begun to grow; the gradients compared have it in full.
     """
-    names = ("mnist", "roll") if inputs.quick else DATA
+    names = ("mnist", "roll") if inputs.quick else ("mnist", "cells", "words", "roll")
     n_points, at = (300, AT[:15]) if inputs.quick else (2_000, AT)
-    methods = ("umap", "two_kernel_lle")
-    found = parts(partial(along, inputs, n_points, at), product(names, methods))
-    cosines = pd.DataFrame(found)
+    runs = product(names, ("umap", "two_kernel_lle"))
+    found = parts(partial(along, inputs, n_points, at), runs)
+    cosines = pd.DataFrame(found, pd.Index(at, name="iteration"))
     rows = cosines.agg(["mean", "std", "min", "max"]).T
-    mean = rows["mean"]
     rows["last"] = cosines.iloc[-1]
     rows["share above 0"] = (cosines > 0).mean()
-    rows = rows.rename_axis(["data", "along a run of"])
+    mean = rows["mean"]
+    title = (
+        f"Inner product of unit gradients along runs of {at[-1]} iterations, "
+        f"{n_points:,} rows, random start"
+    )
     return Result(
-        {
-            f"Inner product of unit gradients along runs of {at[-1]} iterations, "
-            f"{n_points:,} rows, random start": rows.reset_index().to_dict("records")
-        },
+        {title: rows.rename_axis(["data", "along a run of"])},
         [
             Check("Conjecture 1: mean over data and runs", mean.mean(), ">", 0),
             Check("least mean along any run", mean.min(), ">", 0),
         ],
-        {
-            f"inner product of unit gradients, {name}": cosines[name].set_index(
-                pd.Index(at, name="iteration")
-            )
-            for name in names
-        },
+        {f"inner product of unit gradients, {name}": cosines[name] for name in names},
     )

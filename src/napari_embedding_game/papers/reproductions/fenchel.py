@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import procrustes
+from scipy.stats import spearmanr
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import classical_layout
@@ -22,10 +23,10 @@ from napari_embedding_game.papers.learners import (
     play,
 )
 
-from .frame import Check, Inputs, Parts, Result
+from .frame import Check, Parts, Result
+from .inputs import Inputs
 from .metrics import neighbor_recall
-
-Vector = NDArray[np.float64]
+from .runs import Map, Vector, roll
 
 # --- Figures 1 and 2: linear maps -------------------------------------------------
 
@@ -49,15 +50,6 @@ PAPER = {
 TOLERANCE = {"pca": 0.015, "random_projection": 0.03, "gradient_pca": 0.03}
 
 
-def scores(X: NDArray[np.float32], k: int, seed: int) -> dict[str, float]:
-    """Return the t-similarity score of every method with ``k`` dimensions."""
-    wanted = knn_graph(X, NEIGHBORS).indices
-    return {
-        name: neighbor_recall(wanted, classical_layout(name, X, k, random_state=seed))
-        for name in PAPER
-    }
-
-
 def table(inputs: Inputs, parts: Parts) -> Result:
     """Compare the neighbours that three linear maps keep with the paper's table.
 
@@ -71,31 +63,30 @@ def table(inputs: Inputs, parts: Parts) -> Result:
     0.91 at k = 512.
     """
     n_rows, n_draws, n_sizes = (300, 2, 4) if inputs.quick else (2000, 5, len(SIZES))
-    X = inputs.load("mnist").X
+    digits = inputs.load("mnist").X
 
-    def compute(draw: int, k: int) -> dict[str, float]:
+    def scores(draw: int, k: int) -> dict[str, float]:
         seed = inputs.random_state + draw
         rng = np.random.default_rng(seed)
-        rows = rng.choice(len(X), min(n_rows, len(X)), replace=False)
-        return scores(X[rows], k, seed)
+        X = digits[rng.choice(len(digits), min(n_rows, len(digits)), replace=False)]
+        wanted = knn_graph(X, NEIGHBORS).indices
+        layout = partial(classical_layout, X=X, n_components=k, random_state=seed)
+        return {name: neighbor_recall(wanted, layout(name)) for name in PAPER}
 
-    found = parts(compute, product(range(n_draws), SIZES[:n_sizes]))
+    found = parts(scores, product(range(n_draws), SIZES[:n_sizes]))
     kept = pd.DataFrame(found).T.groupby(level=1)
     mean, least, most = kept.mean(), kept.min(), kept.max()
     paper = pd.DataFrame(PAPER, index=SIZES)[:n_sizes]
     away = (mean - paper).abs().max()
-    rows: list[dict[str, Any]] = []
-    for k in mean.index:
-        rows.append({"k": k})
-        for name in PAPER:
-            rows[-1] |= {
-                f"{name}, paper": paper[name][k],
-                name: mean[name][k],
-                f"{name}, range": f"{least[name][k]:.4f} to {most[name][k]:.4f}",
-            }
+    columns = {}
+    for name in PAPER:
+        columns[f"{name}, paper"], columns[name] = paper[name], mean[name]
+        ends = least[name].map("{:.4f}".format) + most[name].map(" to {:.4f}".format)
+        columns[f"{name}, range"] = ends
     title = f"Share of the {NEIGHBORS} nearest neighbours kept"
+    whole = f"{title}, {n_rows:,} digits, mean of {n_draws} draws (least to most)"
     return Result(
-        {f"{title}, {n_rows:,} digits, mean of {n_draws} draws (least to most)": rows},
+        {whole: pd.DataFrame(columns).rename_axis("k")},
         [
             Check(f"{name}: farthest from the paper, over all k", away[name], "<=", far)
             for name, far in TOLERANCE.items()
@@ -112,41 +103,24 @@ WEIGHTS = {
     "VRLE": eigenmaps.variable_weights,
 }
 TS = (5, 7, 10, 14, 20, 28, 40, 56, 80)
-_RECALL_NEIGHBORS = 15
-
-
-def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
-    """Return the rolled sheet, (N, 3), and where each point is on it, (N, 2)."""
-    rng = np.random.default_rng(random_state)
-    angle = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n_points)
-    height = rng.uniform(0, 10, n_points)
-    X = np.column_stack([angle * np.cos(angle), angle * np.sin(angle), height])
-    along = (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle)) / 2
-    return X, np.column_stack([along - along.min(), height])
 
 
 def unroll(X: Vector, sheet: Vector, seed: int, name: str, t: int) -> dict[str, Any]:
     """Return the map for ``t`` neighbours, and how good it is."""
-    from scipy.stats import spearmanr
-
     weights = WEIGHTS[name](X, t)
     layout = eigenmaps.eigenmap(weights, X, 2, seed)
-    wanted = knn_graph(sheet, _RECALL_NEIGHBORS).indices
+    order = [abs(spearmanr(column, sheet[:, 0]).statistic) for column in layout.T]
     return {
         "parts of the graph": int(connected_components(weights)[0]),
-        "neighbours kept": neighbor_recall(wanted, layout),
-        "order along the roll": max(
-            abs(spearmanr(column, sheet[:, 0]).statistic) for column in layout.T
-        ),
+        "neighbours kept": neighbor_recall(knn_graph(sheet, 15).indices, layout),
+        "order along the roll": max(order),
         "layout": layout.astype(np.float32),
         "labels": sheet[:, 0],
     }
 
 
-def sensitivity(layouts: list[Vector]) -> float:
+def sensitivity(layouts: Sequence[Map]) -> float:
     """Return the mean Procrustes distance of all pairs of maps, 0 (same) to 1."""
-    from scipy.spatial import procrustes
-
     pairs = [procrustes(a, b)[2] for a, b in combinations(layouts, 2)]
     return float(np.mean(pairs)) if pairs else 0.0
 
@@ -170,36 +144,30 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
     """
     n_points, ts = (300, TS[:5]) if inputs.quick else (2000, TS)
     seed = inputs.random_state
-    X, sheet = roll(n_points, seed)
-    found = parts(partial(unroll, X, sheet, seed), product(WEIGHTS, ts))
-    maps = pd.DataFrame(found).T.rename_axis(["method", "t"])
-    summary = {}
+    unrolled = partial(unroll, *roll(n_points, seed), seed)
+    maps = pd.DataFrame(parts(unrolled, product(WEIGHTS, ts))).T
+    maps = maps.rename_axis(["method", "t"])
+    rows = {}
     for name in WEIGHTS:
         own = maps.loc[name]
         whole = own[own["parts of the graph"] == 1]
-        summary[name] = {
-            "method": name,
-            "sensitivity to t": sensitivity(list(own["layout"])),
-            "where the graph is whole": sensitivity(list(whole["layout"])),
+        rows[name] = {
+            "sensitivity to t": sensitivity(own["layout"]),
+            "where the graph is whole": sensitivity(whole["layout"]),
             "t with a whole graph": f"{len(whole)} of {len(ts)}",
             "most parts": own["parts of the graph"].max(),
         }
-    of_le = summary["LE"]["sensitivity to t"]
+    summary = pd.DataFrame.from_dict(rows, "index").rename_axis("method")
+    sensitive = summary["sensitivity to t"]
+    asked = "Remark 4.2: sensitivity to t of {}, against LE's"
     measures = ("neighbours kept", "order along the roll")
     return Result(
         {
-            "Over all t": list(summary.values()),
-            "For each number of neighbours t": maps.drop(columns=["layout", "labels"])
-            .reset_index()
-            .to_dict("records"),
+            "Over all t": summary,
+            "For each number of neighbours t": maps.drop(columns=["layout", "labels"]),
         },
         [
-            Check(
-                f"Remark 4.2: sensitivity to t of {name}, against LE's",
-                summary[name]["sensitivity to t"],
-                ">",
-                of_le,
-            )
+            Check(asked.format(name), sensitive[name], ">", sensitive["LE"])
             for name in ("ALE", "VRLE")
         ],
         {what: maps[what].unstack(level=0).astype(float) for what in measures},
@@ -223,54 +191,50 @@ class Problem(NamedTuple):
     """x -> the y that maximises <x, y> - f*(y)."""
 
 
-def absolute(A: Vector, least: Vector) -> Problem:
-    """Mean |A w - b| with b = A w*: not smooth, least at w*."""
-
-    def gradient(w: Vector) -> Vector:
-        return np.asarray(A.T @ np.sign(A @ (w - least)) / len(A))
-
-    return Problem(
-        lambda w: float(np.abs(A @ (w - least)).mean()),
-        gradient,
-        least,
-        float(np.linalg.norm(A, axis=1).mean()),
-        gradient,
-    )
-
-
-def quadratic(A: Vector, least: Vector) -> Problem:
-    """(w - w*) Q (w - w*) / 2, whose conjugate is y Q^-1 y / 2 + <w*, y>."""
-    Q = A.T @ A / len(A)
-    inverse = np.linalg.inv(Q)
-    return Problem(
-        lambda w: float((w - least) @ Q @ (w - least) / 2),
-        lambda w: np.asarray(Q @ (w - least)),
-        least,
-        float(np.linalg.norm(Q, 2) * np.linalg.norm(least)),
-        # Not the gradient of f: so it is another arithmetic than gradient descent.
-        lambda x: np.linalg.solve(inverse, x - least),
-    )
-
-
 def problems(seed: int) -> dict[str, Problem]:
-    """Return both, of random numbers."""
+    """Return functions of random numbers, least at a random w*.
+
+    Mean |A w - b| with b = A w*, which is not smooth; and (w - w*) Q (w - w*) / 2,
+    whose conjugate is y Q^-1 y / 2 + <w*, y>.
+    """
     rng = np.random.default_rng(seed)
     A, least = rng.normal(size=_SHAPE), rng.normal(size=_SHAPE[1])
-    return {"absolute": absolute(A, least), "quadratic": quadratic(A, least)}
+    Q = A.T @ A / len(A)
+    inverse = np.linalg.inv(Q)
+
+    def slopes(w: Vector) -> Vector:
+        return np.asarray(A.T @ np.sign(A @ (w - least)) / len(A))
+
+    return {
+        "absolute": Problem(
+            lambda w: float(np.abs(A @ (w - least)).mean()),
+            slopes,
+            least,
+            float(np.linalg.norm(A, axis=1).mean()),
+            slopes,
+        ),
+        "quadratic": Problem(
+            lambda w: float((w - least) @ Q @ (w - least) / 2),
+            lambda w: np.asarray(Q @ (w - least)),
+            least,
+            float(np.linalg.norm(Q, 2) * np.linalg.norm(least)),
+            # Not the gradient of f: so it is another arithmetic than gradient descent.
+            lambda x: np.linalg.solve(inverse, x - least),
+        ),
+    }
 
 
 def race(problem: Problem, n_rounds: int) -> dict[str, float]:
     """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
     distance = float(np.linalg.norm(problem.least))
     step = distance / (problem.slope * np.sqrt(n_rounds))
-    w = np.zeros(_SHAPE[1])
-    descent = [w]
+    start = np.zeros(_SHAPE[1])
+    descent = [start]
     for _ in range(n_rounds):
-        w = w - step * problem.gradient(w)
-        descent.append(w)
-    x = mirror_descent(np.zeros(_SHAPE[1]), step)
+        descent.append(descent[-1] - step * problem.gradient(descent[-1]))
     y = best_response(problem.best_response)
-    game = [action for action, _ in play(x, y, np.ones(n_rounds + 1), "y")]
+    rounds = play(mirror_descent(start, step), y, np.ones(n_rounds + 1), "y")
+    game = [action for action, _ in rounds]
     least = problem.value(problem.least)
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
@@ -292,9 +256,8 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
     rows = pd.DataFrame(found).T.rename_axis(["function", "rounds"])
     apart = rows["difference"].max(skipna=False)
     share = (rows["gap"] / rows["bound"]).max(skipna=False)
-    title = "f(mean of w_1 ... w_T) less its minimum, and the bound"
     return Result(
-        {title: rows.reset_index().to_dict("records")},
+        {"f(mean of w_1 ... w_T) less its minimum, and the bound": rows},
         [
             Check("descent and game: largest difference", apart, "<=", 1e-12),
             Check("largest share of 3 G R / (2 sqrt(T))", share, "<=", 1),

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import new_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_POINTS = 10_000
 _INCHES = 3.6
@@ -33,28 +31,27 @@ def write_figure(
     n_panels = len(maps) + len(curves)
     columns = max(1, min(4, n_panels))
     rows = max(1, -(-n_panels // columns))
-    size = _INCHES * columns, _INCHES * rows
-    figure = new_figure(size)
+    figure = new_figure((_INCHES * columns, _INCHES * rows))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, title in zip_longest(grid.ravel(), [*maps, *curves]):
+        axes.set_title(title or "", fontsize=8)
         if title in maps:
-            _map(axes, **maps[title])
+            _draw_map(axes, **maps[title])
         elif title in curves:
-            _curves(axes, curves[title])
+            _draw_curves(axes, curves[title])
         else:
             axes.set_axis_off()
-        axes.set_title(title or "", fontsize=8)
     with whole_or_nothing(path) as temporary:
         figure.savefig(temporary, dpi=150)
 
 
-def _map(
+def _draw_map(
     axes: Any,
     layout: Any,
     labels: Any,
-    landmarks: Any = None,
+    landmarks: Any = (),
     heights: Any = None,
-    wrong: Any = None,
+    wrong: Any = (),
     **more: Any,
 ) -> None:
     rows = np.random.default_rng(0).permutation(len(layout))[:_MOST_POINTS]
@@ -64,31 +61,27 @@ def _map(
         size = 4 + 60 * np.minimum(heights[rows] / most, 1)
     scale = "Spectral"
     if not np.issubdtype(labels.dtype, np.floating):
-        labels = np.unique(labels, return_inverse=True)[1] % 20
+        labels = pd.factorize(labels, sort=True)[0] % 20
         scale = "tab10" if labels.max() < 10 else "tab20"
     axes.scatter(*layout[rows].T, c=labels[rows], cmap=scale, s=size, linewidths=0)
-    if landmarks is not None:
+    if len(landmarks):
         axes.scatter(*landmarks.T, c="black", s=6, linewidths=0)
-    if wrong is not None:
+    if len(wrong):
         axes.plot(*layout[wrong].T, "kx", markersize=3)
     # A square with nearly all points.
     low, high = np.percentile(layout, [0.1, 99.9], axis=0)
     half = max(0.55 * float((high - low).max()), 1e-3)
     x, y = (low + high) / 2
-    axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
-    axes.set(xticks=[], yticks=[])
+    axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half), xticks=[], yticks=[])
     axes.set_aspect("equal")
 
 
-def _curves(axes: Any, values: pd.DataFrame) -> None:
-    for name, column in values.items():
-        axes.plot(column.index, column, ".-", label=name)
-    axes.set_xlabel(values.index.name)
-    for set_scale, numbers in (
-        (axes.set_xscale, values.index.to_numpy(float)),
-        (axes.set_yscale, values.to_numpy(float)),
-    ):
+def _draw_curves(axes: Any, values: pd.DataFrame) -> None:
+    x, y = values.index.to_numpy(float), values.to_numpy(float)
+    axes.plot(x, y, ".-", label=list(values))
+    for name, numbers in (("x", x), ("y", y)):
         least = np.nanmin(numbers)
         if least > 0 and np.nanmax(numbers) > _WIDE * least:
-            set_scale("log")
+            axes.set(**{f"{name}scale": "log"})
+    axes.set_xlabel(values.index.name)
     axes.legend(frameon=False, fontsize=7)

@@ -14,52 +14,31 @@ import os
 import platform
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import joblib
 import numpy as np
+import pandas as pd
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 
 from .figures import write_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from napari_embedding_game.data.dataset import Dataset
+from .inputs import Inputs
 
 K = TypeVar("K", bound=Hashable)
-Rows = Sequence[Mapping[Any, Any]]
-"""Of a table; the keys of the first are the columns."""
-_RELATIONS = {
+Rows = list[dict[Any, Any]]
+RELATIONS = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
     "=": operator.eq,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a person chose for a reproduction."""
-
-    data: Path | None = None
-    """A folder with the files of :data:`table.SOURCES`."""
-    quick: bool = False
-    """Small sizes, to see that it works: seconds instead of minutes or hours."""
-    random_state: int = 0
-
-    def load(self, name: str) -> Dataset:
-        """Read a data set by its name in :data:`table.SOURCES`; DataError if absent."""
-        from .table import load
-
-        return load(name, self.data)
+_WORDS = {True: "passed", False: "**not passed**", None: "not judged (quick)"}
 
 
 class Check(NamedTuple):
@@ -68,24 +47,22 @@ class Check(NamedTuple):
     asked: str
     value: float
     relation: str
-    """"<", "<=", ">", ">=" or "=", between value and bound."""
+    """One of ``RELATIONS``, between value and bound."""
     bound: float
 
     @property
     def passed(self) -> bool:
         """Whether the value keeps the bound; NaN keeps none."""
-        return bool(_RELATIONS[self.relation](self.value, self.bound))
+        return bool(RELATIONS[self.relation](self.value, self.bound))
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a reproduction found."""
+class Result(NamedTuple):
+    """What a reproduction found: tables and curves of the figure by title."""
 
-    tables: Mapping[str, Rows]
-    """By title."""
+    tables: Mapping[str, pd.DataFrame | Rows]
     checks: Sequence[Check]
-    curves: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Of the figure, by title, besides the maps of all parts."""
+    curves: Mapping[str, pd.DataFrame] = {}
+    """Drawn besides the maps of all parts."""
 
 
 class Reproduction(NamedTuple):
@@ -95,7 +72,7 @@ class Reproduction(NamedTuple):
     what: str
     paper: str
     data: str
-    """Names in :data:`table.SOURCES`, with ", " between."""
+    """Names in :data:`inputs.SOURCES`, with ", " between."""
     function: str
     """Module and function, with "." between.  What its docstring says after the first
     line is written below the tables."""
@@ -105,11 +82,7 @@ class Parts:
     """Computes parts by name, or takes them from the folder where they are kept."""
 
     def __init__(
-        self,
-        folder: Path,
-        origin: dict[str, Any],
-        again: bool = False,
-        quiet: bool = True,
+        self, folder: Path, origin: dict[str, Any], again: bool, quiet: bool
     ) -> None:
         memory = joblib.Memory(folder, verbose=0)
         self._computed = memory.cache(_computed, ignore=["compute"])
@@ -163,15 +136,13 @@ def reproduce(
     Raises
     ------
     DataError, InputError
-        Data or folder cannot be used, or matplotlib is not installed.
+        Data or folder cannot be used.
     """
-    from .table import described
-
-    name = reproduction.name
+    name, what, paper, data, function = reproduction
     origin = {
         "reproduction": name,
         "version": metadata.version("napari-embedding-game"),
-        "data": described(reproduction.data, inputs.data),
+        "data": inputs.described(data),
         "quick": inputs.quick,
         "random_state": inputs.random_state,
     }
@@ -183,36 +154,33 @@ def reproduce(
             f"The folder {folder} cannot be made ({error.strerror}): choose another."
         ) from error
     parts = Parts(folder / "parts", origin, again, quiet)
-    module, _, function = reproduction.function.partition(".")
+    module, function = function.split(".")
     run = getattr(import_module(f".{module}", __package__), function)
     result: Result = run(inputs, parts)
-    checks = [
-        {
-            "asked": f"{check.asked} {check.relation} {_text(check.bound)}",
-            "found": _text(check.value),
-            # None: small data cannot tell.
-            "passed": None if inputs.quick else check.passed,
-        }
-        for check in result.checks
-    ]
+    notes = (inspect.getdoc(run) or "").split("\n\n")[1:]
     facts = {
         "name": name,
-        "what": reproduction.what,
-        "paper": reproduction.paper,
+        "what": what,
+        "paper": paper,
         "origin": origin,
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "processor_seconds": round(parts.processor_seconds, 1),
-        "passed": all(check["passed"] is not False for check in checks),
-        "checks": checks,
+        # Small data cannot tell.
+        "passed": inputs.quick or all(check.passed for check in result.checks),
+        "checks": [
+            {
+                "asked": f"{check.asked} {check.relation} {_text(check.bound)}",
+                "found": _text(check.value),
+                "passed": None if inputs.quick else check.passed,
+            }
+            for check in result.checks
+        ],
         "tables": [
-            {"title": title, "rows": [dict(row) for row in rows]}
-            for title, rows in result.tables.items()
+            {"title": title, "rows": _rows(table)}
+            for title, table in result.tables.items()
         ],
-        "notes": [
-            " ".join(note.split())
-            for note in (inspect.getdoc(run) or "").split("\n\n")[1:]
-        ],
+        "notes": [" ".join(note.split()) for note in notes],
     }
     write_figure(parts.maps, result.curves, folder / f"{name}.png")
     numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
@@ -222,7 +190,12 @@ def reproduce(
     return facts
 
 
-_WORDS = {True: "passed", False: "**not passed**", None: "not judged (quick)"}
+def _rows(table: pd.DataFrame | Rows) -> Rows:
+    """Return the rows of a table, with the index where it has a name."""
+    if isinstance(table, pd.DataFrame):
+        is_named = any(table.index.names)
+        table = (table.reset_index() if is_named else table).to_dict("records")
+    return table
 
 
 def markdown(facts: dict[str, Any]) -> str:
@@ -237,18 +210,16 @@ def markdown(facts: dict[str, Any]) -> str:
         f"{facts['processor_seconds']:,.1f} s of processor time on "
         f"{facts['machine']}, {facts['date']}.",
         "",
-        *_rows(checks),
+        *_lines(checks),
     ]
     for table in facts["tables"]:
-        lines += [f"{table['title']}:", "", *_rows(table["rows"])]
+        lines += [f"{table['title']}:", "", *_lines(table["rows"])]
     lines += [f"- {note}" for note in facts["notes"]]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _rows(rows: Rows) -> list[str]:
-    if not rows:
-        return []
-    lines = [map(str, rows[0]), ["---"] * len(rows[0])]
+def _lines(rows: Rows) -> list[str]:
+    lines = [map(str, rows[0]), ["---"] * len(rows[0])] if rows else []
     lines += [map(_text, row.values()) for row in rows]
     return [f"| {' | '.join(line)} |" for line in lines] + [""]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
+from sklearn.metrics.pairwise import euclidean_distances
 
-from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import edges
@@ -23,12 +24,13 @@ from napari_embedding_game.papers.minimizers import homotopy, spectral_direction
 from napari_embedding_game.papers.pressured_points import pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
-from .fenchel import roll
-from .frame import Check, Inputs, Parts, Result
-from .runs import Placed, digits, looks
+from .frame import Check, Parts, Result
+from .inputs import Inputs
+from .runs import Placed, digits, looks, roll
 
 Points = NDArray[Any]
 Mask = NDArray[np.bool_]
+Found = dict[str, Any]
 PERPLEXITY = 20.0
 EE_LAMBDA = 200.0
 """Paper 4's."""
@@ -39,21 +41,18 @@ weights and far kernels stay normal numbers, which are quicker."""
 
 def weighted(X: Points, perplexity: float) -> Any:
     """Return entropic edges of the rows."""
-    graph = knn_graph(
-        X, n_searched(Settings(affinity="entropic", perplexity=perplexity), len(X))
-    )
+    settings = Settings(affinity="entropic", perplexity=perplexity)
+    graph = knn_graph(X, n_searched(settings, len(X)))
     return edges(graph, "entropic", perplexity=min(perplexity, graph.n_neighbors / 3))
 
 
-def objective_of(X: Points, method: str, dtype: type = np.float32) -> Objective:
+def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     """Return paper 4's EE or s-SNE, in its unit.
 
     The attracting weights w+ are entropic affinities that sum to 1, so that
     :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's w- are squared
     distances that sum to 1 too, with lambda = 200.
     """
-    from sklearn.metrics.pairwise import euclidean_distances
-
     found = weighted(X, PERPLEXITY)
     weights = found.weights.astype(np.float64)
     found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
@@ -115,7 +114,7 @@ def strangeness(y: Points, sheet: Points) -> Points:
     return np.asarray(apart / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1))
 
 
-def recall(heights: Points, wrong: Mask) -> dict[str, Any]:
+def recall(heights: Points, wrong: Mask) -> Found:
     """Say how well pressure finds as many points as are ``wrong``."""
     n, m = len(wrong), int(wrong.sum())
     pressured = heights > 0
@@ -132,38 +131,44 @@ def recall(heights: Points, wrong: Mask) -> dict[str, Any]:
     }
 
 
-def _found_by_pressure(rows: dict[str, Any]) -> list[Check]:
+def _judged(table: str, found: dict[str, Found]) -> Result:
+    """Return the recalls of maps by title, and whether each is better than chance."""
+    rows: list[Found] = []
     checks = []
-    for title, row in rows.items():
-        found, chance = row["recall by the highest pressure"], row["chance"]
+    for title, each in found.items():
+        said = {k: each[k] for k in ("iterations",) if k in each}
+        row = {"": title, **said, **recall(each["heights"], each["wrong"])}
+        hits, chance = row["recall by the highest pressure"], row["chance"]
         likely = row["probability by chance"]
+        rows.append(row)
+        which = title.removeprefix("2,000 ").removeprefix("300 ")
         checks += [
-            Check(f"{title}: recall by pressure, against chance", found, ">", chance),
-            Check(f"{title}: probability of it by chance", likely, "<", LIKELY),
+            Check(f"{which}: recall by pressure, against chance", hits, ">", chance),
+            Check(f"{which}: probability of it by chance", likely, "<", LIKELY),
         ]
-    return checks
+    return Result({table: rows}, checks)
 
 
-def _minimised(objective: Objective, start: Points, max_iter: int) -> dict[str, Any]:
+def _minimised(objective: AllPairs, start: Points, max_iter: int) -> Found:
     *_, end = spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
     heights = pressure(objective, points, points[:1])[1]
     return {"layout": end.y, "heights": heights, "iterations": end.iteration}
 
 
-def _of_roll(n_points: int, max_iter: int, seed: int) -> dict[str, Any]:
-    X, sheet = roll(n_points, seed)
+def _of_roll(inputs: Inputs) -> Found:
+    n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
+    X, sheet = roll(n_points, inputs.random_state)
     found = _minimised(objective_of(X, "ssne"), twisted(sheet), max_iter)
     strange = strangeness(found["layout"], sheet)
     wrong = strange >= np.quantile(strange, 0.9)
     return {**found, "wrong": wrong, "labels": sheet[:, 0]}
 
 
-def _of_objects(inputs: Inputs) -> dict[str, Any]:
+def _of_objects(inputs: Inputs) -> Found:
     X, numbers = ten_objects(inputs, 150)
     start = random_start(len(X), inputs.random_state)
-    max_iter = 10 if inputs.quick else 100
-    found = _minimised(objective_of(X, "ee"), start, max_iter)
+    found = _minimised(objective_of(X, "ee"), start, 10 if inputs.quick else 100)
     wrong = among_others(found["layout"], numbers)
     return {**found, "wrong": wrong, "labels": numbers}
 
@@ -182,47 +187,9 @@ def misplaced(inputs: Inputs, parts: Parts) -> Result:
 
     The start of the roll is the flat sheet with one half turned over.
     """
-    n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
-    maps = {
-        "twisted roll, s-SNE": partial(
-            _of_roll, n_points, max_iter, inputs.random_state
-        ),
-        "COIL-20 midway, EE": partial(_of_objects, inputs),
-    }
-    found = parts(lambda title: maps[title](), maps)
-    rows = {
-        title: {
-            "": title,
-            "iterations": each["iterations"],
-            **recall(each["heights"], each["wrong"]),
-        }
-        for title, each in found.items()
-    }
-    return Result(
-        {"Points in the wrong place, and their pressure": list(rows.values())},
-        _found_by_pressure(rows),
-    )
-
-
-def tsne(X: Points, labels: Points, seed: int) -> dict[str, Any]:
-    """Return the map of t-SNE after 200 iterations, and the pressure on it."""
-    start = random_start(len(X), seed).astype(np.float32)
-    placed = Placed(labels, weighted(X, 30.0), start)
-    settings = Settings(
-        method="tsne",
-        approximation="exact",
-        n_landmarks=1,
-        max_iter=200,
-        random_state=seed,
-    )
-    (end,) = looks(placed, settings, [200])
-    wrong = among_others(end.embedding, labels)
-    return {
-        "layout": end.embedding,
-        "heights": end.pressure,
-        "labels": labels,
-        "wrong": wrong,
-    }
+    maps = {"twisted roll, s-SNE": _of_roll, "COIL-20 midway, EE": _of_objects}
+    found = parts(lambda title: maps[title](inputs), maps)
+    return _judged("Points in the wrong place, and their pressure", found)
 
 
 def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
@@ -234,33 +201,40 @@ def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
     and chance: as for pressure-fig3.
     """
     X, labels = digits(inputs, 300 if inputs.quick else 2_000)
-    title = f"{len(X):,} digits, t-SNE"
-    found = parts(lambda _: tsne(X, labels, inputs.random_state), [title])[title]
-    row = {"": title, **recall(found["heights"], found["wrong"])}
-    return Result(
-        {"Digits among other digits, and their pressure": [row]},
-        _found_by_pressure({"digits, t-SNE": row}),
+    seed = inputs.random_state
+    settings = Settings(
+        method="tsne",
+        approximation="exact",
+        n_landmarks=1,
+        max_iter=200,
+        random_state=seed,
     )
+
+    def tsne(_: str) -> Found:
+        start = random_start(len(X), seed).astype(np.float32)
+        (end,) = looks(Placed(labels, weighted(X, 30.0), start), settings, [200])
+        wrong, layout = among_others(end.embedding, labels), end.embedding
+        heights = end.pressure
+        return {"layout": layout, "heights": heights, "labels": labels, "wrong": wrong}
+
+    found = parts(tsne, [f"{len(X):,} digits, t-SNE"])
+    return _judged("Digits among other digits, and their pressure", found)
 
 
 # --- Figures 5 and 7: spectral direction and pressured points ---------------------
 
 SD, PP, PP_FROM_SD = "SD", "PP from random", "PP from SD"
 PAPER = {
-    "EE, COIL-20": {
-        SD: "3.84 ± 0.18",
-        PP: "3.6 ± 0.14",
-        PP_FROM_SD: "3.61 ± 0.19",
-    },
-    "s-SNE, COIL-20": {
-        SD: "11.07 ± 0.03",
-        PP: "11.03 ± 0.02",
-        PP_FROM_SD: "11.05 ± 0.03",
-    },
+    ("EE, COIL-20", SD): "3.84 ± 0.18",
+    ("EE, COIL-20", PP): "3.6 ± 0.14",
+    ("EE, COIL-20", PP_FROM_SD): "3.61 ± 0.19",
+    ("s-SNE, COIL-20", SD): "11.07 ± 0.03",
+    ("s-SNE, COIL-20", PP): "11.03 ± 0.02",
+    ("s-SNE, COIL-20", PP_FROM_SD): "11.05 ± 0.03",
 }
 
 
-def ended(steps: Iterable[Any]) -> dict[str, Any]:
+def ended(steps: Iterable[Any]) -> Found:
     """Follow a minimiser to its end; the energy and share of raised points by step."""
     energies, raised = [], []
     for step in steps:
@@ -270,30 +244,23 @@ def ended(steps: Iterable[Any]) -> dict[str, Any]:
 
 
 def compare(
-    objective: Objective,
+    objective: AllPairs,
     start: Points,
     max_iter: int,
     *,
     from_random: bool = True,
     direct: SpectralDirection | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Found]:
     """Run SD, PP from where SD ended and, if asked, PP from the start too."""
-    direct = direct or SpectralDirection(objective.forces.edges)
-    found = {
-        SD: ended(
-            spectral_direction(objective, start, max_iter=max_iter, direct=direct)
-        )
+    given: Any = {
+        "max_iter": max_iter,
+        "direct": direct or SpectralDirection(objective.forces.edges),
     }
+    found = {SD: ended(spectral_direction(objective, start, **given))}
     starts = {PP_FROM_SD: found[SD]["y"]} | ({PP: start} if from_random else {})
     for name, y in starts.items():
-        steps = pressured_points(objective, y, max_iter=max_iter, direct=direct)
-        found[name] = ended(steps)
+        found[name] = ended(pressured_points(objective, y, **given))
     return found
-
-
-def last(run: dict[str, dict[str, Any]], which: str) -> float:
-    """Return the energy at the end of a run of :func:`compare`."""
-    return float(run[which]["energies"][-1])
 
 
 def summary(energies: pd.DataFrame) -> pd.DataFrame:
@@ -330,12 +297,12 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         "EE, MNIST": (digits(inputs, n_digits)[0], "ee", 1),
     }
 
-    def compute(title: str, run: int) -> dict[str, dict[str, Any]]:
+    def compute(title: str, run: int) -> dict[str, Found]:
         rows, method, _ = tasks[title]
         start = random_start(len(rows), seed + run)
         return compare(objective_of(rows, method), start, max_iter)
 
-    def by_homotopy(_: str) -> dict[str, Any]:
+    def by_homotopy(_: str) -> Found:
         start = random_start(len(X), seed)
         return ended(homotopy(objective_of(X, "ee"), start, n_steps=n_lambdas))
 
@@ -347,7 +314,7 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         {
             "": title,
             "run": run,
-            **{which: last(each, which) for which in each},
+            **{which: own["energies"][-1] for which, own in each.items()},
             "raised after SD": each[PP_FROM_SD]["raised"][0],
             "iterations of SD": len(each[SD]["energies"]) - 1,
             "of PP after it": len(each[PP_FROM_SD]["energies"]) - 1,
@@ -356,41 +323,34 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         for (title, run), each in found.items()
     ]
     energies = pd.DataFrame(runs).set_index(["", "run"])[[SD, PP, PP_FROM_SD]]
-    rows = []
-    for title in tasks:
-        own = summary(energies.loc[title])
-        for which, row in own.iterrows():
-            paper = PAPER.get(title, {}).get(str(which), "-")
-            rows.append({"": title, "optimiser": which, "paper": paper, **row})
-    ee = summary(energies.loc["EE, COIL-20"]).loc[PP_FROM_SD]
+    ends = pd.concat({title: summary(energies.loc[title]) for title in tasks})
+    ends.insert(0, "paper", [PAPER.get(each, "-") for each in ends.index])
+    ee = ends.loc["EE, COIL-20", PP_FROM_SD]
+    lower, gain = ee["lower than SD"], ee["mean gain"]
+    asked = "EE, COIL-20: runs in which PP from SD ends lower than SD"
+    half = "EE, COIL-20: mean relative gain, against half the paper's"
     return Result(
-        {"Energy at the end": rows, "Each run": runs, "Homotopy": best},
-        [
-            Check(
-                "EE, COIL-20: runs in which PP from SD ends lower than SD",
-                ee["lower than SD"],
-                "=",
-                n_runs,
-            ),
-            Check(
-                "EE, COIL-20: mean relative gain, against half the paper's",
-                ee["mean gain"],
-                ">=",
-                0.03,
-            ),
-        ],
         {
-            f"{title}: {what}": pd.DataFrame(
-                {
-                    which: pd.Series(run[what])
-                    for which, run in found[title, 0].items()
-                    if which != SD or what == "energies"
-                }
-            ).rename_axis("iteration")
-            for what in ("energies", "raised")
-            for title in tasks
+            "Energy at the end": ends.rename_axis(["", "optimiser"]),
+            "Each run": runs,
+            "Homotopy": best,
         },
+        [Check(asked, lower, "=", n_runs), Check(half, gain, ">=", 0.03)],
+        dict(_curves(found, tasks)),
     )
+
+
+def _curves(
+    found: dict[Any, dict[str, Found]], titles: Iterable[str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield energies, and shares of raised points, along the first run of each task."""
+    for what, names in (
+        ("energies", (SD, PP_FROM_SD, PP)),
+        ("raised", (PP_FROM_SD, PP)),
+    ):
+        for title in titles:
+            own = {name: pd.Series(found[title, 0][name][what]) for name in names}
+            yield f"{title}: {what}", pd.DataFrame(own).rename_axis("iteration")
 
 
 def starts(inputs: Inputs, parts: Parts) -> Result:
@@ -402,36 +362,28 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
     """
     n_starts, n_words, max_iter = (4, 150, 60) if inputs.quick else (100, 5_000, 3_000)
     X = inputs.load("words").X[:n_words]
-
-    @lru_cache
-    def shared() -> tuple[Objective, SpectralDirection]:
-        objective = objective_of(X, "ee")
-        return objective, SpectralDirection(objective.forces.edges)
+    objective = cache(lambda: objective_of(X, "ee"))
+    direct = cache(lambda: SpectralDirection(objective().forces.edges))
 
     def compute(seed: int) -> dict[str, list[float]]:
-        objective, direct = shared()
-        start = random_start(len(X), seed)
-        found = compare(objective, start, max_iter, from_random=False, direct=direct)
+        run = partial(compare, from_random=False, direct=direct())
+        found = run(objective(), random_start(len(X), seed), max_iter)
         return {which: run["energies"] for which, run in found.items()}
 
     first = inputs.random_state
-    found = parts(compute, range(first, first + n_starts))
-    runs = pd.DataFrame(found).T
+    runs = pd.DataFrame(parts(compute, range(first, first + n_starts))).T
     energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
     rows = summary(energies).assign(iterations=n_iter.mean())
     # Read off the histogram in Figure 7.
     rows.insert(0, "paper, range", ["6.60 to 6.77", "6.57 to 6.68"])
     title = f"Energies of {n_starts} starts, {n_words:,} words"
+    asked = (
+        "starts from which PP ends higher than the SD it began from (by more "
+        "than 1e-5, where minimisers stop)"
+    )
+    higher = int((energies[PP_FROM_SD] > energies[SD] + 1e-5).sum())
     return Result(
-        {title: rows.rename_axis("optimiser").reset_index().to_dict("records")},
-        [
-            Check(
-                "starts from which PP ends higher than the SD it began from (by more "
-                "than 1e-5, where minimisers stop)",
-                int((energies[PP_FROM_SD] > energies[SD] + 1e-5).sum()),
-                "=",
-                0,
-            )
-        ],
+        {title: rows.rename_axis("optimiser")},
+        [Check(asked, higher, "=", 0)],
         {title: energies.sort_values(SD).reset_index(drop=True).rename_axis("start")},
     )

@@ -1,11 +1,10 @@
-"""Games that are looked at on the way."""
+"""Rows and their labels, and games that are looked at on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,13 @@ from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot
 
-from .frame import Inputs
+from .inputs import Inputs
 
 Map = NDArray[np.float32]
-MNIST_REPULSION = 70.0
-"""lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
+Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class Placed(NamedTuple):
     """Points with their labels and edges, standing where a game begins."""
 
     labels: NDArray[Any]
@@ -32,16 +29,16 @@ class Placed:
     layout: Map
 
 
-def draw_rows(n_rows: int, wanted: int | None, random_state: int) -> NDArray[np.intp]:
-    """Return ``wanted`` of the row numbers at random, in order; all if None."""
-    if wanted is None or wanted >= n_rows:
+def draw_rows(n_rows: int, wanted: int, random_state: int) -> NDArray[np.intp]:
+    """Return at most ``wanted`` of the row numbers at random, in order."""
+    if wanted >= n_rows:
         return np.arange(n_rows)
     rng = np.random.default_rng(random_state)
     return np.sort(rng.choice(n_rows, wanted, replace=False))
 
 
 @lru_cache(maxsize=2)
-def digits(inputs: Inputs, wanted: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+def digits(inputs: Inputs, wanted: int) -> tuple[Map, NDArray[Any]]:
     """Return random digits and their labels."""
     dataset = inputs.load("mnist")
     rows = draw_rows(len(dataset.X), wanted, inputs.random_state)
@@ -55,10 +52,19 @@ def placed_digits(inputs: Inputs, wanted: int) -> Placed:
     return place(*digits(inputs, wanted), settings)
 
 
+def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
+    """Return the rolled sheet, (N, 3), and where each point is on it, (N, 2)."""
+    rng = np.random.default_rng(random_state)
+    angle = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n_points)
+    height = rng.uniform(0, 10, n_points)
+    X = np.column_stack([angle * np.cos(angle), angle * np.sin(angle), height])
+    along = (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle)) / 2
+    return X, np.column_stack([along - along.min(), height])
+
+
 def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where the settings say."""
-    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
-    return Placed(labels, edges, layout)
+    return Placed(labels, *pipeline.place(pipeline.neighbors(X, settings), X, settings))
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:

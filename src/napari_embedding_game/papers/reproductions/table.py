@@ -1,4 +1,4 @@
-"""The table of all reproductions, and the data sets that they ask for.
+"""The table of all reproductions.
 
 To add one: a line here, and its function in the module of its paper, as :mod:`frame`
 says.
@@ -6,15 +6,9 @@ says.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from napari_embedding_game.data.errors import DataError
 
 from .frame import Reproduction
-
-if TYPE_CHECKING:
-    from napari_embedding_game.data.dataset import Dataset
 
 _FENCHEL = "Dimensionality reduction and the Fenchel game"
 _EXPLAIN = "Unexplainable explanations"
@@ -64,20 +58,6 @@ REPRODUCTIONS: dict[str, Reproduction] = {row[0]: Reproduction(*row) for row in 
 # fmt: on
 """By the name that the command knows."""
 
-SOURCES: dict[str, str] = {
-    "mnist": "mnist_70k.npz",
-    "coil20": "coil20_32.npz",
-    "cells": "pbmc3k_lognorm.h5ad",
-    "covid": "covid_balf_counts.h5ad",
-    "words": "glove_words_5000.npz",
-    "texts": "newsgroups_5000.npz",
-}
-"""Data sets and the names of their files.
-
-An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
-principal components as ``obsm["X_pca"]``, or raw counts.
-"""
-
 
 def find(name: str) -> Reproduction:
     """Return the reproduction of that name, or raise DataError."""
@@ -87,37 +67,3 @@ def find(name: str) -> Reproduction:
             f"{', '.join(REPRODUCTIONS)}."
         )
     return REPRODUCTIONS[name]
-
-
-def source(name: str, folder: Path | None) -> Path | None:
-    """Return where a data set lies; None for MNIST, which is downloaded."""
-    file = SOURCES[name]
-    if folder is None and name == "mnist":
-        return None
-    if folder is not None and (folder / file).exists():
-        return folder / file
-    raise DataError(f"This needs {file}: name the folder it lies in by --data.")
-
-
-def load(name: str, folder: Path | None) -> Dataset:
-    """Read a data set; :func:`source` says from where.  Pixels are from 0 to 1."""
-    from napari_embedding_game.data import samples
-    from napari_embedding_game.data.readers import read
-
-    path = source(name, folder)
-    if name == "mnist":
-        return samples.mnist(path)
-    assert path is not None
-    return read(path)
-
-
-def described(names: str, folder: Path | None) -> str:
-    """Say which data are used: names, with commas between, and sizes of files."""
-    told = []
-    for name in names.split(", ") if names else []:
-        path = source(name, folder)
-        if path is None or path.is_dir():
-            told.append(name)
-        else:
-            told.append(f"{path.name}, {path.stat().st_size:,} bytes")
-    return "; ".join(told) or "none"
