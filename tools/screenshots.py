@@ -310,17 +310,19 @@ def main() -> None:
         with opened(1500, 950) as person, tempfile.TemporaryDirectory() as folder:
 
             def shoot(state: str, person: Person = person) -> None:
+                window = person.viewer.window._qt_window
                 for theme in chosen.themes:
                     person.viewer.theme = theme
                     for width in chosen.widths:
-                        person.dock.window().resize(width, HEIGHTS.get(width, 950))
+                        window.resize(width, HEIGHTS.get(width, 950))
                         person.rest(0.8)  # until everything is laid out anew
                         person.viewer.reset_view()
                         person.rest(0.2)
                         path = chosen.out / f"{state}_{width}_{theme}.png"
                         picture(person).save(path)
-                        for told in sorted(set(cut_texts(person.dock))):
-                            print(f"{state} {width}: {told}", flush=True)
+                        for dock in person.viewer.window.dock_widgets.values():
+                            for told in sorted(set(cut_texts(dock))):
+                                print(f"{state} {width}: {told}", flush=True)
 
             PARTS[name](person, shoot, Path(folder))
 
