@@ -15,12 +15,13 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
@@ -40,43 +41,10 @@ MOST_LEVELS = 200
 N_COLUMNS, N_MARKERS, N_GENES = 5, 10, 10
 MOST_MOVING = 20_000
 """Points that the frames of the run show."""
-VIRIDIS = "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725"
 LIBRARY = Path("resources", "regl-scatterplot.js")
 """Draws the points; the file says where it is from."""
 
 Codes = NDArray[np.uint16]
-
-
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """One way of colouring: codes of levels, or numbers between limits."""
-
-    name: str
-    codes: Codes
-    levels: Sequence[str] | None = None
-    colors: Sequence[str] = ()
-    limits: tuple[float, float] = (0.0, 0.0)
-    is_gene: bool = False
-
-
-class _Payload:
-    """Whole numbers in one row; an array is found again by its start and stop."""
-
-    def __init__(self) -> None:
-        self._arrays: list[Codes] = []
-        self._n = 0
-
-    def add(self, codes: Codes) -> dict[str, int]:
-        self._arrays.append(codes.astype("<u2"))
-        self._n += len(codes)
-        return {"start": self._n - len(codes), "stop": self._n}
-
-    def packed(self, page: Mapping[str, Any]) -> str:
-        """Return page and arrays, compressed, as letters."""
-        text = json.dumps(page).encode()
-        numbers = (array.tobytes() for array in self._arrays)
-        whole = b"".join([len(text).to_bytes(4, "little"), text, *numbers])
-        return base64.b64encode(gzip.compress(whole, 9, mtime=0)).decode()
 
 
 def write_web_page(
@@ -124,49 +92,40 @@ def write_web_page(
         raise DataError(f'The map "{basis}" has no row with a position.')
     adata, positions = adata[is_drawn], positions[is_drawn]
     chosen = [_column(adata, name) for name in _columns(adata, columns)]
-    groups = next((column for column in chosen if column.levels), None)
+    groups = next((one for one in chosen if "levels" in one), None)
     expression = Expression(adata.X, is_expression=True)
-    found = _markers(expression, groups) if adata.n_vars else {}
-    markers = {
-        level: adata.var_names[places].tolist() for level, places in found.items()
-    }
+    markers = {}
+    if groups is not None and adata.n_vars:
+        markers = _markers(adata, expression, groups)
     if genes is None:
         ranked = itertools.zip_longest(*markers.values())
         first = (gene for of_rank in ranked for gene in of_rank if gene is not None)
         genes = list(itertools.islice(dict.fromkeys(first), N_GENES))
     chosen += [_gene(adata, expression, name) for name in genes]
-
-    payload = _Payload()
     moving = [np.asarray(frame, dtype=float)[is_drawn, :2] for frame in frames]
-    ends = np.concatenate(
-        [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
-    )
-    low, high = ends.min(axis=0), ends.max(axis=0)
+    corners = [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
+    low, high = np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
 
-    def placed(layout: NDArray[np.floating]) -> dict[str, Any]:
-        return {
-            axis: payload.add(_scaled(layout[:, i], low[i], high[i]))
-            for i, axis in enumerate("xy")
-        }
+    def placed(layout: NDArray[np.floating]) -> dict[str, Codes]:
+        scaled = _scaled(layout, low, high)
+        return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
     step = -(-len(positions) // MOST_MOVING)
     page = {
         "title": title or "Map",
         "n": len(positions),
         "names": adata.obs_names.astype(str).tolist(),
-        "groups": groups.name.removeprefix(f"{KEY}_") if groups else "",
+        "groups": groups["name"] if groups else "",
         "markers": markers,
-        "shades": _shades(),
+        "shades": [to_hex(color) for color in colormaps["viridis"](range(256))],
         **placed(positions),
         "limits": np.stack([low, high], axis=1).tolist(),
         "frame_step": step,
         "frames": [placed(layout[::step]) for layout in moving],
-        "columns": [_described(column, payload) for column in chosen],
+        "columns": chosen,
     }
     with whole_or_nothing(target) as temporary:
-        temporary.write_text(
-            _filled(page["title"], payload.packed(page)), encoding="utf-8"
-        )
+        temporary.write_text(_filled(page), encoding="utf-8")
 
 
 def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
@@ -193,7 +152,8 @@ def _is_number(column: pd.Series) -> bool:
     return column.dtype.kind in "iuf"
 
 
-def _column(adata: AnnData, name: str) -> _Column:
+def _column(adata: AnnData, name: str) -> dict[str, Any]:
+    """Return what the page knows of a column: codes of levels, or of numbers."""
     column = adata.obs[name]
     if _is_number(column):
         return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan))
@@ -206,88 +166,79 @@ def _column(adata: AnnData, name: str) -> _Column:
         column = column.astype(str).where(column.notna()).astype("category")
     levels = [str(level) for level in column.cat.categories]
     colors = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
-    if len(colors) != len(levels):
-        colors = _palette(len(levels))
+    if len(colors) != len(levels):  # as scanpy has it, the file has none
+        palette = colormaps["tab20" if len(levels) <= 20 else "turbo"]
+        colors = [to_hex(c) for c in palette.resampled(len(levels))(range(len(levels)))]
     codes = column.cat.codes.to_numpy(np.int64)
-    codes = np.where(codes < 0, MISSING, codes)
-    return _Column(name, codes.astype(np.uint16), levels, colors)
+    return {
+        "name": name.removeprefix(f"{KEY}_"),
+        "codes": np.where(codes < 0, MISSING, codes).astype(np.uint16),
+        "limits": (0.0, 0.0),
+        "is_gene": False,
+        "levels": levels,
+        "colors": colors,
+        "counts": np.bincount(codes[codes >= 0], minlength=len(levels)).tolist(),
+    }
 
 
-def _palette(n: int) -> list[str]:
-    """Return hues as far apart as a golden angle leaves them, of two lightnesses."""
-    hues = np.arange(n) * 137.508 % 360
-    return [f"hsl({hue:.0f} 65% {62 if i % 2 else 45}%)" for i, hue in enumerate(hues)]
-
-
-def _shades(n: int = 256) -> list[str]:
-    """Return the colours of numbers, from low to high."""
-    stops = [
-        [int(color[i : i + 2], 16) for i in (0, 2, 4)] for color in VIRIDIS.split()
-    ]
-    at = np.linspace(0, len(stops) - 1, n)
-    channels = [
-        np.interp(at, range(len(stops)), channel)
-        for channel in zip(*stops, strict=True)
-    ]
-    return ["#" + bytes(rgb).hex() for rgb in np.rint(channels).astype(int).T.tolist()]
-
-
-def _gene(adata: AnnData, expression: Expression, name: str) -> _Column:
+def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
     if name not in adata.var_names:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
     values = expression.column(int(adata.var_names.get_indexer([name])[0]))
-    return replace(_numbers(name, values.astype(float)), is_gene=True)
+    return {**_numbers(name, values.astype(float)), "is_gene": True}
 
 
-def _numbers(name: str, values: NDArray[np.float64]) -> _Column:
+def _numbers(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
-    limits = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
-    low, high = float(limits[0]), float(limits[1])
-    return _Column(name, _scaled(values, low, high), limits=(low, high))
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    return {
+        "name": name.removeprefix(f"{KEY}_"),
+        "codes": _scaled(values, low, high),
+        "limits": (float(low), float(high)),
+        "is_gene": False,
+    }
 
 
-def _scaled(values: NDArray[np.floating], low: float, high: float) -> Codes:
+def _scaled(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
     """Return values as whole numbers, 0 at `low` and 65,534 at `high`."""
-    span = high - low if high > low else 1.0
-    codes = np.rint((np.asarray(values, dtype=float) - low) / span * (MISSING - 1))
+    span = np.where(high > low, high - low, 1.0)
+    codes = np.rint((values - low) / span * (MISSING - 1))
     return np.where(np.isfinite(codes), codes, MISSING).astype(np.uint16)
 
 
-def _markers(expression: Expression, groups: _Column | None) -> dict[str, list[int]]:
-    """Return the columns that are highest in each group, by its name."""
-    if groups is None or groups.levels is None:
-        return {}
-    codes = np.where(groups.codes == MISSING, -1, groups.codes.astype(np.intp))
+def _markers(
+    adata: AnnData, expression: Expression, groups: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """Return the genes that are highest in each group, by its name."""
+    codes = groups["codes"].astype(np.intp)
     leading = iter_leading(
-        expression.values, codes, len(groups.levels), log1p=expression.is_log1p
+        expression.values,
+        np.where(codes == MISSING, -1, codes),
+        len(groups["levels"]),
+        log1p=expression.is_log1p,
     )
-    found = zip(groups.levels, finished(leading), strict=True)
-    return {level: columns[:N_MARKERS].tolist() for level, columns in found}
+    found = zip(groups["levels"], finished(leading), strict=True)
+    return {level: adata.var_names[one[:N_MARKERS]].tolist() for level, one in found}
 
 
-def _described(column: _Column, payload: _Payload) -> dict[str, Any]:
-    described = {
-        "name": column.name.removeprefix(f"{KEY}_"),
-        "codes": payload.add(column.codes),
-        "limits": column.limits,
-        "is_gene": column.is_gene,
-    }
-    if column.levels is None:
-        return described
-    known = column.codes[column.codes != MISSING]
-    counts = np.bincount(known, minlength=len(column.levels)).tolist()
-    levels = {"levels": column.levels, "colors": column.colors, "counts": counts}
-    return described | levels
+def _filled(page: Mapping[str, Any]) -> str:
+    """Return the text of the page, its arrays in one row of letters."""
+    arrays: list[bytes] = []
 
+    def put(codes: Codes) -> dict[str, int]:
+        start = sum(map(len, arrays)) // 2
+        arrays.append(codes.astype("<u2").tobytes())
+        return {"start": start, "stop": start + len(codes)}
 
-def _filled(title: str, payload: str) -> str:
-    """Return the text of the page around what :meth:`_Payload.packed` returns."""
+    text = json.dumps(page, default=put).encode()
+    whole = b"".join([len(text).to_bytes(4, "little"), text, *arrays])
+    payload = base64.b64encode(gzip.compress(whole, 9, mtime=0)).decode()
     folder = Path(__file__).parent
     parts = {
-        "%TITLE%": html.escape(title),
+        "%TITLE%": html.escape(page["title"]),
         "%LIBRARY%": (folder.parent / LIBRARY).read_text(encoding="utf-8"),
         "%SCRIPT%": (folder / "web_page.js").read_text(encoding="utf-8"),
         "%PAYLOAD%": payload,
     }
-    page = (folder / "web_page.html").read_text(encoding="utf-8")
-    return re.sub("|".join(parts), lambda found: parts[found.group()], page)
+    text_of_page = (folder / "web_page.html").read_text(encoding="utf-8")
+    return re.sub("|".join(parts), lambda found: parts[found.group()], text_of_page)

@@ -177,6 +177,10 @@ def _of_dataset(dataset: Dataset) -> AnnData:
             obs=obs,
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
+    for name, colors in dataset.level_colors.items():
+        if isinstance(obs.get(name, None), pd.Series) and obs[name].dtype == "category":
+            found = [colors.get(str(level), GREY) for level in obs[name].cat.categories]
+            adata.uns[f"{name}_colors"] = np.array(found, dtype=object)
     place = split_space(dataset.space)
     if place is not None and place[0] == "obsm":
         adata.obsm[place[1]] = _all_rows(dataset, dataset.X)
