@@ -290,7 +290,7 @@ def map_onto_reference(
             correct_batch=correct_batch,
         )
     )
-    write_mapped(adata, mapped, known.dataset.space)
+    write_mapped(adata, mapped)
     return adata if copy else None
 
 

@@ -42,7 +42,7 @@ def reference(tmp_path_factory):
     known = from_anndata(counts(260, "ABC", 0), "known")
     session = played(finish(apply_recipe(known, RECIPE)))
     write(session.dataset, session.result(), path)
-    return finish(load_reference(path)), path
+    return finish(load_reference(path))
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +60,11 @@ def tree(new_file):
 
 @pytest.fixture
 def cells(tree, reference):
-    return finish(place_cells(tree._session.dataset, *reference, "cell_type"))
+    return finish(place_cells(tree._session.dataset, reference, "cell_type"))
 
 
 def test_cells_lie_where_transform_places_them(tree, cells, reference):
-    session, (known, _) = tree._session, reference
+    session, known = tree._session, reference
     own = session.snapshot
     tree.place(cells)
     new = anndata.read_h5ad(session.dataset.source)

@@ -68,11 +68,9 @@ def session(files):
 
 @pytest.fixture
 def found(session, reference, files):
-    path = files / "reference.h5ad"
-    stages = predict_labels(session.dataset, reference, path, "cell_type")
-    found, notes = finish(stages)
-    assert notes
-    return found
+    mapped = finish(predict_labels(session.dataset, reference, "cell_type"))
+    assert mapped.notes
+    return mapped.labels["cell_type"]
 
 
 def test_labels_are_right_and_strangers_are_told(session, reference, found):

@@ -3,6 +3,7 @@
 import re
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -176,8 +177,8 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
 ):
     asked = []
 
-    def predict(dataset, reference, path, label, *, correct_batch):
-        asked.append((path.name, label, correct_batch))
+    def predict(dataset, reference, label, *, correct_batch):
+        asked.append((Path(reference.path).name, label, correct_batch))
         yield Stage("Placing the new cells", 0.5)
         if len(asked) == 1:
             raise DataError("No gene fits: choose another file.")

@@ -12,12 +12,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 import msgspec
 
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
@@ -43,6 +42,7 @@ from napari_embedding_game.session.file.rows import (
     rows_of,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.taught_classes import teach_again
 from napari_embedding_game.session.timeline import thinned
 
@@ -58,6 +58,9 @@ OTHER_DATA = (
 )
 MOST_NEIGHBORS = 200_000
 """Rows up to which their neighbours are stored, 60 bytes each."""
+
+
+OneMoment = TypeVar("OneMoment", bound=Moment)
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -134,7 +137,15 @@ def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
         saved_at=session.saved_at or now(),
         current=session.current,
         versions=versions(),
-        maps=tuple(map(_summary, session.maps)),
+        maps=tuple(
+            Summary(
+                one.title,
+                len(one.dataset.obs),
+                len(one.clusters.annotation.groups),
+                "" if one.snapshot is None else one.snapshot.map_hash,
+            )
+            for one in session.maps
+        ),
     )
     maps = list(map(_stored, session.maps, rows))
     codec.write(file, {"session": head, "maps": maps})
@@ -155,11 +166,10 @@ def load(path: str | Path) -> SavedSession:
     head = _head(path, content)
     try:
         stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
+        rows = [one.dataset for one in stored]
         if content is not None:
-            stored = tuple(
-                replace(one, dataset=in_h5ad(one.dataset, path)) for one in stored
-            )
-        maps = tuple(map(_restored, stored))
+            rows = [in_h5ad(one, path) for one in rows]
+        maps = tuple(map(_restored, stored, rows))
         session = SavedSession(maps=maps, current=head.current, saved_at=head.saved_at)
         check_session(session)
     except DamageError as error:
@@ -178,14 +188,6 @@ def is_session(path: Path) -> bool:
 def summary(path: str | Path) -> Summary:
     """Return what a session file holds, without reading its maps."""
     return _head(Path(path)).maps[0]
-
-
-def _summary(one: SavedMap) -> Summary:
-    shown = one.snapshot
-    told = "" if shown is None else shown.map_hash
-    return Summary(
-        one.title, len(one.dataset.obs), len(one.clusters.annotation.groups), told
-    )
 
 
 def _head(path: Path, content: bytes | None = None) -> _Head:
@@ -207,42 +209,39 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
 
 
 def _stored(one: SavedMap, rows: Rows) -> SavedMap:
+    """Return what is stored of a map: no undo, and not very many marks."""
     timeline = one.timeline
     if timeline is not None:
         timeline = thinned(timeline, MOST_BYTES)
-        marks = tuple(
-            replace(mark, snapshot=_small(mark.snapshot), quality=None)
-            for mark in timeline.marks
-        )
-        timeline = replace(timeline, marks=marks)
-    snapshot = None if one.snapshot is None else _small(one.snapshot)
+        marks = [replace(_small(mark), quality=None) for mark in timeline.marks]
+        timeline = replace(timeline, marks=tuple(marks))
     look: Any = {part.name: getattr(one.look, part.name) for part in fields(one.look)}
     data: Any = rows
+    clusters = replace(one.clusters, done=(), undone=())
     return replace(
-        one,
+        _small(one),
         dataset=data,
         reading=None,
-        clusters=replace(one.clusters, done=(), undone=()),
+        clusters=clusters,
         look=look,
-        snapshot=snapshot,
         timeline=timeline,
     )
 
 
-def _small(snapshot: Snapshot) -> Snapshot:
-    """Return what is stored of a snapshot: not the neighbours of very many rows."""
-    known = snapshot.neighbors
-    is_small = known is None or len(known) <= MOST_NEIGHBORS
-    return snapshot if is_small else replace(snapshot, neighbors=None)
+def _small(moment: OneMoment) -> OneMoment:
+    """Return a moment without the neighbours of very many rows."""
+    shot = moment.snapshot
+    if shot is None or shot.neighbors is None or len(shot.neighbors) <= MOST_NEIGHBORS:
+        return moment
+    return replace(moment, snapshot=replace(shot, neighbors=None))
 
 
-def _restored(stored: _StoredMap) -> SavedMap:
+def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
     values = {part.name: getattr(stored, part.name) for part in fields(stored)}
     try:
-        values["dataset"] = dataset_of(stored.dataset)
+        return SavedMap(**{**values, "dataset": dataset_of(rows)})
     except (ValueError, TypeError, IndexError) as error:
         raise DamageError(f"its rows: {error}") from error
-    return SavedMap(**values)
 
 
 def with_data(

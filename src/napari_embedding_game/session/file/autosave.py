@@ -1,25 +1,22 @@
 """Save the session automatically, and find the file of a crashed program.
 
-Each program writes one session file into a folder of the user's own, and holds a lock
-beside it for as long as it lives.  The operating system gives the lock up when the
-program ends: a file whose lock is free, and that was not closed in good order, is a
-recovery file and is offered at the next start.
+Each program writes one session file into a folder of the user's own.  While it lives
+the file is called after its process; when it is closed in good order it gets another
+name.  A file of a process that is no more is offered at the next start.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
 
 import platformdirs
+import psutil
 
 from napari_embedding_game.data.export.atomic import delete_halves
 from napari_embedding_game.session.file import archive
@@ -29,8 +26,7 @@ FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 """Environment variable that names another folder."""
 SECONDS, FIRST_SECONDS = 60.0, 5.0
 """Between two savings of a session that changes, and until the first."""
-_ENDING = ".autosave.zip"
-_LOCK = ".lock"
+_ENDING, _OPEN = ".autosave.zip", ".open.zip"
 KEPT = 6
 """Sessions closed in good order that are kept, for who closed by mistake."""
 
@@ -49,43 +45,25 @@ def folder() -> Path:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryFile:
-    """A session whose program ended before it could close it."""
-
-    path: Path
-    saved_at: float
-    """Seconds since 1970, as ``time.time()``."""
-
-    def discard(self) -> None:
-        """Delete it for good, and what a kill in the middle of writing left of it."""
-        delete_halves(self.path)
-        self.path.unlink(missing_ok=True)
-        _lock_path(self.path).unlink(missing_ok=True)
-
-
-def find_recovery_files(where: Path | None = None) -> list[RecoveryFile]:
+def find_recovery_files(where: Path | None = None) -> list[Path]:
     """Return sessions of programs that were killed, the newest first."""
-    files = []
-    for lock in (where or folder()).glob(f"*{_ENDING}{_LOCK}"):
-        path = lock.with_name(lock.name.removesuffix(_LOCK))
-        if _is_held(lock):
-            continue
-        if path.exists():
-            files.append(RecoveryFile(path, path.stat().st_mtime))
-        else:
-            RecoveryFile(path, 0.0).discard()  # killed before it saved anything
-    return sorted(files, key=lambda file: -file.saved_at)
+    where = where or folder()
+    for half in where.glob(f".*{_OPEN}"):
+        written = where / half.name.split("-", 2)[-1]
+        delete_halves(written, of_the_living=False)
+    files = where.glob(f"[!.]*{_OPEN}")
+    return _newest_first([path for path in files if not _is_of_living(path)])
+
+
+def discard(recovery_file: Path) -> None:
+    """Delete a session for good, and what a kill while it was written left of it."""
+    delete_halves(recovery_file)
+    recovery_file.unlink(missing_ok=True)
 
 
 def find_recent_sessions(where: Path | None = None) -> list[Path]:
     """Return the last sessions that were closed in good order, the newest first."""
-    sessions = []
-    for path in (where or folder()).glob(f"[!.]*{_ENDING}"):
-        if not _lock_path(path).exists():
-            with contextlib.suppress(FileNotFoundError):  # another program deleted it
-                sessions.append((path.stat().st_mtime, path))
-    return [path for _, path in sorted(sessions, reverse=True)]
+    return _newest_first((where or folder()).glob(f"[!.]*{_ENDING}"))
 
 
 class Autosave:
@@ -109,10 +87,8 @@ class Autosave:
         where: Path | None = None,
     ) -> None:
         self._capture, self._seconds = capture, seconds
-        self._folder = where or folder()
-        self.path = self._folder / f"{uuid.uuid4().hex}{_ENDING}"
-        self._lock = _lock_path(self.path).open("w")
-        _try_lock(self._lock)
+        self._folder, self._token = where or folder(), uuid.uuid4().hex
+        self.path = self._folder / f"{_process()}-{self._token}{_OPEN}"
         self._is_dirty = False
         self._next = time.monotonic() + min(FIRST_SECONDS, seconds)
         self._writing = threading.Lock()
@@ -150,51 +126,52 @@ class Autosave:
     def closing(self) -> Callable[[], None]:
         """Return a job that saves the session as it is now, and closes in good order.
 
-        The lock is given up whatever happens; what cannot be saved now stays as it was
-        saved last, and is offered.
+        What cannot be saved now stays as it was saved last, and is offered.
         """
         try:
             save = self.job()
         except BaseException:
-            self._lock.close()
+            self._leave(f"0-0-{self._token}{_OPEN}")
             raise
 
         def close() -> None:
+            ending = _OPEN
             try:
                 if save is not None:
                     save()
+                ending = _ENDING
             finally:
-                self._lock.close()
-            _lock_path(self.path).unlink(missing_ok=True)
+                self._leave(f"0-0-{self._token}{ending}")
             for path in find_recent_sessions(self._folder)[KEPT:]:
                 path.unlink(missing_ok=True)
 
         return close
 
+    def _leave(self, name: str) -> None:
+        """Give the file, if there is one, a name that is no process's."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path = self.path.rename(self.path.with_name(name))
 
-def _lock_path(path: Path) -> Path:
-    return path.with_name(path.name + _LOCK)
+
+def _process() -> str:
+    """Return what this process is known by: its number, and when it began."""
+    return f"{os.getpid()}-{psutil.Process().create_time():.0f}"
 
 
-def _is_held(path: Path) -> bool:
+def _is_of_living(path: Path) -> bool:
+    number, began, *_ = path.name.split("-")
     try:
-        with path.open("r+") as file:
-            return not _try_lock(file)
-    except OSError:
-        return path.exists()  # Windows does not open what another program has locked
-
-
-def _try_lock(file: IO[Any]) -> bool:
-    """Lock a file for this program until it is closed; False where another has."""
-    try:
-        if sys.platform == "win32":  # pragma: no cover
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        process = psutil.Process(int(number))
+        # The system's clock may have been set meanwhile.
+        is_same = abs(process.create_time() - int(began)) < 60
+        return bool(is_same) and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, ValueError):
         return False
-    return True
+
+
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
+    files = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # another program deleted it
+            files.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(files, reverse=True)]

@@ -29,6 +29,12 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.merging import Merging
 
 T = TypeVar("T")
+_SPARSE: dict[str, Any] = {
+    "data": NDArray[np.floating],
+    "indices": NDArray[np.integer],
+    "indptr": NDArray[np.integer],
+}
+"""Arrays of a sparse matrix."""
 
 
 class DamageError(Exception):
@@ -52,7 +58,7 @@ def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
         if isinstance(item, Merging):
             return {"graph": sp.csr_matrix(item.graph), "tree": item.tree}
         if sp.issparse(item):
-            return {key: getattr(item, key) for key in _Sparse.__struct_fields__}
+            return {key: getattr(item, key) for key in ("shape", *_SPARSE)}
         if isinstance(item, pd.DataFrame):
             return written(_packed(item))
         if isinstance(item, Mapping):
@@ -150,11 +156,13 @@ def _decoded(
         if wanted is Merging:
             from napari_embedding_game.core.inspect.clusters import MergeTree
 
-            parts = msgspec.convert(item, dict[str, Any])
-            graph = msgspec.convert(parts["graph"], _Sparse, dec_hook=read)
+            parts = msgspec.convert(item, dict[str, dict[str, Any]])
             tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
-            content = graph.data, graph.indices, graph.indptr
-            matrix = sp.csr_matrix(content, shape=graph.shape)
+            values, *places = (
+                read(kind, parts["graph"][name]) for name, kind in _SPARSE.items()
+            )
+            shape = msgspec.convert(parts["graph"]["shape"], tuple[int, int])
+            matrix = sp.csr_matrix((values, *places), shape=shape)
             matrix.check_format(full_check=True)
             return Merging(matrix, tree)
         if wanted is pd.DataFrame:
@@ -171,13 +179,6 @@ def _element_type(wanted: Any) -> Any:
     if get_origin(wanted) is np.ndarray:
         return get_args(get_args(wanted)[1])[0]
     return None
-
-
-class _Sparse(msgspec.Struct):
-    shape: tuple[int, int]
-    data: NDArray[np.floating]
-    indices: NDArray[np.integer]
-    indptr: NDArray[np.integer]
 
 
 def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:

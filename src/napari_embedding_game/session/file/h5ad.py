@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.export.anndata_result import storable_obs
 from napari_embedding_game.data.formats.store import open_store, read_element
@@ -88,12 +88,10 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
 
 def without_made(obs: pd.DataFrame, dataset: Dataset) -> pd.DataFrame:
     """Return metadata without what was made of the map, and is made again."""
-    made = {*dataset.scores, *dataset.worked_out}
-    made |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
-    for name, one in dataset.predicted.items():
-        made |= {name + end for end in one.columns}
     names = obs.columns
-    return obs.loc[:, ~(names.isin(made) | names.str.startswith(f"{KEY}_"))]
+    return obs.loc[
+        :, ~(names.isin(dataset.added_columns) | names.str.startswith(f"{KEY}_"))
+    ]
 
 
 def _is_same(former: pd.Series, column: pd.Series) -> bool:

@@ -6,7 +6,6 @@ not at hand, and the numbers where no file has them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -110,20 +109,11 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     if not dataset.X.shape[1]:
         lost: Rows = dataset.known[ROWS]
         return lost
-    X, profile, source = dataset.X, dataset.profile, dataset.source
-    stored: dict[str, Any] = {}
+    source, stored = dataset.source, dict[str, Any]()
     if for_h5ad and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
-    has_source = source is not None and (not for_h5ad or is_kept_in_h5ad(source))
-    limit = math.inf if for_h5ad else LARGEST_X
-    is_sample = source is None and dataset.name.lower() in SAMPLES
-    if not (has_source or is_sample) and _is_small(X, limit):
-        texts = dataset.texts
-        stored |= {"X": X, "var_names": dataset.var_names, "obs": _metadata(dataset)}
-        stored["texts"] = None if texts is None else tuple(map(str, texts))
-        stored["has_expression"] = dataset.has_expression
-        if profile is not X and _is_small(profile, limit):
-            stored |= {"profile": profile, "profile_names": dataset.profile_names}
+    if _is_kept_here(dataset, for_h5ad):
+        stored |= _numbers(dataset)
     return Rows(
         name=dataset.name,
         space=dataset.space,
@@ -144,10 +134,42 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     )
 
 
+def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
+    """Return whether the numbers are kept, as they are in no other place."""
+    source = dataset.source
+    if _is_sample(source, dataset.name):
+        return False
+    if not for_h5ad:
+        return source is None and _is_small(dataset.X)
+    dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
+    return all(dense) and not (source is not None and is_kept_in_h5ad(source))
+
+
+def _numbers(dataset: Dataset) -> dict[str, Any]:
+    """Return what only a source has otherwise."""
+    made = [name for name in dataset.added_columns if name not in dataset.scores]
+    parts = {
+        "X": dataset.X,
+        "var_names": dataset.var_names,
+        "obs": dataset.obs.loc[:, ~dataset.obs.columns.isin(made)],
+        "texts": None if dataset.texts is None else tuple(map(str, dataset.texts)),
+        "has_expression": dataset.has_expression,
+    }
+    profile = dataset.profile
+    if profile is not dataset.X and isinstance(profile, np.ndarray) and profile.size:
+        parts |= {"profile": profile, "profile_names": dataset.profile_names}
+    return parts
+
+
+def _is_sample(source: Path | None, name: str) -> bool:
+    return source is None and name.lower() in SAMPLES
+
+
 def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their own file."""
-    is_sample = not rows.path and rows.name.lower() in SAMPLES
-    return rows if is_sample else replace(rows, path=str(path.absolute()))
+    if not rows.path and _is_sample(None, rows.name):
+        return rows
+    return replace(rows, path=str(path.absolute()))
 
 
 def dataset_of(rows: Rows) -> Dataset:
@@ -168,30 +190,21 @@ def dataset_of(rows: Rows) -> Dataset:
     obs = pd.DataFrame(index=names)
     if rows.obs is not None and rows.obs.shape[1]:
         obs = rows.obs.set_index(names)
-    all_names = np.full(len(rows.kept), "", dtype=object)
-    all_names[rows.kept] = names
-    if rows.source_names is not None:
-        all_names = np.array(rows.source_names, dtype=object)
+    source_names = np.full(len(rows.kept), "", dtype=object)
+    source_names[:] = rows.source_names or ""
+    source_names[rows.kept] = names
+    same = "name space profile profile_names has_expression var_names kept provenance"
     dataset = Dataset(
-        name=rows.name,
         X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
         obs=obs,
-        profile=rows.profile,
-        profile_names=rows.profile_names,
-        has_expression=rows.has_expression,
         texts=texts,
-        var_names=rows.var_names,
-        space=rows.space,
         source=None,
         n_source_rows=len(rows.kept),
-        kept=rows.kept,
-        source_obs_names=pd.Index(all_names),
+        source_obs_names=pd.Index(source_names),
         notes=(reason,) if reason else (),
         missing_reason=reason,
-        provenance=rows.provenance,
         source_objects=rows.objects,
-        scores=rows.scores,
-        taught=rows.taught,
+        **{part: getattr(rows, part) for part in (*same.split(), "scores", "taught")},
     )
     _add_made(dataset, rows)
     dataset.known[ROWS] = rows
@@ -211,21 +224,19 @@ def fingerprint(dataset: Dataset) -> str:
     Of sparse genes beside them it tells which are not 0: their logarithms are rounded
     otherwise elsewhere.
     """
-    known: str | None = dataset.known.get(FINGERPRINT)
-    if known is None:
-        digest, profile = blake2b(digest_size=16), dataset.profile
-        parts: list[Any] = [dataset.X]
-        if sp.issparse(dataset.X):
-            parts = [dataset.X.data, dataset.X.indices, dataset.X.indptr]
-        if profile is not dataset.X and sp.issparse(profile):
+    if FINGERPRINT not in dataset.known:
+        X, profile = dataset.X, dataset.profile
+        parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+        if profile is not X and sp.issparse(profile):
             parts += [profile.indices, profile.indptr]
-        elif isinstance(profile, np.ndarray) and profile is not dataset.X:
+        elif profile is not X and isinstance(profile, np.ndarray):
             parts.append(profile)
+        digest = blake2b(digest_size=16)
         for part in parts:
             digest.update(repr(part.shape).encode())
             digest.update(np.ascontiguousarray(part).data)
-        known = dataset.known[FINGERPRINT] = digest.hexdigest()
-    return known
+        dataset.known[FINGERPRINT] = digest.hexdigest()
+    return str(dataset.known[FINGERPRINT])
 
 
 def read_again(
@@ -248,10 +259,16 @@ def read_again(
         The source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    made = [one.known[ROWS] for one in others if ROWS in one.known]
-    is_in_h5ad = holds_session(Path(rows.path))
-    before = made_before(rows, made)
-    result = yield from _read(rows, beside, before, is_in_h5ad)
+    made = made_before(rows, [one.known[ROWS] for one in others if ROWS in one.known])
+    if not rows.path and _is_sample(None, rows.name):
+        yield Stage("Opening the sample")
+        result = ReadResult(getattr(samples, rows.name.lower())(), [], [])
+    elif rows.path and holds_session(Path(rows.path)):
+        result = yield from _read_h5ad(rows, made)
+        obs = without_made(result.dataset.obs, dataset)
+        result = replace(result, dataset=replace(result.dataset, obs=obs))
+    else:
+        result = yield from _read(rows, _found(rows, beside), made)
     found = result.dataset
     is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if is_same and not rows.kept[found.kept].all():
@@ -262,63 +279,52 @@ def read_again(
             "saved: put the former file back to play on. The map is shown as it was "
             "saved."
         )
-    is_joined = rows.objects is not None
-    if is_in_h5ad:
-        found = replace(found, obs=without_made(found.obs, dataset))
-    if is_joined:
+    if rows.objects is not None:
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}
         found = replace(found, source_objects=rows.objects, provenance=told)
     teach_again(found, rows.taught)
     _add_made(found, rows)
     troubles = score_again(found, rows.scores)
-    if troubles:
-        found = replace(found, notes=(*found.notes, *troubles))
-    return replace(result, dataset=found)
+    return replace(result, dataset=replace(found, notes=(*found.notes, *troubles)))
 
 
-def _read(
-    rows: Rows, beside: Path, made: Prepared | None, is_in_h5ad: bool
-) -> Stages[ReadResult]:
-    if not rows.path and rows.name.lower() in SAMPLES:
-        yield Stage("Opening the sample")
-        return ReadResult(getattr(samples, rows.name.lower())(), [], [])
+def _found(rows: Rows, beside: Path) -> Path:
     if not rows.path:
         raise DataError(
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
             "it was saved; load the data to play on."
         )
-    space = rows.space if is_in_h5ad else None
-    path, options = Path(rows.path), rows.options or ReadOptions(space=space)
-    near = (path, beside / path.name)
-    found = next((one for one in near if one.exists() and can_read(one)), None)
-    if found is None:
-        raise DataError(
-            f"The data file {path} is missing: put it back, or beside the session "
-            "file. The map is shown as it was saved."
-        )
-    if is_in_h5ad:
-        names = obs_in(path).index
-        order = order_of(names, pd.Index(rows.source_names or rows.names))
-        if order is None:
-            raise DataError(f"{path.name} has other rows than when it was saved.")
-        if (order != np.arange(len(order))).any():
-            yield Stage("Matching the rows by name")
-            return (yield from _in_order(path, order, options, made))
+    path = Path(rows.path)
+    for one in (path, beside / path.name):
+        if one.exists() and can_read(one):
+            return one
+    raise DataError(
+        f"The data file {path} is missing: put it back, or beside the session file. "
+        "The map is shown as it was saved."
+    )
+
+
+def _read(rows: Rows, path: Path, made: Prepared | None) -> Stages[ReadResult]:
+    options, left_out = rows.options or ReadOptions(), rows.background
     table = None
-    if is_table(found) and (options.id_column or rows.background is not None):
-        frame = yield from read_apart(found, read_frame)
-        left_out = rows.background
+    if is_table(path) and (options.id_column or left_out is not None):
+        frame = yield from read_apart(path, read_frame)
         if left_out is None or len(left_out) != len(frame):
             left_out = np.zeros(len(frame), bool)
         table = KnownRows(frame, options.id_column, left_out)
-    return (yield from load_with_choices(found, options, rows=table, made=made))
+    return (yield from load_with_choices(path, options, rows=table, made=made))
 
 
-def _in_order(
-    path: Path, order: NDArray[np.intp], options: ReadOptions, made: Prepared | None
-) -> Stages[ReadResult]:
-    """Read an .h5ad file whose rows stand in another order than they did."""
+def _read_h5ad(rows: Rows, made: Prepared | None) -> Stages[ReadResult]:
+    """Read the data of a map from its own file, by the names of the rows."""
+    path, options = Path(rows.path), rows.options or ReadOptions(space=rows.space)
+    order = order_of(obs_in(path).index, pd.Index(rows.source_names or rows.names))
+    if order is None:
+        raise DataError(f"{path.name} has other rows than when it was saved.")
+    if (order == np.arange(len(order))).all():
+        return (yield from load_with_choices(path, options, made=made))
+    yield Stage("Matching the rows by name")
     adata = read_whole(path)[order]
     dataset = replace(
         from_anndata(adata, path.name, options), source=path, read_options=options
@@ -344,21 +350,14 @@ def _prepared(dataset: Dataset) -> Prepared | None:
 
 def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
     """Return what the recipe of a map came to: it may be a part of another one."""
-    for one in (rows, *others):
-        made, source = one.prepared, (one.path, one.options, len(one.kept))
-        if made is None or source != (rows.path, rows.options, len(rows.kept)):
-            continue
-        if made.kept[rows.kept].all():
-            return made
-    return None
+    source = rows.path, rows.options, len(rows.kept)
+    known = (
+        one.prepared
+        for one in (rows, *others)
+        if (one.path, one.options, len(one.kept)) == source
+    )
+    return next((one for one in known if one and one.kept[rows.kept].all()), None)
 
 
-def _is_small(values: Any, limit: float | None = None) -> bool:
-    limit = LARGEST_X if limit is None else limit
-    return isinstance(values, np.ndarray) and 0 < values.size * 4 <= limit
-
-
-def _metadata(dataset: Dataset) -> pd.DataFrame:
-    """Return the metadata without what is made again when the map is opened."""
-    made = set(dataset.added_columns) - set(dataset.scores)
-    return dataset.obs.loc[:, ~dataset.obs.columns.isin(made)]
+def _is_small(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and 0 < values.size * 4 <= LARGEST_X

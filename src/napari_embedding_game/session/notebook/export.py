@@ -286,8 +286,7 @@ class _Notebook:
     def _add_made_columns(self) -> None:
         """Add the columns that were made in the window: scores, labels, classes."""
         dataset = self.dataset
-        made = dataset.added_columns
-        names = [name for name in dataset.obs if name in made]
+        names = [name for name in dataset.obs if name in dataset.added_columns]
         if not names:
             return
         self.rows[names] = dataset.obs[names].set_axis(self.rows.index)

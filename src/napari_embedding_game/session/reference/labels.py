@@ -67,50 +67,34 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
         There is no map in it, or new cells cannot be projected into its space.
     """
     adata: AnnData = yield from read_apart(path, read_whole)
-    return reference_of(adata, path.name)
+    return reference_of(adata, path.name, str(path))
 
 
 def predict_labels(
     dataset: Dataset,
     reference: ReferenceMap,
-    path: Path,
     label: str,
     *,
     correct_batch: bool = False,
-) -> Stages[tuple[PredictedLabels, tuple[str, ...]]]:
+) -> Stages[MappedCells]:
     """Predict a label of each cell of a dataset, in stages.
 
     Parameters
     ----------
     dataset : Dataset
         With expression of genes.
-    path : Path
-        Its file.
     label : str
         Column of the reference.
     correct_batch : bool
         As in :func:`~.mapping.map_cells`, with its errors.
-
-    Returns
-    -------
-    PredictedLabels
-    tuple of str
-        Sentences that a person has to know.
     """
-    mapped = yield from map_cells(
-        reference,
-        dataset.name,
-        as_anndata(dataset),
-        [label],
-        correct_batch=correct_batch,
-    )
-    return _labels_of(mapped, path, label, correct_batch), mapped.notes
+    cells, how = as_anndata(dataset), {"correct_batch": correct_batch}
+    return (yield from map_cells(reference, dataset.name, cells, [label], **how))
 
 
 def place_cells(
     dataset: Dataset,
     reference: ReferenceMap,
-    path: Path,
     label: str,
     *,
     correct_batch: bool = False,
@@ -119,9 +103,9 @@ def place_cells(
 
     Parameters and errors are those of :func:`predict_labels`.
     """
-    cells, model = as_anndata(dataset), reference.model
-    mapped = yield from map_cells(
-        reference, dataset.name, cells, [label], correct_batch=correct_batch
+    model = reference.model
+    mapped = yield from predict_labels(
+        dataset, reference, label, correct_batch=correct_batch
     )
     yield Stage("Finding the neighbours of the new cells")
     n, n_components = mapped.places.shape
@@ -135,16 +119,16 @@ def place_cells(
     record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
     edges, layout = replay.prepared(dataset.X, record)
     (snapshot,) = replay.frames(edges, layout, record)
-    # No game has squeezed these points.
+    # No game has moved these points: their pressure is not known.
     snapshot = replace(snapshot, pressure=undefined(n))
     n_landmarks = len(snapshot.landmarks)
     merging = Merging.of(edges, snapshot.labels, n_landmarks)
     codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
     return PlacedCells(
         dataset=dataset,
-        predicted=_labels_of(mapped, path, label, correct_batch),
+        predicted=mapped.labels[label],
         on=PlacedOn(
-            reference=str(path),
+            reference=reference.path,
             label=label,
             names=tuple(map(str, names)),
             codes=np.asarray(codes, np.int32),
@@ -156,24 +140,6 @@ def place_cells(
         ),
         clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
         notes=mapped.notes,
-    )
-
-
-def _labels_of(
-    mapped: MappedCells, path: Path, label: str, correct_batch: bool
-) -> PredictedLabels:
-    texts = pd.Categorical(mapped.labels[label])
-    told = texts.remove_categories([one for one in texts.categories if one == ""])
-    return PredictedLabels(
-        reference=str(path),
-        label=label,
-        correct_batch=correct_batch,
-        names=tuple(map(str, told.categories)),
-        codes=np.asarray(told.codes, np.int32),
-        confidence=mapped.confidence[label].astype(np.float32),
-        likeness=mapped.likeness.astype(np.float32),
-        distance=mapped.distance.astype(np.float32),
-        unlike=mapped.unlike,
     )
 
 

@@ -12,8 +12,8 @@ cells around it, see :mod:`~napari_embedding_game.core.new_rows.likeness`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.projection import (
     GeneMatch,
     Projection,
@@ -70,23 +71,19 @@ class MappedCells:
 
     places: NDArray[np.float32]
     """(n, d)"""
-    rows: NDArray[np.float32]
-    """(n, D) the space of the reference."""
-    labels: dict[str, NDArray[Any]]
-    """(n,) predicted texts by the column of the reference; "" where no neighbour has a
-    label."""
-    confidence: dict[str, NDArray[np.float64]]
-    """(n,) by column, 0 to 1: see :mod:`~.core.new_rows.transfer`."""
-    likeness: NDArray[np.float64]
+    rows: NDArray[np.float32] | None
+    """(n, D) the space of the reference, where it came of genes."""
+    labels: Mapping[str, PredictedLabels]
+    """By the column of the reference."""
+    likeness: NDArray[np.float32]
     """(n,) share of reference cells that are as unlike the others, above 0 to 1."""
-    distance: NDArray[np.float64]
+    distance: NDArray[np.float32]
     """(n,) mean distance to the nearest reference cells, 1 as between those."""
     unlike: NDArray[np.bool_]
     """(n,) whether ``likeness`` is below the threshold."""
-    is_projected: bool
-    """Whether ``rows`` came of genes, and were not brought along."""
-    notes: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...]
+    """Sentences that a person has to know."""
+    facts: Mapping[str, Any]
     """For the record, in plain values."""
 
 
@@ -111,13 +108,13 @@ def map_cells(
     n, dataset, model = cells.n_obs, reference.dataset, reference.model
     if n < 1:
         raise DataError(f"{name} has no cells: choose another file.")
-    way, genes, notes = reference.projection, None, reference.notes
+    way, notes, genes = reference.projection, reference.notes, None
     if way is None:
         rows = _brought_space(name, cells, reference)
     else:
-        genes, note = _Genes.of(name, cells, way, min_shared_genes)
+        genes, note = _aligned(name, cells, way, min_shared_genes)
         notes = (note, *notes)
-        parts = [genes.components(block) for block in _blocks(n)]
+        parts = [way.components(genes.scaled(way, block)) for block in _blocks(n)]
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
@@ -130,63 +127,69 @@ def map_cells(
         distances.append(found[0])
         near.append(found[1])
     embedding = np.concatenate(places).astype(np.float32, copy=False)
-    apart = np.concatenate(distances).astype(np.float32, copy=False)
-    yield Stage("Predicting labels")
-    on_map = FittedSearch(model.embedding_, "euclidean")
-    voters, on_map_apart = on_map(embedding, apart.shape[1])
-    weights = vote_weights(on_map_apart)
-    predicted, confidence = {}, {}
-    for column in labels:
-        codes, names = pd.factorize(dataset.obs[column].astype(object))
-        winners, confidence[column] = vote(codes[voters], weights)
-        texts = np.array([*map(str, names), ""], dtype=object)
-        predicted[column] = texts[winners]
+    apart = np.concatenate(distances).mean(axis=1, dtype=np.float32)
     own = model.knn_distances_[:, :n_neighbors].mean(axis=1)
-    usual, mean = own[np.concatenate(near)].mean(axis=1), apart.mean(axis=1)
-    distance = np.divide(mean, usual, out=np.ones_like(mean), where=usual > 0)
+    usual = own[np.concatenate(near)].mean(axis=1)
     yield Stage("Looking for cells unlike the reference")
-    likeness = None if genes is None else _unexplained(reference, genes, n, n_neighbors)
+    likeness = None
+    if genes is not None and way is not None:
+        likeness = _unexplained(reference, way, genes, n, n_neighbors)
     how = "distance" if likeness is None else "expression"
-    likeness = tail_share(mean, own) if likeness is None else likeness
+    likeness = tail_share(apart, own) if likeness is None else likeness
     is_unlike = likeness < unlike
     if is_unlike.mean() > 0.5:
-        way_out = "; where the kinds of cells are the same, correct the batch."
-        told = (
-            f"{is_unlike.mean():.0%} of the new cells are unlike the reference: "
-            "another tissue, species, assay or treatment, or another batch. Their "
-            f"labels say little{'.' if correct_batch else way_out}"
+        notes = (*notes, _told_unlike(is_unlike.mean(), correct_batch))
+    of_cells: dict[str, Any] = {
+        "likeness": likeness.astype(np.float32),
+        "distance": np.divide(apart, usual, out=np.ones_like(apart), where=usual > 0),
+        "unlike": is_unlike,
+    }
+    yield Stage("Predicting labels")
+    voters, distances_on_map = FittedSearch(model.embedding_, "euclidean")(
+        embedding, near[0].shape[1]
+    )
+    weights = vote_weights(distances_on_map)
+    predicted = {}
+    for column in labels:
+        told = dataset.obs[column].astype(object).map(str, na_action="ignore")
+        codes, names = pd.factorize(told, sort=True)
+        winners, confidence = vote(codes[voters], weights)
+        present, of_present = np.unique(winners[winners >= 0], return_inverse=True)
+        winners[winners >= 0] = of_present
+        predicted[column] = PredictedLabels(
+            reference=reference.path or reference.name,
+            label=column,
+            correct_batch=correct_batch,
+            names=tuple(names[present]),
+            codes=winners.astype(np.int32),
+            confidence=confidence.astype(np.float32),
+            **of_cells,
         )
-        notes = (*notes, told)
-    match = None if genes is None else genes.match
     return MappedCells(
         places=embedding,
-        rows=rows,
+        rows=None if genes is None else rows,
         labels=predicted,
-        confidence=confidence,
-        likeness=likeness,
-        distance=np.asarray(distance, np.float64),
-        unlike=is_unlike,
-        is_projected=genes is not None,
         notes=notes,
         facts={
             "reference": reference.name,
             "space": dataset.space,
             "reference_cells": len(dataset.obs),
             "labels": list(labels),
-            "n_neighbors": int(apart.shape[1]),
-            "genes": 0 if match is None else len(match.genes),
-            "missing_genes": [] if match is None else match.missing,
-            "genes_matched_by": "" if match is None else match.by,
+            "n_neighbors": int(near[0].shape[1]),
+            "genes": 0 if genes is None else len(genes.match.genes),
+            "missing_genes": [] if genes is None else genes.match.missing,
+            "genes_matched_by": "" if genes is None else genes.match.by,
             "correct_batch": correct_batch,
             "unlike_by": how,
             "unlike_threshold": float(unlike),
             "cells_unlike": int(is_unlike.sum()),
             "notes": " ".join(notes),
         },
+        **of_cells,
     )
 
 
-def write_mapped(adata: AnnData, mapped: MappedCells, space: str) -> None:
+def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     """Put what was found out about new cells into their AnnData.
 
     ``obsm["X_embedding_game"]`` the places, ``obsm`` the space of the reference (such
@@ -195,16 +198,15 @@ def write_mapped(adata: AnnData, mapped: MappedCells, space: str) -> None:
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
     adata.obsm[f"X_{KEY}"] = mapped.places
-    place = split_space(space)
-    if place is not None and place[0] == "obsm" and mapped.is_projected:
-        adata.obsm[place[1]] = mapped.rows
-    for label, names in mapped.labels.items():
-        confidence = mapped.confidence[label].astype(np.float32)
-        adata.obs[f"{label}_predicted"] = pd.Categorical(names)
-        adata.obs[f"{label}_confidence"] = confidence
+    space = split_space(str(mapped.facts["space"]))
+    if space is not None and space[0] == "obsm" and mapped.rows is not None:
+        adata.obsm[space[1]] = mapped.rows
+    for label, one in mapped.labels.items():
+        adata.obs[f"{label}_predicted"] = one.columns[""]
+        adata.obs[f"{label}_confidence"] = one.confidence
     adata.obs["unlike_reference"] = mapped.unlike
-    adata.obs["reference_likeness"] = mapped.likeness.astype(np.float32)
-    adata.obs["reference_distance"] = mapped.distance.astype(np.float32)
+    adata.obs["reference_likeness"] = mapped.likeness
+    adata.obs["reference_distance"] = mapped.distance
     record = {**storable(mapped.facts), "versions": versions()}
     adata.uns[f"{KEY}_reference"] = record
 
@@ -212,56 +214,60 @@ def write_mapped(adata: AnnData, mapped: MappedCells, space: str) -> None:
 # Inside
 
 
-@dataclass(frozen=True, eq=False)
-class _Genes:
-    """The expression of new cells in the terms of a reference."""
+class _Genes(NamedTuple):
+    """The expression of n new cells, and which of its genes are the reference's."""
 
-    way: Projection
     match: GeneMatch
     lognorm: Any
     """(n, M) log1p of counts of the reference's sum."""
 
-    @classmethod
-    def of(
-        cls, name: str, cells: AnnData, way: Projection, min_share: float
-    ) -> tuple[_Genes, str]:
-        """Return it, with a sentence on what was compared."""
-        others = {
-            column: list(map(str, cells.var[column]))
-            for column in cells.var.columns
-            if str(column).casefold() in _OTHER_NAMES
-        }
-        parts: list[tuple[Any, Any, Any, str]] = []
-        if "counts" in cells.layers:
-            counts = cells.layers["counts"]
-            parts.append((counts, cells.var_names, others, "layers['counts']"))
-        if cells.X is not None:
-            parts.append((cells.X, cells.var_names, others, "X"))
-        if cells.raw is not None:
-            parts.append((cells.raw.X, cells.raw.var_names, {}, "raw"))
-        usable = [part for part in parts if Expression(part[0], True).kind != "values"]
-        if not usable:
-            raise DataError(
-                f"{name} holds neither raw counts nor their logarithms (values below "
-                "0, or too large): give cells with counts in X, in layers['counts'] "
-                "or in raw."
-            )
-        # All genes count for the depth of a cell: the widest is the most complete.
-        values, names, aliases, origin = max(usable, key=lambda one: one[0].shape[1])
-        genes = list(map(str, names))
-        match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
-        values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
-        by = "" if match.by == "names" else f" by {match.by}"
-        told = f"Genes compared{by}, from {origin}: {match.told}"
-        return cls(way, match, normalised(values, way.target_sum, name)), told
+    def scaled(self, way: Projection, rows: Any) -> NDArray[np.float32]:
+        """Return the genes of the reference of some cells, scaled as it scales them."""
+        return way.scaled(self.lognorm[rows], self.match)
 
-    def scaled(self, rows: Any) -> NDArray[np.float32]:
-        """Return the scaled genes of some of the cells."""
-        return self.way.scaled(self.lognorm[rows], self.match)
 
-    def components(self, rows: Any) -> NDArray[np.float32]:
-        """Return some of the cells in the space of the reference."""
-        return self.way.components(self.scaled(rows))
+def _aligned(
+    name: str, cells: AnnData, way: Projection, min_share: float
+) -> tuple[_Genes, str]:
+    """Return the expression of new cells, and a sentence on what was compared."""
+    others = {
+        column: list(map(str, cells.var[column]))
+        for column in cells.var.columns
+        if str(column).casefold() in _OTHER_NAMES
+    }
+    parts: list[tuple[str, Any, Any, Any]] = [
+        ("layers['counts']", cells.layers.get("counts"), cells.var_names, others),
+        ("X", cells.X, cells.var_names, others),
+    ]
+    if cells.raw is not None:
+        parts.append(("raw", cells.raw.X, cells.raw.var_names, {}))
+    usable = [
+        part
+        for part in parts
+        if part[1] is not None and Expression(part[1], True).kind != "values"
+    ]
+    if not usable:
+        raise DataError(
+            f"{name} holds neither raw counts nor their logarithms (values below 0, or "
+            "too large): give cells with counts in X, in layers['counts'] or in raw."
+        )
+    # All genes count for the depth of a cell: the widest is the most complete.
+    origin, values, names, aliases = max(usable, key=lambda one: one[1].shape[1])
+    genes = list(map(str, names))
+    match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
+    values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
+    by = "" if match.by == "names" else f" by {match.by}"
+    told = f"Genes compared{by}, from {origin}: {match.told}"
+    return _Genes(match, normalised(values, way.target_sum, name)), told
+
+
+def _told_unlike(share: float, correct_batch: bool) -> str:
+    way_out = "; where the kinds of cells are the same, correct the batch."
+    return (
+        f"{share:.0%} of the new cells are unlike the reference: another tissue, "
+        "species, assay or treatment, or another batch. Their labels say little"
+        f"{'.' if correct_batch else way_out}"
+    )
 
 
 def _blocks(n: int) -> list[slice]:
@@ -287,23 +293,22 @@ def _brought_space(
 
 
 def _unexplained(
-    reference: ReferenceMap, genes: _Genes, n: int, n_neighbors: int
+    reference: ReferenceMap, way: Projection, genes: _Genes, n: int, n_neighbors: int
 ) -> NDArray[np.float64] | None:
     """Return the share of reference cells that are as unlike as each new cell.
 
     None where the expression of the reference is not at hand.
     """
-    dataset, way, match = reference.dataset, genes.way, genes.match
+    dataset, match = reference.dataset, genes.match
     n_rows, profile = len(dataset.obs), dataset.profile
     is_known = dataset.has_expression and Expression(profile, True).kind != "values"
     if n_rows < FEWEST_ROWS or not is_known:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
-    if isinstance(profile, StoredColumns):
-        read = profile[sample].in_memory()
-        lognorm = normalised(read, way.target_sum, dataset.name)
-    else:
-        lognorm = normalised(profile, way.target_sum, dataset.name)[sample]
+    read = profile[sample]
+    if isinstance(read, StoredColumns):
+        read = read.in_memory()
+    lognorm = normalised(read, way.target_sum, dataset.name)
     mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.places >= 0) & (match.places >= 0)
@@ -312,7 +317,7 @@ def _unexplained(
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MOST_ROWS)):
-        scaled = genes.scaled(part)
+        scaled = genes.scaled(way, part)
         rest = way.rest(scaled, way.components(scaled))
         depth = _n_found(genes.lognorm[part], match.places[both])
         likeness[part] = scores(scaled[:, both], rest[:, both], depth)

@@ -40,6 +40,8 @@ class ReferenceMap:
     cells have to bring it."""
     notes: tuple[str, ...] = ()
     """What a person has to know of the reference."""
+    path: str = ""
+    """Its file; "" where it is none."""
 
     @property
     def label_columns(self) -> list[str]:
@@ -59,7 +61,7 @@ def read_whole(path: Path) -> AnnData:
     return anndata.read_whole(path)
 
 
-def reference_of(adata: AnnData, name: str) -> ReferenceMap:
+def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """Return the reference of an AnnData that holds a result.
 
     Parameters
@@ -68,6 +70,8 @@ def reference_of(adata: AnnData, name: str) -> ReferenceMap:
         With a map, as ``tl.embedding_game`` or a saved file leave it.
     name : str
         What it is called in sentences.
+    path : str
+        Its file, if there is one.
 
     Raises
     ------
@@ -102,7 +106,7 @@ def reference_of(adata: AnnData, name: str) -> ReferenceMap:
         dataset.X, embedding, np.asarray(noted["landmarks"], np.float32)
     )
     notes = (*notes, *_batch_notes(space, noted))
-    return ReferenceMap(name, dataset, model, projection, notes)
+    return ReferenceMap(name, dataset, model, projection, notes, path)
 
 
 def _plain(value: Any) -> Any:

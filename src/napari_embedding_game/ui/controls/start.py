@@ -21,7 +21,7 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
-from napari_embedding_game.session.file.autosave import RecoveryFile
+from napari_embedding_game.session.file.autosave import discard
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 
@@ -157,7 +157,7 @@ class Start(QWidget):
 class Recovery(QWidget):
     """Offers the maps that a crash left behind, one after another."""
 
-    def __init__(self, reading: ReadingTask, files: list[RecoveryFile]) -> None:
+    def __init__(self, reading: ReadingTask, files: list[Path]) -> None:
         super().__init__()
         self._reading, self._files = reading, files
         self.text = text_label(role="warning")
@@ -182,12 +182,15 @@ class Recovery(QWidget):
             show_text(self.text, _told(self._files[0]))
 
     def _forget(self) -> None:
-        self._files.pop(0).discard()
+        discard(self._files.pop(0))
         self.refresh()
 
 
-def _told(recovery_file: RecoveryFile) -> str:
-    when = datetime.fromtimestamp(recovery_file.saved_at)
-    is_today = time.time() - recovery_file.saved_at < 12 * 3600
+def _told(recovery_file: Path) -> str:
+    saved_at = recovery_file.stat().st_mtime
+    when, is_today = (
+        datetime.fromtimestamp(saved_at),
+        time.time() - saved_at < 12 * 3600,
+    )
     at = f"{when:%H:%M}" if is_today else f"on {when:%d %B, %H:%M}"
     return f"napari ended without closing its last map, saved {at}."

@@ -16,7 +16,6 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
@@ -202,11 +201,9 @@ class ReadingTask(QObject):
         self._read(path.name, lambda: archive.open_stages(path), take_up)
         return True
 
-    def bring_back(self, recovery_file: RecoveryFile) -> None:
+    def bring_back(self, recovery_file: Path) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""
-        self.open_session(
-            recovery_file.path, lambda: self._store.take_over(recovery_file)
-        )
+        self.open_session(recovery_file, lambda: self._store.take_over(recovery_file))
 
     def stop(self) -> None:
         """End reading a source of many parts; the parts that are read are taken up."""

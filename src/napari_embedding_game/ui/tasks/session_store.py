@@ -15,7 +15,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     Autosave,
-    RecoveryFile,
+    discard,
     find_recent_sessions,
     find_recovery_files,
 )
@@ -54,7 +54,7 @@ class SessionStore(QObject):
         self._maps = workspace.maps
         self._autosave: Autosave | None = None
         self._saving = Latest(self, self._on_saved, self._on_failed, finishes=True)
-        self._old: RecoveryFile | None = None
+        self._old: Path | None = None
         """What is forgotten once it is saved under a new name."""
         self._seen: tuple[Any, ...] = ()
         """Where the camera was at the last tick."""
@@ -80,7 +80,7 @@ class SessionStore(QObject):
         if application is not None:
             self._connections.connect(application.aboutToQuit, self.close)
 
-    def recovery_files(self) -> list[RecoveryFile]:
+    def recovery_files(self) -> list[Path]:
         """Return the sessions that a crash left behind, the newest first."""
         try:
             return find_recovery_files()
@@ -139,7 +139,7 @@ class SessionStore(QObject):
         if job is not None:
             self._saving.ask(job)
 
-    def take_over(self, recovery_file: RecoveryFile) -> None:
+    def take_over(self, recovery_file: Path) -> None:
         """Save what was brought back under a new name, then forget the old file."""
         if self._autosave is None:
             self._start()
@@ -223,7 +223,7 @@ class SessionStore(QObject):
     def _on_saved(self, nothing: object) -> None:
         old, self._old = self._old, None
         if old is not None:
-            old.discard()
+            discard(old)
 
     def _on_failed(self, error: BaseException) -> None:
         self._old = None

@@ -20,6 +20,7 @@ from napari_embedding_game.session.reference.labels import (
     predict_labels,
     told_of,
 )
+from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
@@ -72,7 +73,6 @@ class ReferenceWidget(MapTool):
         super().__init__(napari_viewer)
         self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
-        self._path = Path()
         self.file, self.cancel = QPushButton("Open a reference…"), QPushButton("Cancel")
         self.label, self.predict = QComboBox(), QPushButton("Predict")
         self.place = QPushButton("Place on its map")
@@ -83,7 +83,7 @@ class ReferenceWidget(MapTool):
         self.file.clicked.connect(self._open)
         self.cancel.clicked.connect(self._rest)
         self.predict.clicked.connect(
-            lambda: self._ask(predict_labels, lambda made: self._on_predicted(*made))
+            lambda: self._ask(predict_labels, self._on_predicted)
         )
         self.place.clicked.connect(lambda: self._ask(place_cells, self._on_placed))
         self._connections.connect(self._session.dataset_changed, self._rest)
@@ -117,11 +117,10 @@ class ReferenceWidget(MapTool):
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
         if name and not self._jobs.is_busy:
-            path = Path(name)
-            self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
+            self._begin(lambda: load_reference(Path(name)), self._take)
 
-    def _take(self, reference: ReferenceMap, path: Path) -> None:
-        self._reference, self._path = reference, path
+    def _take(self, reference: ReferenceMap) -> None:
+        self._reference = reference
         self.label.clear()
         self.label.addItems(reference.label_columns)
         self.label.setCurrentText(first_label(reference) or "")
@@ -132,7 +131,7 @@ class ReferenceWidget(MapTool):
     ) -> None:
         dataset, reference = self._session.dataset, self._reference
         if dataset is not None and reference is not None and not self._jobs.is_busy:
-            asked = dataset, reference, self._path, self.label.currentText()
+            asked = dataset, reference, self.label.currentText()
             is_corrected = self.correct.isChecked()
             self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
 
@@ -145,11 +144,12 @@ class ReferenceWidget(MapTool):
         else:
             self._tell(cells.predicted, cells.notes, PLACED)
 
-    def _on_predicted(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
+    def _on_predicted(self, mapped: MappedCells) -> None:
+        (found,) = mapped.labels.values()
         name = self._session.add(Dataset.add_predicted, found)
         assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
-        self._tell(found, notes)
+        self._tell(found, mapped.notes)
 
     def _tell(
         self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
