@@ -143,7 +143,7 @@ def compare(person: Person, film: Film) -> None:
     timeline.comparison.begin(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.view.compared is not None, "comparison")
     person.show(timeline.comparison.words)
-    timeline.comparison.by_movement.click()
+    person.session.look.color_by = "Movement"
     person.rest(0.4)
     film.shoot(LAST_MS)
     way = np.linspace(0, 1, 10)

@@ -93,7 +93,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     dock, session = person.dock, person.session
     shoot("start")
     person.open(_made_cells(folder / "made_cells.h5ad"))
-    person.unfold(dock.data.recipe.quality.fold)
+    person.unfold(dock.data.recipe.fold)
     shoot("recipe")
     person.prepare_counts()
     shoot("ready")
@@ -112,7 +112,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
         person.run()
         shoot("map" if rate is None else "warned")
     person.unfold(dock.trust_fold)
-    person.wait(lambda: dock.trust.bars["continuity"].value() > 0, "the quality")
+    person.wait(lambda: "Trustworthy" in dock.trust.far.text(), "the quality")
     shoot("quality")
     strip = dock.timeline
     strip.comparison.begin(session.timeline.marks[-1].number)

@@ -100,8 +100,8 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     began = time.perf_counter()
     person.open(data / "ifnb_pbmc_counts.h5ad")
     recipe = person.dock.data.recipe
-    person.unfold(recipe.quality.fold)
-    person.press(recipe.quality.doublets)
+    person.unfold(recipe.fold)
+    person.press(recipe.doublets)
     shoot("conditions_quality")
     person.prepare_counts()
     print(person.dock.data.notes.text())

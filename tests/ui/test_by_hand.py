@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.inspector.cluster_table import MISPLACED
+from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED
 from napari_embedding_game.ui.style.texts import (
     NO_PRESSURE,
 )
@@ -47,8 +47,8 @@ class Docks:
         """Click the row of a cluster, and wait until it is told of."""
         self.game.tabs.setCurrentIndex(0)
         table = self.game.clusters.table
-        self._qtbot.waitUntil(lambda: cluster in table.clusters.row_of)
-        index = table.model().index(table.clusters.row_of[cluster], 0)
+        self._qtbot.waitUntil(lambda: cluster in table.rows.row_of)
+        index = table.model().index(table.rows.row_of[cluster], 0)
         table.scrollTo(index)
         self.click(table.viewport(), table.visualRect(index).center())
         self.told_of((cluster,))
@@ -293,12 +293,12 @@ def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
 def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     session, table = docks.session, docks.game.clusters.table
     session.clusters.rename(3, "Monocytes")
-    names, icon = docks.game.names, Qt.ItemDataRole.DecorationRole
+    names = docks.game.names
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
-    assert table.model().index(0, 0).data(icon) is not None
+    assert table.isVisibleTo(docks.game)
     docks.game.look.color_by.value = "kind"
     qtbot.waitUntil(lambda: names.names.texts == ("Monocytes",))
-    assert table.model().index(0, 0).data(icon) is None
+    assert not table.isVisibleTo(docks.game)  # the legend stands there
     docks.game.look.color_by.value = "Cluster"
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
 
@@ -382,4 +382,4 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     docks.choose(0)
     assert not table.isColumnHidden(MISPLACED)
     assert "crowded" not in docks.inspector.numbers.text()
-    assert docks.game.trust.squeezed.text() == NO_PRESSURE
+    assert docks.game.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "–"

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from anndata import AnnData, read_h5ad
 from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog, QPushButton
 
 from napari_embedding_game.session.sources import FileSource, SampleSource
@@ -42,59 +43,58 @@ def recipe(dock, load, source):
     load(source)
     dock.resize(380, 900)
     dock.show()
-    dock.data.recipe.quality.fold.expand(animate=False)
+    dock.data.recipe.fold.expand(animate=False)
     dock.data.recipe.numbers["min_genes"].value = 20
     dock.data.recipe.numbers["n_comps"].value = 7
     return dock.data.recipe
 
 
-def test_limits_are_dragged_and_what_they_leave_out_is_told(recipe):
-    quality = recipe.quality
-    assert quality.state.text() == "60 of 60 cells stay."
-    plain = quality.mito.picture.pixmap().toImage()
-    quality.mito.slider.setValue((0.0, 10.04))
-    assert quality.mito.limits == (0, 10)
-    told = "10 with more than 10 % mitochondrial counts."
-    assert quality.state.text() == f"50 of 60 cells stay. Left out are {told}"
-    assert quality.mito.picture.pixmap().toImage() != plain  # grey beyond the limit
-    low, high = quality.counts.slider.minimum(), quality.counts.slider.maximum()
-    quality.counts.slider.setValue((low, np.log10(1510.0)))
-    assert quality.counts.limits == (0, 1500)  # as a person would choose it
-    assert quality.state.text().startswith("48 of 60 cells stay.")
-    assert quality.fold.toggleButton().text().endswith("12 of 60 left out")
-    quality.counts.slider.setValue((low, high))
-    assert quality.counts.limits == (0, 0)  # at the end there is no limit
+def drag(qtbot, canvas, one, other):
+    """Drag from a place of the axes to another."""
+    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    begin, end = (canvas.pixel(*place) for place in (one, other))
+    QTest.mousePress(canvas.canvas, LEFT, pos=begin)
+    QTest.mouseMove(canvas.canvas, end)
+    QTest.mouseRelease(canvas.canvas, LEFT, pos=end)
 
 
-def test_cells_beyond_the_limits_are_left_out_and_the_limits_stay(
-    qtbot, dock, session, recipe
+def choose(box, text):
+    box.setCurrentText(text)
+    box.activated.emit(box.currentIndex())
+
+
+def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
+    qtbot, recipe, dock, load, tmp_path
 ):
-    recipe.quality.mito.high.setValue(10)
-    recipe.quality.counts.high.setValue(1500)
+    numbers, cells, told = recipe.numbers, recipe.cells, recipe.state
+    assert told.text() == "60 of 60 cells stay."
+    choose(cells.view, "Mitochondrial %")
+    drag(qtbot, cells.canvas, (0, 2), (20, 5))
+    assert numbers["max_mito"].value == pytest.approx(20, abs=1)
+    assert told.text().startswith("50 of 60 cells stay. Left out are 10 with more")
+    choose(cells.view, "Genes against counts")
+    drag(qtbot, cells.canvas, (1, 10), (1500, 10_000))
+    assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
+    assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
+    assert told.text().startswith("48 of 60 cells stay.")
+    assert recipe.fold.toggleButton().text().endswith("12 of 60 left out")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         recipe.apply.click()
-    assert np.flatnonzero(~session.dataset.kept).tolist() == [0, 1, *range(50, 60)]
-    assert "10 of 60 cells left out because they have more than 10 %" in (
-        dock.data.notes.text()
-    )
-    assert recipe.quality.state.text().startswith("48 of 60 cells stay.")
-    assert recipe.quality.mito.limits == (0, 10)
+    dataset = dock.workspace.session.dataset
+    assert np.flatnonzero(~dataset.kept).tolist() == [0, 1, *range(50, 60)]
+    assert "10 of 60 cells left out because they have more" in dock.data.notes.text()
+    assert told.text().startswith("48 of 60 cells stay.")
     with qtbot.waitSignal(dock.controller.reading.loaded):
         recipe.undo.click()
-    assert recipe.quality.mito.limits == (0, 10)
-    assert session.dataset.kept.all()
-
-
-def test_other_cells_have_no_limits_yet(recipe, load, source, tmp_path):
-    recipe.quality.mito.high.setValue(10)
-    recipe.quality.doublets.setChecked(True)
+    assert numbers["max_counts"].value > 0
+    recipe.doublets.setChecked(True)
     rng = np.random.default_rng(1)
     np.save(tmp_path / "other.npy", rng.poisson(3, (60, 150)))
-    load(FileSource(tmp_path / "other.npy"))
-    assert recipe.quality.limits().max_mito == 0
-    assert not recipe.quality.doublets.isChecked()
-    assert not recipe.quality.mito.isVisible()
-    assert recipe.quality.no_mito.isVisible()
+    load(FileSource(tmp_path / "other.npy"))  # other cells have no limits yet
+    assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0
+    assert not recipe.doublets.isChecked()
+    assert not numbers["max_mito"].native.isVisible()
+    assert recipe.no_mito.isVisible()
 
 
 @pytest.fixture
@@ -121,10 +121,18 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     load(FileSource(crowd))
     panel = dock.data.recipe
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    panel.quality.fold.expand(animate=False)
-    panel.quality.mito.high.setValue(50)
-    panel.quality.doublets.click()
-    told = panel.quality.state
+    dock.resize(380, 900)
+    dock.show()
+    panel.fold.expand(animate=False)
+    choose(panel.cells.view, "Doublet scores")  # seen before any is left out
+    canvas = panel.cells.canvas
+    qtbot.waitUntil(lambda: canvas.plot.axes == ("Doublet scores",))
+    scores = canvas.plot.values["Doublet scores"]
+    assert scores[400:].mean() > 2 * scores[:400].mean()
+    assert canvas.plot.samples.nunique() == 2  # a line for each day
+    panel.numbers["max_mito"].value = 50
+    panel.doublets.click()
+    told = panel.state
     assert told.text().startswith("413 of 420 cells stay.")
     assert told.text().endswith("Doublets are found among those that stay.")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=60_000):
@@ -134,7 +142,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
         f"{n} of 420 cells stay. Left out are 7 with more than 50 % mitochondrial "
         f"counts, {413 - n} doublets."
     )
-    panel.quality.mito.high.setValue(60)  # others may be found within other limits
+    panel.numbers["max_mito"].value = 60  # others may be found within other limits
     assert told.text().endswith("Doublets are found among those that stay.")
     play()
     path = tmp_path / "map.h5ad"
@@ -163,12 +171,12 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     load(FileSource(crowd))
     panel, reading = dock.data.recipe, dock.controller.reading
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    panel.quality.doublets.click()
+    panel.doublets.click()
     with qtbot.waitSignal(reading.loaded, timeout=60_000):
         panel.apply.click()
     play()
     session, maps = dock.workspace.session, dock.workspace.maps
-    before, told = session.dataset, panel.quality.state.text()
+    before, told = session.dataset, panel.state.text()
     maps.embed(np.arange(len(before.obs)) < 100, "a part")
     maps.back()
     path = tmp_path / "work.zip"
@@ -196,8 +204,8 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     np.testing.assert_array_equal(
         session.dataset.projection.loadings, before.projection.loadings
     )
-    assert panel.quality.isVisible()
-    assert panel.quality.state.text() == told
+    assert panel.fold.isVisible()
+    assert panel.state.text() == told
     assert panel.apply.isVisible()
     assert panel.apply.text() == "Prepare again"
     assert panel.batches.native.isVisible()

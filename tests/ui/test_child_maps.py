@@ -31,7 +31,7 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     assert part.text() == "20 points (20 points)"
     part.trigger()
     assert len(session.dataset.obs) == 20
-    assert dock.data.way.parts is None
+    assert dock.data.way.parts.isHidden()
     assert session.clusters.clustering.by_id[named.id].name == "naive"
 
 

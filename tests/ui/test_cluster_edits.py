@@ -32,8 +32,8 @@ def names(session):
 
 def test_a_double_click_renames(qtbot, played, session):
     table = played.clusters.table
-    index = table._index(2)
-    place = table.visualRect(index).center()
+    (row,) = table.rows.rows_of([2])
+    place = table.visualRect(table.model().index(row, 0)).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=place)
     assert session.selection.clusters == (2,)
     QTest.mouseDClick(table.viewport(), LEFT, pos=place)

@@ -25,7 +25,6 @@ from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.style.texts import NO_PRESSURE
 
 LEFT = Qt.MouseButton.LeftButton
 STEPPED = ("optimistic", "adaptive_rates")
@@ -33,10 +32,7 @@ STEPPED = ("optimistic", "adaptive_rates")
 
 def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text() == "Run"
-    figures = (dock.trust.status, dock.trust.squeezed)
-    assert all(widget.isHidden() for widget in figures)  # there is nothing to tell
     layers = play()
-    assert not any(widget.isHidden() for widget in figures)
     for layer, positions in (
         (layers.points, session.snapshot.embedding),
         (layers.landmarks, session.snapshot.landmarks),
@@ -44,7 +40,7 @@ def test_run_is_the_first_click(play, session, dock):
         np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
     assert dock.run.run.text() == "Run again"
     assert "Finished" in dock.run.stage.text()
-    assert dock.trust.squeezed.text().startswith("25% of points crowded")
+    assert dock.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "25%"
 
 
 def main_buttons(dock):
@@ -162,7 +158,7 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert not game.controls["learning_rate"].enabled
     play()
     assert "come to rest" in dock.run.stage.text()
-    assert dock.trust.squeezed.text() == NO_PRESSURE
+    assert dock.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "–"
     game.controls["affinity"].value = "inner_products"
     game.controls["method"].value = "pca_low_rank"
     assert game.controls["affinity"].value == "inner_products"

@@ -12,7 +12,6 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.inspector import selection_tab
-from napari_embedding_game.ui.inspector.cluster_table import ID_ROLE
 
 LEFT = Qt.MouseButton.LeftButton
 ASKED = "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName"
@@ -239,7 +238,7 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     session.clusters.receive(many, 40)
     played.show(MAP)
     qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 40)
-    lowest = played.clusters.table.model().index(39, 0).data(ID_ROLE)
+    lowest = played.clusters.table.rows.key(39)
     bar = played.clusters.table.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
     session.selection.select(lowest)

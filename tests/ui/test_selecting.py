@@ -15,7 +15,7 @@ from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
-from napari_embedding_game.ui.inspector.table import ROW
+from napari_embedding_game.ui.style.table import ROW
 from napari_embedding_game.ui.workspace import Workspace
 
 

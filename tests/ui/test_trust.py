@@ -39,25 +39,21 @@ def unfold(dock):
 def test_the_figures_follow_the_map_and_its_colours(
     trust, dock, play, session, dataset, qtbot
 ):
-    bars = trust.bars
+    def share(name):
+        return trust.figures.rows.frame.loc[name].iloc[2]
+
     assert trust.note.text() == WAITING
-    assert trust.status.isHidden()
     play()
     qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())  # folded: once
     unfold(dock)
     qtbot.waitUntil(lambda: "40 points" in trust.note.text())
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
-        assert bars[name].text().endswith("%")
-        assert "%" in bars[name].toolTip()
-    assert bars["accuracy"].isHidden()  # coloured by clusters: no known groups
-    group = dataset.obs.select_dtypes("category").columns[0]
-    session.look.color_by = group
-    qtbot.waitUntil(lambda: not bars["accuracy"].isHidden())
-    assert trust.labels["accuracy"].text() == f"Same {group}"
+        assert share(name).endswith("%")
+        assert "%" in trust.figures.rows.tips[name]
     QTest.mouseClick(trust.show_misplaced, LEFT)
     assert session.look.color_by == "Stretch"
     session.load(None)
-    qtbot.waitUntil(lambda: bars["triplets"].text() == "–")
+    qtbot.waitUntil(lambda: share("triplets") == "–")
     assert trust.note.text() == WAITING
 
 
@@ -125,10 +121,10 @@ def test_a_graph_in_parts_is_mended_by_a_button(
     assert session.played.settings.n_neighbors == 30
     assert session.played.is_branch
     session.settings.choose_method("pca")
-    trust.show_quality(found, None)
+    trust.show_quality(found)
     assert trust.link.isHidden()  # it would begin anew
     few = replace(FOUND, parts=GraphParts(3, 0.004, 15))
-    trust.show_quality(few, None)
+    trust.show_quality(few)
     assert trust.warning.isHidden()
 
 
@@ -140,7 +136,7 @@ def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     )
     clusters = ColumnAgreement("clusters", 0.7, 0.2)
     found = replace(FOUND, columns=followed, clusters=clusters)
-    trust.show_quality(found, None)
+    trust.show_quality(found)
     assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
     assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
     assert "more than of its own cluster (70%)" in trust.warning.text()
@@ -148,7 +144,7 @@ def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     assert trust.mix.isHidden()  # not raw counts, or no Harmony
     trust.set_mixable(("stim", "donor"))
     assert trust.mix.text() == "Mix batches of stim"
-    trust.show_quality(FOUND, None)
+    trust.show_quality(FOUND)
     assert trust.warning.isHidden()
     assert dock.trust_fold.toggleButton().text().endswith("Trust and time")
     assert trust.mix.isHidden()
@@ -187,7 +183,6 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.settings.repulsion is None
     assert finished.game.repulsion.value == 300  # that of the map on show
     layer = finished.controller.layers.points
-    assert finished.trust.status.text().startswith("50 of")
     assert "timeline" in finished.run.stage.text()
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.shown is timeline.marks[1]
@@ -263,8 +258,7 @@ def test_a_map_is_compared_with_another_by_a_slider_and_colours(
     assert session.snapshot is here
     moved = np.linalg.norm(layers.points.data - drawn, axis=1)
     assert np.corrcoef(moved, session.view.compared.maps.moved)[0, 1] > 0.999
-    bar.by_movement.click()
-    assert look.color_by == "Movement"
+    look.color_by = "Movement"
     bar.close_button.click()
     assert look.color_by == "Cluster"
     assert not bar.isVisible()

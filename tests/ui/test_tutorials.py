@@ -167,11 +167,10 @@ def conditions_file(tmp_path):
 def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_path):
     person.open(conditions_file)
     recipe = person.dock.data.recipe
-    person.unfold(recipe.quality.fold)
+    person.unfold(recipe.fold)
     for name, number in {"n_top_genes": 200, "n_comps": 10}.items():
         recipe.numbers[name].value = number
-    counts = recipe.quality.counts
-    counts.set_limits(counts.limits[0], 1_000)
+    recipe.numbers["max_counts"].value = 1_000
     person.prepare_counts()
     assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()

@@ -182,6 +182,13 @@ class Snapshot:
         """Number of points that are unlike anything in the data; 0 if not known."""
         return 0 if self.isolation is None else unlike_count(self.isolation)
 
+    @property
+    def unlike_share(self) -> float:
+        """Share of points that are unlike anything in the data; NaN if not known."""
+        if self.isolation is None:
+            return math.nan
+        return self.unlike_count / max(len(self.isolation), 1)
+
 
 def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
     """Return 16 hexadecimal digits by which a map is recognised on another machine.

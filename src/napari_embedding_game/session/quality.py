@@ -53,15 +53,6 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
     return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MOST_COLUMNS]}
 
 
-def label_column(session: Session) -> str | None:
-    """Return the column of groups that the map is coloured by, if it is one."""
-    dataset, column = session.dataset, session.look.color_by
-    if dataset is None or column not in dataset.obs:
-        return None
-    is_of_groups = isinstance(dataset.obs[column].dtype, pd.CategoricalDtype)
-    return column if is_of_groups else None
-
-
 def more_neighbors(settings: Settings, n_points: int) -> dict[str, Any]:
     """Return the settings by which twice as many neighbours link the points.
 
@@ -94,8 +85,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     if not is_comparable(session):
         return None
     X, embedding, settings = dataset.X, snapshot.embedding, played.settings
-    column, columns = label_column(session), group_columns(dataset.obs)
-    labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
+    columns = group_columns(dataset.obs)
     edges, clusters = session.edges, session.clusters.labels
     searched = n_searched(settings, len(embedding))
 
@@ -106,7 +96,6 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         found = quality.map_quality(
             X,
             embedding,
-            labels,
             metric=settings.metric,
             columns=columns,
             clusters=clusters,

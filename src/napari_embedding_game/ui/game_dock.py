@@ -350,7 +350,7 @@ class GameDock(MapWidget):
             self.inspector.edit_name()
         else:
             self.tabs.setCurrentIndex(MAP)
-            self.clusters.table.edit_name(cluster)
+            self.clusters.table.type_into(cluster)
 
     def _search(self) -> None:
         self.tabs.setCurrentIndex(MAP)
@@ -364,7 +364,8 @@ class GameDock(MapWidget):
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         for view in (
-            self.data.recipe.quality,
+            self.data.recipe,
+            self.trust,
             self.timeline,
             self.clusters,
             self.inspector,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from qtpy.QtWidgets import QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+from qtpy.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 from superqt import QElidingLabel
 
-from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.maps import MapTree, Place
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
 
 LONGEST = 18
 """Letters of a title; the tooltip has all of them."""
+PARTS_TIP = "Go on with a map of some of these points, or of all in another space."
 
 
 class Breadcrumb(QWidget):
@@ -24,53 +25,46 @@ class Breadcrumb(QWidget):
     ) -> None:
         super().__init__()
         self._session, self._maps, self._open_map = session, maps, open_map
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 2)
-        self._row.setSpacing(4)
         self.buttons: list[QPushButton] = []
-        self.parts: QPushButton | None = None
-        """Opens a menu of the maps of parts of this one, where there are any."""
-        self._connections = Connections(self)
-        self._connections.connect(maps.changed, self.refresh)
+        """Of the maps above."""
+        self.here = QElidingLabel()
+        self.here.setProperty("role", "title")
+        self.here.setMinimumWidth(1)  # two long names must not widen the dock
+        self.parts = push_button("Other maps  ", PARTS_TIP)
+        fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
+        self.parts.setSizePolicy(*fixed)
+        self.parts.setMenu(QMenu(self.parts))
+        self._row = row(self.here, self.parts)
+        self.setLayout(self._row)
+        Connections(self).connect(maps.changed, self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the present way."""
-        while (item := self._row.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+        """Show the maps as they are."""
         path = self._maps.path if self._session.dataset is not None else []
         parts = self._maps.parts if path else []
-        self.buttons, self.parts = [], None
-        for place in path[:-1]:
-            button = QPushButton(f"‹ {_short(place.title)}")
-            button.setToolTip(f"Back to {place.title} ({place.n_points:,} points).")
-            button.clicked.connect(partial(self._open, place.key))
-            self.buttons.append(button)
-            self._row.addWidget(button)
-        here = QElidingLabel(path[-1].title if self.buttons else "")
-        here.setProperty("role", "title")
-        here.setMinimumWidth(1)  # two long names must not widen the dock
-        here.setToolTip(here.text())
-        self._row.addWidget(here, 1)
-        if parts:
-            self.parts = QPushButton("Other maps  ")
-            fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
-            self.parts.setSizePolicy(*fixed)
-            self.parts.setToolTip(
-                "Go on with a map of some of these points, or of all in another space."
-            )
-            menu = QMenu(self.parts)
-            for place in parts:
-                action = menu.addAction(f"{place.title} ({place.n_points:,} points)")
-                action.triggered.connect(partial(self._open, place.key))
-            self.parts.setMenu(menu)
-            self._row.addWidget(self.parts)
+        for button in self.buttons:
+            button.deleteLater()
+        self.buttons = [self._button(place) for place in path[:-1]]
+        for number, button in enumerate(self.buttons):
+            self._row.insertWidget(number, button)
+        self.here.setText(path[-1].title if self.buttons else "")
+        self.here.setToolTip(self.here.text())
+        menu = self.parts.menu()
+        menu.clear()
+        add_entries(menu, ((_told(p), self._opener(p), "") for p in parts))
+        self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _open(self, key: str, is_checked: bool = False) -> None:
-        self._open_map(key)
+    def _button(self, place: Place) -> QPushButton:
+        title = place.title
+        short = title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…"
+        tip = f"Back to {_told(place)}."
+        return push_button(f"‹ {short}", tip, self._opener(place))
+
+    def _opener(self, place: Place) -> Callable[[], None]:
+        return lambda: self._open_map(place.key)
 
 
-def _short(title: str) -> str:
-    return title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…"
+def _told(place: Place) -> str:
+    return f"{place.title} ({place.n_points:,} points)"

@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtWidgets import (
-    QHBoxLayout,
-    QListWidgetItem,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtCore import QSignalBlocker, Qt
+from qtpy.QtWidgets import QListWidgetItem
 from superqt import QSearchableListWidget
 
 from napari_embedding_game.ui.style.form_widgets import Fold
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    evenly,
+    panel,
+    push_button,
+)
 
 MOST = 2_000
 """Columns beyond which ticking them one by one is no use, such as genes."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 
-class ColumnsPanel(QWidget):
-    """A folded list of columns with ticks; ``wanted`` brings those to embed."""
+class ColumnsPanel(Fold):
+    """A folded list of columns with ticks.
 
-    wanted = Signal(object)
+    Parameters
+    ----------
+    embed : callable
+        Receives the names of the columns that are to be embedded.
+    """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.search = QSearchableListWidget()
-        self.search.setFixedHeight(170)
-        self.search.layout().setContentsMargins(0, 0, 0, 0)
-        self.filter, self.list = self.search.filter_widget, self.search.list_widget
-        self.filter.setPlaceholderText("Find a column")
+    def __init__(self, embed: Callable[[tuple[str, ...]], Any]) -> None:
+        search, self.filter, self.list = searched_list("Find a column", 170)
         self.list.setToolTip("Columns that make the map; each counts the same.")
-        self.all, self.none = QPushButton("All"), QPushButton("None")
-        self.apply = QPushButton("Embed these")
-        inside = QWidget()
-        within = QVBoxLayout(inside)
-        within.setContentsMargins(0, 0, 0, 0)
-        within.addWidget(self.search)
-        buttons = QHBoxLayout()
-        for button, tip, act in (
-            (self.all, "Tick every column that is listed.", self._tick_all),
-            (self.none, "Untick all that are listed.", self._tick_none),
-            (self.apply, "Read the data again with these columns only.", self._apply),
-        ):
-            button.setToolTip(tip)
-            button.clicked.connect(act)
-            buttons.addWidget(button, 1)
-        within.addLayout(buttons)
-        self.fold = Fold("Columns", inside)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.fold)
+        self.all = push_button(
+            "All", "Tick every column that is listed.", lambda: self._tick(CHECKED)
+        )
+        self.none = push_button(
+            "None", "Untick all that are listed.", lambda: self._tick(UNCHECKED)
+        )
+        self.apply = push_button(
+            "Embed these",
+            "Read the data again with these columns only.",
+            lambda: embed(self.chosen()),
+        )
+        buttons = evenly(self.all, self.none, self.apply)
+        super().__init__("Columns", panel(column(search, buttons)))
         self.list.itemChanged.connect(self._tell)
         self.set_columns((), ())
 
@@ -72,8 +65,6 @@ class ColumnsPanel(QWidget):
         """Return the names of the columns with a tick."""
         return tuple(i.text() for i in self._items() if i.checkState() == CHECKED)
 
-    # Inside
-
     def _items(self) -> list[QListWidgetItem]:
         return [self.list.item(row) for row in range(self.list.count())]
 
@@ -82,16 +73,16 @@ class ColumnsPanel(QWidget):
             if not item.isHidden():
                 item.setCheckState(state)
 
-    def _tick_all(self) -> None:
-        self._tick(CHECKED)
-
-    def _tick_none(self) -> None:
-        self._tick(UNCHECKED)
-
-    def _apply(self) -> None:
-        self.wanted.emit(self.chosen())
-
     def _tell(self) -> None:
         n_chosen = len(self.chosen())
-        self.fold.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
+        self.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
         self.apply.setEnabled(n_chosen > 0)
+
+
+def searched_list(words: str, height: int) -> tuple[QSearchableListWidget, Any, Any]:
+    """Return a list with a field to find its entries by, the field, and the list."""
+    search = QSearchableListWidget()
+    search.setFixedHeight(height)
+    search.layout().setContentsMargins(0, 0, 0, 0)
+    search.filter_widget.setPlaceholderText(words)
+    return search, search.filter_widget, search.list_widget

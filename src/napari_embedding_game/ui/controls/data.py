@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from magicgui.widgets import ComboBox
 from napari.layers import Labels, Layer
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QCheckBox, QHBoxLayout, QProgressBar, QPushButton, QWidget
+from qtpy.QtWidgets import QCheckBox, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -45,13 +45,19 @@ from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
-    ControlsSection,
     add_row,
     form,
     set_role,
     show_row,
     show_text,
     text_label,
+)
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    panel,
+    push_button,
+    row,
+    slim_bar,
 )
 
 if TYPE_CHECKING:
@@ -66,17 +72,26 @@ HINT = (
     "See how your cells, images or texts group, and steer it. Open a table with a row "
     "for each of them, drop its file here, or try a sample."
 )
-TABLES = (FeaturesSource, FileSource, AnnDataSource)
-"""Sources whose rows are linked with objects, and not measured."""
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
 )
+SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
+DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
+STOP_TIP = "Measure no further image; those that are measured become a map."
+TURN_TIP = "Take the columns of the table as its rows."
+OF_ROWS: dict[str, Any] = {
+    "space": None,
+    "columns": None,
+    "recipe": None,
+    "batch_key": None,
+}
+"""What is chosen anew for other rows, or another space."""
 
 Then = Callable[[], None]
 
 
-class DataControls(ControlsSection):
+class DataControls(QWidget):
     """Chooses the source and says what came of it."""
 
     offers_changed = Signal()
@@ -92,8 +107,7 @@ class DataControls(ControlsSection):
         store: SessionStore,
     ) -> None:
         super().__init__()
-        self._viewer, self._session = viewer, workspace.session
-        self._reading = reading
+        self._viewer, self._session, self._reading = viewer, workspace.session, reading
         self._loading, self._linked_layers = workspace.loading, workspace.linked
         self._linked: Linked | None = None
         self._table: Table | None = None
@@ -104,33 +118,29 @@ class DataControls(ControlsSection):
         self.mixable: tuple[str, ...] = ()
         """Columns whose batches Harmony can mix now."""
         self.title, self.summary = text_label("", "title"), text_label()
-        self.bar = QProgressBar()
+        self.bar = slim_bar()
         self._busy_bar = BusyBar(self.bar)
-        self.stop, self.cancel = QPushButton("Stop"), QPushButton("Cancel")
-        self.space = ComboBox(
-            choices=[],
-            tooltip="Which numbers of the file are embedded, such as its principal "
-            "components.",
-        )
+        self.stop = push_button("Stop", STOP_TIP, self._on_stop)
+        tip = "Stop reading; what was loaded before stays."
+        self.cancel = push_button("Cancel", tip, reading.cancel)
+        self.space = ComboBox(choices=[], tooltip=SPACE_TIP)
         self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
         self.notes, self.trouble = text_label(), text_label(role="error")
         self.genes_in_rows = text_label(role="warning")
-        self.transpose = QPushButton("Transpose")
+        self.transpose = push_button("Transpose", TURN_TIP, self._on_transpose)
         self.drop = QCheckBox("Leave out rows with missing values")
-        self.drop.setToolTip(
-            "Map the complete rows only; the others stay in the saved file, unassigned."
-        )
+        self.drop.setToolTip(DROP_TIP)
         is_first = self._session.dataset is None
         self.recovery = Recovery(reading, store.recovery_files() if is_first else [])
         self.start = Start(reading, store, self.use_layer)
         self.way = Breadcrumb(self._session, workspace.maps, store.open)
-        self.recipe, self.columns = RecipePanel(), ColumnsPanel()
+        self.recipe = RecipePanel()
+        self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
         self.join = JoinPanel(viewer)
         self.measure = MeasurePanel(viewer, self._session)
         self.stale = StaleLabels(self._linked_layers)
         self.relink = Relink(viewer, self._session, self._loading, self._linked_layers)
         self._build()
-        self._connections = Connections(self)
         self._connect()
         self._show()
         self.go_back()
@@ -195,7 +205,7 @@ class DataControls(ControlsSection):
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        is_table = isinstance(source, TABLES)
+        is_table = isinstance(source, FeaturesSource | FileSource | AnnDataSource)
         self.stale.taken(is_measured=not is_table)
         images = loaded.images
         if images is not None and images.n_measured < len(images.names):
@@ -207,25 +217,24 @@ class DataControls(ControlsSection):
         if is_incomplete:
             self.drop.show()
             return
-        present = self._linked_layers
+        present, shown = self._linked_layers, self._loading.shown
         self._linked, self._table = present.current, present.table
         self._set_drop(self._loading.options.missing == "drop")
-        if self._loading.shown is not None:
-            self._show_read(self._loading.shown.loaded)
-        else:
-            self.drop.hide()
+        self.drop.hide()
+        if shown is not None:
+            self._show_read(shown.loaded)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
         self._progress.setVisible(stage is not None)
         self._read = "" if stage is None else f"{stage.text} …"
         self._tell_busy()
-        share = None if stage is None else stage.share
-        if stage is not None and share is None:
+        if stage is not None and stage.share is None:
             self._busy_bar.begin()
         else:
             self._busy_bar.end()
-            move_bar(self.bar, round(100 * (share or 0.0)), 100)
+            share = 0.0 if stage is None else stage.share or 0.0
+            move_bar(self.bar, round(100 * share), 100)
 
     def set_busy(self, what: str) -> None:
         """Tell what is being written, "" when nothing is."""
@@ -241,71 +250,45 @@ class DataControls(ControlsSection):
     # Inside
 
     def _build(self) -> None:
-        self.bar.setProperty("role", "slim")
-        self.bar.setTextVisible(False)
-        self.bar.setFixedHeight(6)
-        self.bar.setRange(0, 100)
-        self.cancel.setToolTip("Stop reading; what was loaded before stays.")
-        self.stop.setToolTip(
-            "Measure no further image; those that are measured become a map."
-        )
-        self._progress = QWidget()
-        row = QHBoxLayout(self._progress)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.bar, 1)
-        row.addWidget(self.stop)
-        row.addWidget(self.cancel)
+        self._progress = panel(row(self.bar, self.stop, self.cancel))
         self._form = form()
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
-        for widget in (self.recovery, self.title, self.summary, self._progress):
-            self.column.addWidget(widget)
-        self.column.addLayout(self._form)
-        for widget in (
-            self.notes,
-            self.join,
-            self.stale,
-            self.relink,
-            self.trouble,
-            self.genes_in_rows,
-            self.transpose,
-            self.drop,
-            self.recipe,
-            self.columns,
-            self.measure,
-            self.start,
-        ):
-            self.column.addWidget(widget)
+        read = self.recovery, self.title, self.summary, self._progress, self._form
+        told = self.notes, self.join, self.stale, self.relink, self.trouble
+        others = self.genes_in_rows, self.transpose, self.drop, self.recipe
+        made = self.columns, self.measure, self.start
+        parts = *read, *told, *others, *made
+        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._offer(self.space, [])
         self._offer(self.batches, [NO_BATCHES])
-        for widget in (
-            self.stop,
-            self._progress,
-            self.drop,
-            self.transpose,
-            self.trouble,
-        ):
+        for widget in (self.stop, self._progress, self.drop, self.transpose):
             widget.hide()
+        self.trouble.hide()
 
     def _connect(self) -> None:
-        self.cancel.clicked.connect(self._reading.cancel)
-        self.stop.clicked.connect(self._on_stop)
-        self.space.changed.connect(self._on_space)
-        self.batches.changed.connect(self._on_batches)
+        self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))
+        self.batches.changed.connect(
+            lambda column: self._reload(
+                batch_key=None if column == NO_BATCHES else column
+            )
+        )
         self.drop.toggled.connect(
             lambda drops: self._reload(missing="drop" if drops else "error")
         )
-        self.transpose.clicked.connect(self._on_transpose)
         self.recipe.wanted.connect(lambda recipe: self._reload(recipe=recipe))
-        self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.relink.missed.connect(self.troubled)
-        self.relink.differs.connect(self._on_differs)
-        reading = self._reading
+        self.relink.differs.connect(
+            lambda sentence, is_measured: self.stale.tell(
+                sentence, can_measure=is_measured
+            )
+        )
+        reading, connections = self._reading, Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
             (self._loading.changed, self.go_back),
@@ -315,7 +298,7 @@ class DataControls(ControlsSection):
             (reading.stage_changed, self.set_stage),
             (reading.session_opened, self.relink.open_again),
         ):
-            self._connections.connect(signal, slot)
+            connections.connect(signal, slot)
 
     # Asking
 
@@ -344,30 +327,26 @@ class DataControls(ControlsSection):
         except DataError as error:
             show_text(self.trouble, str(error))
             return True
-        if table is None:
-            return False
-        if isinstance(layer, Labels):
+        if table is not None and isinstance(layer, Labels):
             source = AnnDataSource(table, layer.name, finest(layer))
             self._load(source, self.measure.linked_to(layer))
-        else:
+        elif table is not None:
             self._load(AnnDataSource(table, layer.name))
-        return True
+        return table is not None
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, table = self._linked_layers.current, self._linked_layers.table
-        taken = self._loading.taken
-        if linked is None and not isinstance(taken, ExperimentSource):
+        linked, taken = self._linked_layers.current, self._loading.taken
+        is_experiment = isinstance(taken, ExperimentSource)
+        if linked is None and not is_experiment:
             return
-        self._table = table
-        source: Source
-        if isinstance(taken, ExperimentSource) or linked is None:
-            self._linked, source = linked, taken
-        else:
+        if linked is not None and not is_experiment:
             images = [image for image in linked.images if image in self._viewer.layers]
-            self._linked = Linked(linked.labels, tuple(images))
-            source = self._with_labels(taken, self._linked)
-        self._loading.ask_again_as(source)
+            linked = Linked(linked.labels, tuple(images))
+            taken = self._with_labels(taken, linked)
+        assert taken is not None
+        self._linked, self._table = linked, self._linked_layers.table
+        self._loading.ask_again_as(taken)
         self._reload()
 
     def _with_labels(self, taken: Source | None, linked: Linked) -> Source:
@@ -393,10 +372,9 @@ class DataControls(ControlsSection):
     def _on_image_ticked(self) -> None:
         """Cut the pictures of a file's rows out of the images that are ticked."""
         layers, chosen = self._linked_layers, self.measure.linked()
-        linked = layers.current
-        if linked is None or chosen is None or linked.labels is not chosen.labels:
-            return
-        if isinstance(self._loading.taken, FileSource | AnnDataSource):
+        linked, is_file = layers.current, FileSource | AnnDataSource
+        is_same = linked is not None and chosen and linked.labels is chosen.labels
+        if is_same and isinstance(self._loading.taken, is_file):
             self._linked = chosen
             layers.set(chosen, layers.table, layers.annotation)
 
@@ -417,21 +395,9 @@ class DataControls(ControlsSection):
         self.stop.setEnabled(False)
         self._reading.stop()
 
-    def _on_space(self, space: str) -> None:
-        self._reload(space=space, columns=None, recipe=None, batch_key=None)
-
-    def _on_batches(self, column: str) -> None:
-        self._reload(batch_key=None if column == NO_BATCHES else column)
-
     def _on_transpose(self) -> None:
         turned = not self._loading.options.transposed
-        # Other rows have other columns, and other counts.
-        self._reload(
-            transposed=turned, space=None, columns=None, recipe=None, batch_key=None
-        )
-
-    def _on_differs(self, sentence: str, is_measured: bool) -> None:
-        self.stale.tell(sentence, can_measure=is_measured)
+        self._reload(transposed=turned, **OF_ROWS)
 
     # What came of it
 
@@ -443,30 +409,28 @@ class DataControls(ControlsSection):
     def _show_read(self, loaded: LoadResult) -> None:
         """Offer what else could come of the source."""
         dataset, options = loaded.dataset, self._loading.options
+        recipe, is_turned = options.recipe, options.transposed
         is_table = isinstance(self._loading.taken, FileSource | FeaturesSource)
         self.join.show_join(loaded.join, is_table=is_table)
         self._offer(self.space, loaded.spaces, options.space or dataset.space)
         self.drop.setVisible(self.drop.isChecked())
-        asks = loaded.has_genes_in_rows and not options.transposed
+        asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
         show_text(self.genes_in_rows, question)
-        self.transpose.setText("Transpose back" if options.transposed else "Transpose")
-        self.transpose.setVisible(asks or options.transposed)
-        left_out = dataset.provenance.get("recipe", {}).get("left_out", {})
+        self.transpose.setText("Transpose back" if is_turned else "Transpose")
+        self.transpose.setVisible(asks or is_turned)
         self.recipe.show_for(
             is_counts=loaded.is_counts and not asks,
-            applied=options.recipe,
+            applied=recipe,
             batch_columns=loaded.batch_columns,
             quality=loaded.quality,
-            n_doublets=int(left_out.get("doublets", 0)),
+            dataset=dataset,
         )
-        mixed = options.batch_key
-        if options.recipe is not None:
-            mixed = options.recipe.batch_key
+        mixed = options.batch_key if recipe is None else recipe.batch_key
         columns = () if loaded.is_counts else loaded.batch_columns
         self._offer(self.batches, [NO_BATCHES, *columns], mixed or NO_BATCHES)
         self.mixable = tuple(c for c in loaded.batch_columns if c != mixed)
-        columns = () if options.recipe is not None else self._loading.columns
+        columns = () if recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
         if loaded.is_counts or asks:  # the offers say it better
@@ -501,9 +465,9 @@ class DataControls(ControlsSection):
 
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
-        is_first, (_, prepare) = self._session.dataset is None, self.first_step
+        is_free = self._session.dataset is None and not self.first_step[0]
         for button, is_next in (
-            (self.start.open_button, is_first and not prepare),
+            (self.start.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from magicgui.widgets import CheckBox, ComboBox
-from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.session.panels import split_columns
@@ -11,12 +13,8 @@ from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.style.coloring import PRESSURE, choices
-from napari_embedding_game.ui.style.form_widgets import (
-    ControlsSection,
-    add_row,
-    form,
-    show_row,
-)
+from napari_embedding_game.ui.style.form_widgets import add_row, form, show_row
+from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.style.texts import (
     ISOLATION_CHOICE,
@@ -41,35 +39,35 @@ COLOR_TIP = (
 )
 SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
 CHECKS = {
-    "landmarks": (
-        "show_landmarks",
+    "show_landmarks": (
         "Landmarks at rest",
         "Show the landmarks, of which the clusters are made, as pale rings, not only "
         "while the game runs. With their layer selected in napari's list they can be "
         "dragged while it runs; A adds one under the mouse, Delete takes it away.",
     ),
-    "names": (
-        "show_names",
+    "show_names": (
         "Show names",
         "Write the clusters' names on the map; nearer, there is room for more of them.",
     ),
-    "pressure": (
-        "size_by_pressure",
+    "size_by_pressure": (
         "Size by pressure",
         f"Draw points under pressure larger. {PRESSURE_MEANS}",
     ),
-    "far": (
-        "show_far",
+    "show_far": (
         "Lines to neighbours",
         "From selected points to their nearest neighbours in the data that lie "
         "elsewhere on the map. A few are usual; where many lines go the same way, the "
         "map has torn a group apart.",
     ),
+    "color_objects": (
+        "Colour objects by the map",
+        "Give the objects in the image the colours of their points.",
+    ),
 }
-"""Field of the look, text and tooltip of each tick."""
+"""Text and tooltip of each tick, by the field of the look."""
 
 
-class DisplayControls(ControlsSection):
+class DisplayControls(QWidget):
     """Edits ``session.look``; everything applies at once."""
 
     def __init__(self, session: Session) -> None:
@@ -82,61 +80,38 @@ class DisplayControls(ControlsSection):
         self.split_by = ComboBox(
             choices=self._splits, value=look.split_by, tooltip=SPLIT_TIP
         )
-        self.landmarks, self.names, self.pressure, self.far = (
+        self.landmarks, self.names, self.pressure, self.far, self.objects = (
             CheckBox(text=text, value=getattr(look, field), tooltip=tip)
-            for field, text, tip in CHECKS.values()
+            for field, (text, tip) in CHECKS.items()
         )
-        self.objects = CheckBox(
-            text="Colour objects by the map",
-            value=look.color_objects,
-            tooltip="Give the objects in the image the colours of their points.",
-        )
-        self._fields = {
-            "color_by": self.color_by,
-            "split_by": self.split_by,
-            "show_landmarks": self.landmarks,
-            "show_names": self.names,
-            "size_by_pressure": self.pressure,
-            "show_far": self.far,
-            "color_objects": self.objects,
-        }
+        ticks = self.landmarks, self.names, self.pressure, self.far, self.objects
+        boxes = {"color_by": self.color_by, "split_by": self.split_by}
+        self._fields = boxes | dict(zip(CHECKS, ticks, strict=True))
         self.legend = LegendView()
-        self.legend.limits_changed.connect(self._set_limits)
+        self.legend.limits_changed.connect(partial(setattr, look, "limits"))
         self.gene_sets = GeneSetsPanel(session)
-        colors, rows = form(), form()
+        colors, self._rows = form(), form()
         add_row(colors, "Colour by", self.color_by)
-        add_row(rows, "Split by", self.split_by)
-        self._rows = rows
-        self.column.addLayout(colors)
-        self.column.addWidget(self.legend)
-        self.column.addWidget(self.objects.native)
-        self.more = QWidget()
+        add_row(self._rows, "Split by", self.split_by)
+        parts = colors, self.legend, self.objects
+        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
+        shown = row(self.landmarks, self.names, None, wide=())
+        self.more = panel(
+            column(self._rows, shown, self.pressure, self.far, self.gene_sets)
+        )
         """What is used now and then."""
-        more = QVBoxLayout(self.more)
-        more.setContentsMargins(0, 0, 0, 0)
-        more.addLayout(rows)
-        shown = QHBoxLayout()
-        for check in (self.landmarks, self.names):
-            shown.addWidget(check.native)
-        shown.addStretch(1)
-        more.addLayout(shown)
-        more.addWidget(self.pressure.native)
-        more.addWidget(self.far.native)
-        more.addWidget(self.gene_sets)
         for field, widget in self._fields.items():
-            widget.changed.connect(
-                lambda value, field=field: setattr(self._look, field, value)
-            )
-        self._connections = Connections(self)
+            widget.changed.connect(partial(setattr, look, field))
+        connections = Connections(self)
         offers = session.dataset_changed, session.restored, session.columns_changed
-        self._connections.connect_all(offers, self.refresh)
-        self._connections.connect(session.state_changed, self._on_state)
-        self._connections.connect(look.events.color_by, self._on_color)
+        connections.connect_all(offers, self.refresh)
+        connections.connect(session.state_changed, self._on_state)
+        connections.connect(look.events.color_by, self._on_color)
         self.refresh()
 
     def refresh(self, *event: object) -> None:
         """Show the look as it is, and what can be chosen."""
-        names = self._columns()
+        names, dataset = self._columns(), self._session.dataset
         if self._look.split_by not in names:  # one that is gone splits nothing
             self._look.split_by = ""
         for field, widget in self._fields.items():
@@ -145,7 +120,6 @@ class DisplayControls(ControlsSection):
                     widget.reset_choices()
                 widget.value = getattr(self._look, field)
         show_row(self._rows, self.split_by, bool(names))
-        dataset = self._session.dataset
         has_objects = dataset is not None and dataset.objects is not None
         self.objects.native.setVisible(has_objects)
         self.pressure.native.setVisible(self._has_pressure)
@@ -170,8 +144,7 @@ class DisplayControls(ControlsSection):
         return [(LONG_NAMES.get(name, name), name) for name in names]
 
     def _splits(self, widget: object) -> list[tuple[str, str]]:
-        names = self._columns()
-        return [("Nothing: one map", ""), *((name, name) for name in names)]
+        return [("Nothing: one map", ""), *((name, name) for name in self._columns())]
 
     def _columns(self) -> list[str]:
         """Return the columns that the map can be split by."""
@@ -188,6 +161,3 @@ class DisplayControls(ControlsSection):
         elif session.played is not None:
             settings = session.played.settings
         return get_method(settings.method).has_pressure
-
-    def _set_limits(self, limits: tuple[float, float]) -> None:
-        self._look.limits = limits

@@ -5,15 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
-from superqt import QSearchableListWidget
+from qtpy.QtWidgets import QFileDialog, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -27,8 +19,10 @@ from napari_embedding_game.data.gene_sets import (
 )
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.columns import searched_list
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 GENES_TIP = (
@@ -49,49 +43,31 @@ class GeneSetsPanel(Fold):
     """
 
     def __init__(self, session: Session) -> None:
-        inside = QWidget()
-        super().__init__("Gene sets", inside)
         self._session = session
-        self._scoring = Latest(self, self._on_scored, self._on_failed)
         self._sets: list[GeneSet] = []
-        self.search = QSearchableListWidget()
-        self.search.setFixedHeight(150)
-        self.search.layout().setContentsMargins(0, 0, 0, 0)
-        self.filter, self.list = self.search.filter_widget, self.search.list_widget
-        self.filter.setPlaceholderText("Find a set")
+        self.search, self.filter, self.list = searched_list("Find a set", 150)
         self.list.setToolTip("Sets of the file: click one to see its genes.")
         self.genes, self.name = QLineEdit(), QLineEdit()
         self.genes.setPlaceholderText("Type genes: CD3D, CD3E, CD2")
         self.genes.setToolTip(GENES_TIP)
         self.name.setPlaceholderText("Name of the set")
         self.name.setToolTip("What the score is called in Colour by and in files.")
-        self.score, self.file = QPushButton("Score"), QPushButton("From file…")
-        self.score.setToolTip("Score every cell, and colour the map by it.")
-        self.file.setToolTip(FILE_TIP)
+        self.score = push_button(
+            "Score", "Score every cell, and colour the map by it.", self._score
+        )
+        self.file = push_button("From file…", FILE_TIP, self._open)
         self.state = text_label()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.search)
-        column.addWidget(self.genes)
-        row = QHBoxLayout()
-        row.addWidget(self.name, 1)
-        row.addWidget(self.score)
-        row.addWidget(self.file)
-        column.addLayout(row)
-        column.addWidget(self.state)
+        buttons = row(self.name, self.score, self.file)
+        inside = column(self.search, self.genes, buttons, self.state)
+        super().__init__("Gene sets", panel(inside))
+        self._scoring = Latest(self, self._on_scored, self._on_failed)
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
-        self.score.clicked.connect(self._score)
-        self.file.clicked.connect(self._open)
         self.list.currentRowChanged.connect(self._on_row)
-        self._connections = Connections(self)
-        self._connections.connect(session.dataset_changed, self._on_dataset)
+        Connections(self).connect(session.dataset_changed, self._on_dataset)
         self._show_sets([])
         self._on_dataset(session.dataset)
-
-    # Inside
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._scoring.stop()
@@ -116,7 +92,7 @@ class GeneSetsPanel(Fold):
         told = f"{len(sets):,} sets in {Path(name).name}: choose one, and score it."
         show_text(self.state, told if len(sets) > 1 else "", "note")
         if len(sets) == 1:
-            self._take(sets[0])
+            self._on_row(0)
 
     def _show_sets(self, sets: list[GeneSet]) -> None:
         """List the sets of a file, where there are several."""
@@ -128,15 +104,16 @@ class GeneSetsPanel(Fold):
             self.list.addItems([f"{one.name}  ({len(one.genes)})" for one in sets])
 
     def _on_row(self, row: int) -> None:
-        if 0 <= row < len(self._sets):
-            self._take(self._sets[row])
-
-    def _take(self, gene_set: GeneSet) -> None:
         """Show the genes of a set, to be scored or changed."""
-        self.genes.setText(", ".join(gene_set.genes))
-        self.genes.setCursorPosition(0)
-        self.name.setText(gene_set.name)
-        self.name.setCursorPosition(0)
+        if not 0 <= row < len(self._sets):
+            return
+        chosen = self._sets[row]
+        for field, text in (
+            (self.genes, ", ".join(chosen.genes)),
+            (self.name, chosen.name),
+        ):
+            field.setText(text)
+            field.setCursorPosition(0)
 
     def _score(self) -> None:
         dataset, genes = self._session.dataset, split_names(self.genes.text())

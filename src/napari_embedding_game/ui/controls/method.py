@@ -9,7 +9,7 @@ from typing import Any
 from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
@@ -35,7 +35,6 @@ from napari_embedding_game.ui.controls.settings_form import (
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
-    ControlsSection,
     Fold,
     add_row,
     box_readout,
@@ -45,6 +44,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
@@ -74,7 +74,7 @@ LAMBDA_TIP = (
 PRESET_TIP = "Settings that belong together, for what you want to see."
 
 
-class MethodControls(ControlsSection):
+class MethodControls(QWidget):
     """Edits ``session.settings``; what can act on the running game acts at once."""
 
     def __init__(
@@ -86,21 +86,13 @@ class MethodControls(ControlsSection):
         super().__init__()
         self._session, self._settings = session, session.settings
         self._play_on, self._change_dimensions = play_on, change_dimensions
-        self.presets = QComboBox()
-        self.presets.setToolTip(PRESET_TIP)
-        self.presets.setPlaceholderText("Set by hand")
-        for preset in PRESETS:
-            self.presets.addItem(preset.name)
-            sets = settings_text(preset.values) or "every setting as it is by default"
-            tip = f"{preset.description}\n{sets}."
-            self.presets.setItemData(
-                self.presets.count() - 1, tip, Qt.ItemDataRole.ToolTipRole
-            )
+        self.presets = _preset_box()
         self.presets.activated.connect(lambda row: apply(PRESETS[row], self._settings))
         self.controls = make_form(self._settings)
         """A control for each setting, by the name of its field."""
         for widget in self.controls:
             widget.changed.connect(lambda value, of=widget: self._set(of, value))
+        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
         tip = FIELDS["repulsion"].metadata["words"]
         self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
         self.repulsion_slider.changed.connect(
@@ -108,25 +100,34 @@ class MethodControls(ControlsSection):
         )
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
+        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
         self.paper_lambda = text_label(wraps=False)
         self.paper_lambda.setToolTip(LAMBDA_TIP)
-        self.steering = QWidget()
-        """The repulsion, and what it means that the map is of other settings."""
         self.stale = text_label(STALE)
-        self.continue_stale = QPushButton("Continue with these settings")
-        self.continue_stale.setToolTip(CONTINUE_TIP)
-        self.continue_stale.clicked.connect(self._continue)
-        self._build()
-        self._connections = Connections(self)
-        for signal, slot in (
-            (session.staleness_changed, self._show_staleness),
-            (session.state_changed, self._show_staleness),
-            (self._settings.changed, self._on_setting),
-            (session.dataset_changed, self._on_dataset),
-            (session.restored, self.show_settings),
-            (session.looked_back, self.show_settings),
-        ):
-            self._connections.connect(signal, slot)
+        words = "Continue with these settings"
+        self.continue_stale = push_button(words, CONTINUE_TIP, self._continue)
+        self._main, fine, rows = form(), form(), form()
+        add_row(self._main, "Preset", self.presets)
+        for name in NAMES:
+            control = self.controls[name]
+            add_row(self._main if name in MAIN else fine, control.label, control)
+            if name == "approximation":
+                self._main.addRow("", self.paper_lambda)
+        self.more = Fold("More settings", panel(fine))
+        self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
+        slider = self.repulsion_slider
+        both = panel(row(slider, self.repulsion))
+        both.setToolTip(tip)
+        add_row(rows, "Repulsion", both)
+        self.steering = panel(column(rows, self.stale, self.continue_stale))
+        """The repulsion, and what it means that the map is of other settings."""
+        connections = Connections(self)
+        connections.connect(self._settings.changed, self._on_setting)
+        connections.connect(session.dataset_changed, self._on_dataset)
+        stale = session.staleness_changed, session.state_changed
+        connections.connect_all(stale, self._show_staleness)
+        others = session.restored, session.looked_back
+        connections.connect_all(others, self.show_settings)
         self.show_settings()
 
     def show_settings(self, *event: object) -> None:
@@ -139,56 +140,24 @@ class MethodControls(ControlsSection):
 
     # Inside
 
-    def _build(self) -> None:
-        main, more, inside = form(), form(), QWidget()
-        self._main = main
-        add_row(main, "Preset", self.presets)
-        for name in NAMES:
-            rows = main if name in MAIN else more
-            add_row(rows, self.controls[name].label, self.controls[name])
-            if name == "approximation":
-                main.addRow("", self.paper_lambda)
-        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
-        self.column.addLayout(main)
-        inside.setLayout(more)
-        self.more = Fold("More settings", inside)
-        self.column.addWidget(self.more)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.repulsion_slider.native, 1)
-        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
-        row.addWidget(self.repulsion.native)
-        both = QWidget()
-        both.setToolTip(self.repulsion.tooltip)
-        both.setLayout(row)
-        steering = QVBoxLayout(self.steering)
-        steering.setContentsMargins(0, 0, 0, 0)
-        steering.setSpacing(4)
-        rows = form()
-        add_row(rows, "Repulsion", both)
-        steering.addLayout(rows)
-        steering.addWidget(self.stale)
-        steering.addWidget(self.continue_stale)
-
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
-        if name == "n_components":
-            self._change_dimensions(value)
-            self._show(name)  # as it is: it may have been refused
-            return
         choosers = {
             "method": settings.choose_method,
             "optimizer": settings.choose_optimizer,
             "affinity": settings.choose_affinity,
         }
-        if name in choosers:
+        if name == "n_components":
+            self._change_dimensions(value)
+            self._show(name)  # as it is: it may have been refused
+        elif name in choosers:
             choosers[name](value)
             self._show_method()
-            return
-        # Between the lowest value and 0, where there is room, is nothing to choose.
-        is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
-        chosen = int(value) if name == "max_iter" else value
-        setattr(settings, name, None if is_left else chosen)
+        else:
+            # Between the lowest value and 0, where there is room, is nothing to choose.
+            is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
+            chosen = int(value) if name == "max_iter" else value
+            setattr(settings, name, None if is_left else chosen)
 
     def _set_repulsion(self, repulsion: float) -> None:
         low, high = repulsion_range(self._settings.method)
@@ -223,20 +192,14 @@ class MethodControls(ControlsSection):
 
     def _show_method(self) -> None:
         """Show what goes with the method: its choices, and what has a say in it."""
-        settings = self._settings
+        settings, controls = self._settings, self.controls
         for name in OF_THE_METHOD:
-            widget, value = self.controls[name], getattr(settings, name)
-            with widget.changed.blocked():
-                widget.reset_choices()
-            if name == "approximation":
-                try:
-                    value = approximation_of(self._session.chosen())
-                except InputError:
-                    value = settings.approximation
-            show_value(widget, value)
+            with controls[name].changed.blocked():
+                controls[name].reset_choices()
+            show_value(controls[name], self._value_of(name))
         self._show_repulsion()
         spec, by_game = get_method(settings.method), settings.optimizer == "game"
-        is_steered, controls = not spec.moved_by, self.controls
+        is_steered = not spec.moved_by
         # What moves by itself is not steered, and a minimiser needs all pairs.
         for widget in (self.repulsion, self.repulsion_slider, controls["optimizer"]):
             widget.enabled = is_steered
@@ -245,17 +208,25 @@ class MethodControls(ControlsSection):
         approximation.enabled = is_steered and is_open
         for name in OF_THE_PLAYERS:
             controls[name].enabled = by_game and (is_steered or name != "learning_rate")
-        words, reason = (
-            FIELDS["approximation"].metadata["words"],
-            NO_BOUND.get(spec.kernel),
-        )
+        words = FIELDS["approximation"].metadata["words"]
+        reason = NO_BOUND.get(spec.kernel)
         approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
         is_entropic = resolve(settings.value).affinity == "entropic"
         show_row(self._main, controls["n_neighbors"], not is_entropic)
         show_row(self._main, controls["perplexity"], is_entropic)
 
+    def _value_of(self, name: str) -> Any:
+        """Return a setting of the method, the approximation as it will be."""
+        if name != "approximation":
+            return getattr(self._settings, name)
+        try:
+            return approximation_of(self._session.chosen())
+        except InputError:  # a run says what is wrong
+            return self._settings.approximation
+
     def _show_repulsion(self) -> None:
-        low, high = repulsion_range(self._settings.method)
+        method, dataset = self._settings.method, self._session.dataset
+        low, high = repulsion_range(method)
         repulsion = repulsion_of(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
             self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
@@ -263,15 +234,12 @@ class MethodControls(ControlsSection):
             self.repulsion_slider.range = math.log10(low), math.log10(high)
         show_value(self.repulsion, repulsion)
         show_value(self.repulsion_slider, math.log10(repulsion))
-        dataset, method = self._session.dataset, self._settings.method
-        if get_method(method).moved_by:
-            show_text(self.paper_lambda, "cannot be steered")
-            return
         hint = f"default {get_method(method).repulsion:g}"
         if has_lambda(method) and dataset is not None:
             value = paper_lambda(self._settings.value, dataset.X.shape[0])
             hint += f"  ·  λ = {value:.3g}"
-        show_text(self.paper_lambda, hint)
+        is_moved = get_method(method).moved_by
+        show_text(self.paper_lambda, "cannot be steered" if is_moved else hint)
 
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings, and the preset that is chosen."""
@@ -284,4 +252,16 @@ class MethodControls(ControlsSection):
 
 def round_to(value: float, digits: int) -> float:
     """Round to so many significant digits: 295.1 to 300 (2)."""
-    return round(value, digits - 1 - math.floor(math.log10(value)))
+    return float(f"{value:.{digits}g}")
+
+
+def _preset_box() -> QComboBox:
+    box = QComboBox()
+    box.setToolTip(PRESET_TIP)
+    box.setPlaceholderText("Set by hand")
+    for number, preset in enumerate(PRESETS):
+        sets = settings_text(preset.values) or "every setting as it is by default"
+        tip = f"{preset.description}\n{sets}."
+        box.addItem(preset.name)
+        box.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
+    return box

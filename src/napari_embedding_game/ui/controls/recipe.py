@@ -1,17 +1,25 @@
-"""Edit and apply the scanpy recipe for raw counts."""
+"""The scanpy recipe for raw counts: which cells are left out, and its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
+import numpy as np
 from magicgui.widgets import ComboBox, FloatSpinBox, SpinBox
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QFormLayout, QWidget
 
-from napari_embedding_game.data.quality_control import CellQuality
+from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.quality_control import (
+    LIMITS,
+    NEEDS_SKIMAGE,
+    CellQuality,
+    has_scrublet,
+)
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.ui.controls.cell_quality import CellQualityPanel
+from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,
     add_row,
@@ -20,6 +28,13 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    evenly,
+    panel,
+    push_button,
+)
+from napari_embedding_game.ui.style.theme import ThemeColors
 
 OFFER = (
     "These are raw counts: how deeply a cell was sequenced would shape the map more "
@@ -34,11 +49,19 @@ PREPARE_TIP = (
     "Filter, normalise, take logarithms, choose variable genes, scale, and compute "
     "principal components."
 )
-PARAMETERS = {
-    "min_genes": (
-        "Genes per cell, at least",
-        "Cells with fewer genes are left out as empty or broken.",
-    ),
+DOUBLETS_TIP = (
+    "Leave out cells that scrublet takes for two in one droplet, in each batch by "
+    "itself. It takes some seconds for each thousand cells."
+)
+NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
+QUALITY = {
+    "min_counts": ("Counts, at least", "Cells with fewer are left out as empty."),
+    "max_counts": ("Counts, at most", "Cells with more are left out as doublets."),
+    "min_genes": ("Genes, at least", "Cells with fewer are left out as broken."),
+    "max_genes": ("Genes, at most", "Cells with more are left out as doublets."),
+    "max_mito": ("Mitochondrial %, at most", "Cells with more are left out as dying."),
+}
+PREPARATION = {
     "min_cells": (
         "Cells per gene, at least",
         "Genes found in fewer cells are left out as noise.",
@@ -61,6 +84,7 @@ PARAMETERS = {
     ),
 }
 """Title and meaning of fields of :class:`Recipe`."""
+DEFAULTS = {f.name: f.default for f in fields(Recipe)}
 
 
 class RecipePanel(QWidget):
@@ -72,51 +96,49 @@ class RecipePanel(QWidget):
         super().__init__()
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
+        self._quality: CellQuality | None = None
+        self._found: tuple[Limits, int] | None = None
+        """How many doublets were found within which limits."""
         self.offer = text_label(OFFER, "warning")
-        self.apply = QPushButton("Prepare counts")
-        self.apply.setToolTip(PREPARE_TIP)
-        self.undo = QPushButton("Back to raw counts")
-        self.undo.setToolTip("Embed the counts as they are.")
-        self.quality = CellQualityPanel()
+        self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
+        limits, rows = self._form(QUALITY), self._form(PREPARATION)
+        self._limits, self._batch_row = limits, form()
+        self.cells = CellQualityView(self._limit)
+        self.doublets = QCheckBox("Leave out doublets (scrublet)")
+        self.doublets.setToolTip(DOUBLETS_TIP)
+        self.doublets.setEnabled(has_scrublet())
+        self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
+        hint = text_label("" if has_scrublet() else NEEDS_SKIMAGE)
+        parts = self.cells, limits, self.no_mito, self.doublets, hint, self.state
+        self.fold = Fold("Quality control", panel(column(*parts)))
+        preparation = Fold("Preparation", panel(rows))
         self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
-        inside, rows = QWidget(), form()
-        inside.setLayout(rows)
-        defaults = {f.name: f.default for f in fields(Recipe)}
-        self.numbers = {name: _number(name, defaults[name]) for name in PARAMETERS}
-        for name, box in self.numbers.items():
-            add_row(rows, PARAMETERS[name][0], box)
-        self.fold = Fold("Preparation", inside)
-        self._batch_row = form()
         add_row(self._batch_row, "Mix batches of", self.batches)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.apply, 1)
-        buttons.addWidget(self.undo, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for widget in (self.offer, self.quality, self.fold):
-            column.addWidget(widget)
-        column.addLayout(self._batch_row)
-        column.addLayout(buttons)
-        self.apply.clicked.connect(lambda: self.wanted.emit(self.recipe()))
-        self.undo.clicked.connect(lambda: self.wanted.emit(None))
-        self.quality.changed.connect(self._on_quality)
-        self.numbers["min_genes"].changed.connect(self._on_min_genes)
-        self._on_min_genes(self.numbers["min_genes"].value)
+        self.apply = push_button("Prepare counts", PREPARE_TIP, self._prepare)
+        tip = "Embed the counts as they are."
+        self.undo = push_button(
+            "Back to raw counts", tip, lambda: self.wanted.emit(None)
+        )
+        buttons = evenly(self.apply, self.undo)
+        folds = self.offer, self.fold, preparation, self._batch_row, buttons
+        self.setLayout(column(*folds))
+        for name in LIMITS:
+            self.numbers[name].changed.connect(self._tell)
+        self.batches.changed.connect(self._tell)
+        self.doublets.toggled.connect(self._tell)
         self.show_for(is_counts=False)
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.cells.set_theme(colors)
 
     def recipe(self) -> Recipe:
         """Return the recipe with the numbers and the batches as they stand."""
-        numbers = {name: box.value for name, box in self.numbers.items()}
-        limits, key = self.quality.limits(), self.batches.value
+        key = self.batches.value
         return Recipe(
-            **numbers,
+            **{name: box.value for name, box in self.numbers.items()},
             batch_key=None if key == NO_BATCHES else key,
-            max_genes=limits.max_genes,
-            min_counts=limits.min_counts,
-            max_counts=limits.max_counts,
-            max_mito=limits.max_mito,
-            doublets=self.quality.doublets.isChecked(),
+            doublets=self.doublets.isChecked(),
         )
 
     def show_for(
@@ -126,7 +148,7 @@ class RecipePanel(QWidget):
         applied: Recipe | None = None,
         batch_columns: Sequence[str] = (),
         quality: CellQuality | None = None,
-        n_doublets: int = 0,
+        dataset: Dataset | None = None,
     ) -> None:
         """Offer the recipe for counts, or what it was once it was applied.
 
@@ -136,40 +158,113 @@ class RecipePanel(QWidget):
             Columns whose levels can be mixed; without any, nothing is asked.
         quality : CellQuality, optional
             Of every cell of the source, to choose limits by.
-        n_doublets : int
-            How many cells were left out as such.
+        dataset : Dataset, optional
+            What was read; it knows how many doublets were left out.
         """
-        self.quality.set_quality(quality)
-        if applied is not None:
-            found = n_doublets if applied.doublets else None
-            self.quality.set_applied(applied.limits, found)
         self.setVisible(is_counts)
         self.is_offered = is_counts and applied is None
         mixed = None if applied is None else applied.batch_key
         columns = list(dict.fromkeys([*batch_columns, *([mixed] if mixed else [])]))
         chosen = self.batches.value if applied is None else mixed or NO_BATCHES
-        self.batches.choices = [NO_BATCHES, *columns]
-        self.batches.value = chosen if chosen in columns else NO_BATCHES
+        with self.batches.changed.blocked():
+            self.batches.choices = [NO_BATCHES, *columns]
+            self.batches.value = chosen if chosen in columns else NO_BATCHES
         show_row(self._batch_row, self.batches, bool(columns))
         show_text(self.offer, "" if applied else OFFER)
         self.apply.setText("Prepare again" if applied else "Prepare counts")
         self.undo.setVisible(applied is not None)
+        self._show_cells(quality, dataset)
+        if applied is not None:
+            self._show_applied(applied, dataset)
+        self._tell()
 
-    # Inside: the lowest number of genes is in both folds
+    # Inside
 
-    def _on_quality(self) -> None:
-        with self.numbers["min_genes"].changed.blocked():
-            self.numbers["min_genes"].value = self.quality.limits().min_genes
+    def _prepare(self) -> None:
+        self.wanted.emit(self.recipe())
 
-    def _on_min_genes(self, least: int) -> None:
-        self.quality.set_limits(replace(self.quality.limits(), min_genes=least))
+    def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
+        rows = form()
+        for name, (title, tip) in parameters.items():
+            self.numbers[name] = box = _number(name, tip)
+            add_row(rows, title, box)
+        return rows
+
+    def _show_cells(self, quality: CellQuality | None, dataset: Dataset | None) -> None:
+        """Show the figures of these cells; of other cells there are no limits yet."""
+        former, self._quality = self._quality, quality
+        self.fold.setVisible(quality is not None)
+        if quality is None or dataset is None:
+            return
+        has_mito = quality.mitochondrial is not None
+        show_row(self._limits, self.numbers["max_mito"], has_mito)
+        self.no_mito.setVisible(not has_mito)
+        if former is None or not np.array_equal(quality.counts, former.counts):
+            self._found = None
+            self.doublets.setChecked(False)
+            least = self.numbers["min_genes"].value
+            self._limit({**dict.fromkeys(LIMITS, 0), "min_genes": least})
+        self.cells.show_cells(quality, dataset)
+
+    def _show_applied(self, applied: Recipe, dataset: Dataset | None) -> None:
+        """Show the limits that cells were left out by, and how many were doublets."""
+        self.doublets.setChecked(applied.doublets)
+        self._limit({name: getattr(applied, name) for name in LIMITS})
+        recipe = {} if dataset is None else dataset.provenance.get("recipe", {})
+        n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
+        self._found = (self._present(), n_doublets) if applied.doublets else None
+
+    def _limit(self, limits: Limits) -> None:
+        """Take other limits."""
+        for name, value in limits.items():
+            box = self.numbers[name]
+            with box.changed.blocked():
+                box.value = type(box.value)(value)
+        self._tell()
+
+    def _present(self) -> Limits:
+        return {name: self.numbers[name].value for name in LIMITS}
+
+    def _tell(self, *event: object) -> None:
+        """Tell how many cells stay within the limits, and why others do not."""
+        if self._quality is None:
+            return
+        limits, key = self._present(), self.batches.value
+        self.cells.show_limits(limits, key if key != NO_BATCHES else self._a_batch())
+        reasons = self.recipe().limits.left_out(self._quality).values()
+        n, n_out = len(self._quality.genes), sum(int(r.sum()) for r, _ in reasons)
+        told = [
+            f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
+        ]
+        looks, found = self.doublets.isChecked(), self._found
+        is_found = found is not None and found[0] == limits
+        if looks and found is not None and is_found:
+            n_out += found[1]
+            told.append(counted(found[1], "doublet"))
+        text = f"{n - n_out:,} of {n:,} cells stay."
+        text += f" Left out are {', '.join(told)}." if told else ""
+        if looks and not is_found:
+            text += " Doublets are found among those that stay."
+        show_text(self.state, text)
+        self.fold.set_title(f"Quality control  ·  {n_out:,} of {n:,} left out")
+
+    def _a_batch(self) -> str:
+        """Return the first column of samples, "" where there is none."""
+        return next(iter(self.batches.choices[1:]), "")
 
 
-def _number(name: str, default: float) -> SpinBox | FloatSpinBox:
-    tip = PARAMETERS[name][1]
-    if isinstance(default, int):
-        least = 0 if name.startswith("min_") else 2
+def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:
+    default = DEFAULTS[name]
+    if name in LIMITS:
+        kind = FloatSpinBox if name == "max_mito" else SpinBox
+        box = kind(min=0, max=100_000_000, value=default, tooltip=tip)
+        box.native.setSpecialValueText("no limit")
+    elif isinstance(default, int):
+        least = 0 if name == "min_cells" else 2
         return SpinBox(min=least, max=100_000, value=default, tooltip=tip)
-    box = FloatSpinBox(min=1, max=1e7, step=default / 10, value=default, tooltip=tip)
-    box.native.setDecimals(0)
+    else:
+        box = FloatSpinBox(
+            min=1, max=1e7, step=default / 10, value=default, tooltip=tip
+        )
+        box.native.setDecimals(0)
     return box

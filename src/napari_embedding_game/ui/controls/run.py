@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import Snapshot
@@ -24,6 +24,12 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    evenly,
+    push_button,
+    slim_bar,
+)
 from napari_embedding_game.ui.tasks.throttle import throttled
 
 if TYPE_CHECKING:
@@ -37,6 +43,7 @@ CONTINUE_TIP = (
     "stays in the timeline as another branch."
 )
 REMEDY_TIP = "Change these settings and lay the map out anew from its start."
+PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
 LOOKED_BACK = "A map of the timeline."
 FINISHED = "Finished. Click a cluster, or change Repulsion."
@@ -68,44 +75,26 @@ class RunControls(QWidget):
         """Settings that mend what the message says."""
         self._progress: Progress | None = None
         """The last frame of the run."""
-        self.run, self.go_on = QPushButton("Run"), QPushButton("Continue from here")
-        self.plain = QPushButton("Run without preparing")
-        self.pause, self.stop = QPushButton("Pause"), QPushButton("Stop")
-        self.mend = QPushButton()
-        for button, tip, act in (
-            (self.run, RUN_TIP, self._run),
-            (self.plain, "Make a map of the data as they are.", self._play),
-            (self.go_on, CONTINUE_TIP, self._continue),
-            (self.pause, "Hold the game, or play on.", self._pause_or_resume),
-            (self.stop, "End the game and keep the map.", session.stop),
-            (self.mend, REMEDY_TIP, self._mend),
-        ):
-            button.setToolTip(tip)
-            button.clicked.connect(lambda _=False, act=act: act())
-        self.plain.setProperty("role", "link")
-        set_role(self.mend, "main")
+        self.run = push_button("Run", RUN_TIP, self._run)
+        self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
+        self.go_on = push_button("Continue from here", CONTINUE_TIP, self._continue)
+        pause_tip, stop_tip = (
+            "Hold the game, or play on.",
+            "End the game, keep the map.",
+        )
+        self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
+        self.stop = push_button("Stop", stop_tip, session.stop)
+        self.mend = push_button("", REMEDY_TIP, self._mend, "main")
         WrappedText(self.mend)
         self.save = SaveMenu(session, linked, writing)
-        self.bar = QProgressBar()
-        self.bar.setProperty("role", "slim")
-        self.bar.setTextVisible(False)
-        self.bar.setFixedHeight(6)
+        self.bar = slim_bar()
         self._busy_bar = BusyBar(self.bar)
         self.stage, self.message = text_label(), text_label(role="warning")
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 0, 8, 6)
-        column.setSpacing(4)
-        column.addWidget(self.go_on)
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(self.run, 2)
-        for button in (self.pause, self.stop, self.save):
-            row.addWidget(button, 1)
-        column.addLayout(row)
-        for widget in (self.plain, self.stage, self.bar, self.message, self.mend):
-            column.addWidget(widget)
-        self._connections = Connections(self)
+        buttons = evenly(self.run, self.pause, self.stop, self.save)
+        told = self.plain, self.stage, self.bar, self.message, self.mend
+        self.setLayout(column(self.go_on, buttons, *told, margins=(8, 0, 8, 6)))
+        connections = Connections(self)
         for signal, slot in (
             (session.restored, lambda saved: self._on_map(RESTORED)),
             (session.looked_back, lambda mark: self._on_map(LOOKED_BACK)),
@@ -116,7 +105,7 @@ class RunControls(QWidget):
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
             (writing.copied, lambda what: self.say(f"Copied {what}.")),
         ):
-            self._connections.connect(signal, slot)
+            connections.connect(signal, slot)
         self.refresh()
         self._on_message(session.message)
 
@@ -151,31 +140,30 @@ class RunControls(QWidget):
         """Show what can be pressed now, and where things stand."""
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
-        is_alive = moving or state == "preparing"
+        has_data, is_alive = session.dataset is not None, moving or state == "preparing"
         first = self._first_words if self._prepare else ""
-        run = f"{first} and run" if first else "Run again" if has_map else "Run"
-        self.run.setText(run)
-        self.run.setVisible(not is_alive)
-        can_run = session.dataset is not None or self._prepare is not None
-        self.run.setEnabled(can_run and not self._is_reading)
+        again = "Run again" if has_map else "Run"
+        self.run.setText(f"{first} and run" if first else again)
+        self.run.setEnabled((has_data or bool(first)) and not self._is_reading)
         set_role(self.run, "" if has_map and not first else "main")
-        self.plain.setVisible(
-            bool(first) and session.dataset is not None and not is_alive
-        )
-        self.plain.setEnabled(not self._is_reading)
-        self.mend.setEnabled(not self._is_reading)
-        self.go_on.setVisible(
-            has_map and state in ("stopped", "failed") and session.can_continue
-        )
-        self.pause.setVisible(moving)
         self.pause.setText("Resume" if state == "paused" else "Pause")
-        self.stop.setVisible(is_alive)
-        self.save.setVisible(has_map and not is_alive)
-        self.bar.setVisible(is_alive)
+        for button in (self.plain, self.mend):
+            button.setEnabled(not self._is_reading)
+        is_broken = state in ("stopped", "failed") and session.can_continue
+        for widget, is_shown in (
+            (self.run, not is_alive),
+            (self.plain, bool(first) and has_data and not is_alive),
+            (self.go_on, has_map and is_broken),
+            (self.pause, moving),
+            (self.stop, is_alive),
+            (self.save, has_map and not is_alive),
+            (self.bar, is_alive),
+        ):
+            widget.setVisible(is_shown)
         if state not in ALIVE:
             self._busy_bar.end()
             move_bar(self.bar, 0, 100)
-        if state not in ("preparing", "running", "paused"):
+        if not is_alive:
             self.say(self._last_words(state))
 
     # Inside

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QMenu, QPushButton
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
+from napari_embedding_game.ui.style.layouts import add_entries
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_for_session, proposed
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.tasks.writing import WritingTask
 
 FORMATS = {
-    ".h5ad": ("AnnData (.h5ad)…", "AnnData (*.h5ad)", ""),
-    ".csv": ("Table (.csv)…", "Comma-separated values (*.csv)", ""),
-    ".parquet": ("Table (.parquet)…", "Parquet (*.parquet)", ""),
-    ".png": ("Figure (.png)…", "Picture (*.png)", ""),
-    ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)", ""),
-    ".pdf": ("Figure (.pdf)…", "PDF (*.pdf)", ""),
-    ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)", ""),
+    ".h5ad": ("AnnData", "AnnData", ""),
+    ".csv": ("Table", "Comma-separated values", ""),
+    ".parquet": ("Table", "Parquet", ""),
+    ".png": ("Figure", "Picture", ""),
+    ".svg": ("Figure", "Scalable picture", ""),
+    ".pdf": ("Figure", "PDF", ""),
+    ".gif": ("Film of the run", "Animated picture", ""),
     ".html": (
-        "Web page (.html)…",
-        "Web page (*.html)",
+        "Web page",
+        "Web page",
         "One file to send: the map with colours, search, markers and a lasso, in any "
         "browser and without a network.",
     ),
     ".ipynb": (
-        "Notebook (.ipynb)…",
-        "Jupyter notebook (*.ipynb)",
+        "Notebook",
+        "Jupyter notebook",
         "All that led to this map, as code that makes it again from the data.",
     ),
     ".txt": (
-        "Methods paragraph (.txt)…",
-        "Text (*.txt)",
+        "Methods paragraph",
+        "Text",
         "What was done, for the methods of a paper, with versions and citations.",
     ),
 }
@@ -57,18 +59,22 @@ class SaveMenu(QPushButton):
         self.setToolTip("Write map, clusters and settings to a file.")
         self._session, self._linked, self._writing = session, linked, writing
         menu = QMenu(self)
-        menu.setToolTipsVisible(True)
-        for ending, (words, _, tip) in FORMATS.items():
-            action = menu.addAction(words)
-            action.setToolTip(tip)
-            action.triggered.connect(lambda _=False, ending=ending: self._save(ending))
-        copy = menu.addAction("Copy methods text")
-        copy.triggered.connect(lambda _=False: writing.copy_methods())
-        self.columns = menu.addAction(COLUMNS)
-        self.columns.triggered.connect(lambda _=False: writing.write_features())
+        add_entries(
+            menu,
+            (
+                (f"{words} ({ending})…", partial(self._save, ending), tip)
+                for ending, (words, _, tip) in FORMATS.items()
+            ),
+        )
+        *_, self.columns = add_entries(
+            menu,
+            [
+                ("Copy methods text", writing.copy_methods, ""),
+                (COLUMNS, writing.write_features, ""),
+            ],
+        )
         menu.addSeparator()
-        session_file = menu.addAction("Session, to go on later…")
-        session_file.triggered.connect(lambda _=False: self._save_session())
+        add_entries(menu, [("Session, to go on later…", self._save_session, "")])
         menu.aboutToShow.connect(self._offer_columns)
         self.setMenu(menu)
 
@@ -83,7 +89,7 @@ class SaveMenu(QPushButton):
 
     def _save(self, ending: str) -> None:
         name = proposed(self._session.dataset, "map")
-        path = ask(self, name, ending, FORMATS[ending][1])
+        path = ask(self, name, ending, f"{FORMATS[ending][1]} (*{ending})")
         if path is not None:
             self._writing.save(path)
 

@@ -5,78 +5,79 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QHBoxLayout, QPushButton, QSlider, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QSlider, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_played
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import (
-    ControlsSection,
     add_row,
     form,
     show_text,
     text_label,
 )
-
-LASSO_TIP = (
-    "Draw around points; so does Shift and a drag, and Ctrl adds to what is selected."
-)
-NEIGHBORS_TIP = (
-    "While you press: points that are like the selection in the data come to it, and "
-    "those within it that are not move out."
-)
-LET_GO_TIP = (
-    "Free the selected points of all that holds them; without a selection, all."
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    evenly,
+    panel,
+    push_button,
 )
 
+BUTTONS = {
+    "lasso": (
+        "Lasso",
+        "Draw around points; so does Shift and a drag, and Ctrl adds to what is "
+        "selected.",
+    ),
+    "brush": ("Brush", "Paint over points to select them (B)."),
+    "embed": ("Own map", "Lay out the selected points anew, without the others."),
+    "show_objects": ("Show in image", "Move to the selected objects in the image."),
+    "hold": ("Hold", "Hold the selected points in place while the others move."),
+    "let_go": (
+        "Let go",
+        "Free the selected points of all that holds them; without a selection, all.",
+    ),
+    "neighbors": (
+        "True neighbours (press and hold)",
+        "While you press: points that are like the selection in the data come to it, "
+        "and those within it that are not move out.",
+    ),
+}
+"""Text and tooltip of each button."""
 
-class SelectionControls(ControlsSection):
+
+class SelectionControls(QWidget):
     """Buttons that select and steer points; whoever shows them connects them."""
 
     def __init__(self, session: Session, linked: LinkedLayers, brush: Any) -> None:
         super().__init__()
         self._session, self._linked, self._brush = session, linked, brush
         self._correction = ""
-        self.tools = QWidget()
-        """What selects points on the map."""
-        self.lasso, self.brush = QPushButton("Lasso"), QPushButton("Brush")
-        self.embed = QPushButton("Own map")
-        self.show_objects = QPushButton("Show in image")
-        self.hold, self.let_go = QPushButton("Hold"), QPushButton("Let go")
-        self.neighbors = QPushButton("True neighbours (press and hold)")
-        for button, tip in (
-            (self.lasso, LASSO_TIP),
-            (self.brush, "Paint over points to select them (B)."),
-            (self.embed, "Lay out the selected points anew, without the others."),
-            (self.show_objects, "Move to the selected objects in the image."),
-            (self.hold, "Hold the selected points in place while the others move."),
-            (self.let_go, LET_GO_TIP),
-            (self.neighbors, NEIGHBORS_TIP),
-        ):
-            button.setToolTip(tip)
-        self.size_row = QWidget()
-        rows = form()
-        self.size_row.setLayout(rows)
+        (
+            self.lasso,
+            self.brush,
+            self.embed,
+            self.show_objects,
+            self.hold,
+            self.let_go,
+            self.neighbors,
+        ) = (push_button(*words) for words in BUTTONS.values())
         self.size = QSlider(Qt.Orientation.Horizontal)
         self.size.setToolTip("Radius of the brush on the canvas, in pixels.")
-        add_row(rows, "Size", self.size)
         self.painted, self.text, self.told = text_label(), text_label(), text_label()
-        rows.addRow(self.painted)
+        sizes = form()
+        add_row(sizes, "Size", self.size)
+        sizes.addRow(self.painted)
+        self.size_row = panel(sizes)
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
-        tools = QVBoxLayout(self.tools)
-        tools.setContentsMargins(0, 0, 0, 0)
-        tools.addLayout(_row(self.lasso, self.brush))
-        tools.addWidget(self.size_row)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.addWidget(self.text)
-        self.column.addLayout(_row(self.embed, self.show_objects))
-        self.column.addLayout(_row(self.hold, self.let_go))
-        self.column.addWidget(self.neighbors)
-        self.column.addWidget(self.told)
-        self._connections = Connections(self)
-        self._connections.connect(brush.changed, self._on_brush)
+        self.tools = panel(column(evenly(self.lasso, self.brush), self.size_row))
+        """What selects points on the map."""
+        rows = evenly(self.embed, self.show_objects), evenly(self.hold, self.let_go)
+        self.setLayout(column(self.text, *rows, self.neighbors, self.told, spacing=5))
+        connections = Connections(self)
+        connections.connect(brush.changed, self._on_brush)
         changes = (
             session.selection.changed,
             session.view.hidden_changed,
@@ -85,7 +86,7 @@ class SelectionControls(ControlsSection):
             session.settings.changed,
             linked.changed,
         )
-        self._connections.connect_all(changes, self.refresh)
+        connections.connect_all(changes, self.refresh)
         self.lasso.toggled.connect(self._on_lasso)
         self._on_brush()
         self.refresh()
@@ -116,8 +117,6 @@ class SelectionControls(ControlsSection):
         self._correction = text
         self.refresh()
 
-    # Inside
-
     def _on_brush(self) -> None:
         """Show the brush, which takes the place of the lasso while it is on."""
         brush = self._brush
@@ -131,11 +130,3 @@ class SelectionControls(ControlsSection):
     def _on_lasso(self, is_on: bool) -> None:
         if is_on:
             self.brush.setChecked(False)
-
-
-def _row(*buttons: QPushButton) -> QHBoxLayout:
-    row = QHBoxLayout()  # one that is hidden leaves its room to the others
-    row.setSpacing(4)
-    for button in buttons:
-        row.addWidget(button, 1)
-    return row

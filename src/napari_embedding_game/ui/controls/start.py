@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import (
-    QFileDialog,
-    QHBoxLayout,
-    QMenu,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtGui import QAction
+from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import discard
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import (
+    add_entries,
+    column,
+    evenly,
+    panel,
+    push_button,
+)
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.tasks.reading import ReadingTask
@@ -34,11 +34,12 @@ IMAGES_TIP = (
     "Measure the objects of all images of a folder. A labels file has the name of its "
     "image and _labels or _masks behind it, or lies in a folder labels."
 )
-FOLDERS = {
-    "Folder (.zarr or 10x)…": "Open a .zarr folder, or the folder of a 10x matrix",
-    "Images and labels (folder)…": "Open a folder of images with their labels",
-}
-"""Entries of the menu, and titles of what they ask."""
+LAYER_TIP = (
+    "Load the table of measurements of the selected layer, or the AnnData that "
+    "napari-spatialdata gave it."
+)
+DATA = f"Data ({' '.join(f'*{ending}' for ending in ENDINGS)})"
+SESSIONS = f"Embedding game session (*{ENDING})"
 
 
 class Start(QWidget):
@@ -49,49 +50,46 @@ class Start(QWidget):
     ) -> None:
         super().__init__()
         self._reading, self._store = reading, store
-        self.open_button = QPushButton("Open…")
-        self.open_button.setToolTip(
-            "Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz."
-        )
-        self.layer_button = QPushButton("From layer")
-        self.layer_button.setToolTip(
-            "Load the table of measurements of the selected layer, or the AnnData that "
-            "napari-spatialdata gave it."
-        )
-        self.layer_button.clicked.connect(lambda: use_layer())
-        self.sample_button = QPushButton("Sample")
-        self.sample_button.setToolTip("Load ready-made data to try the game on.")
+        tip = "Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz."
+        self.open_button = push_button("Open…", tip)
+        self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
+        tip = "Load ready-made data to try the game on."
+        self.sample_button = push_button("Sample", tip)
         samples = QMenu(self)
-        for key, words in SAMPLES.items():
-            load = partial(self._load_sample, key)
-            samples.addAction(words).triggered.connect(load)
+        add_entries(
+            samples,
+            (
+                (w, partial(reading.load, SampleSource(k)), "")
+                for k, w in SAMPLES.items()
+            ),
+        )
         self.sample_button.setMenu(samples)
         self.open_menu = menu = QMenu(self)
-        menu.setToolTipsVisible(True)
-        menu.addAction("File…").triggered.connect(lambda _=False: self.choose_file())
-        for words, title in FOLDERS.items():
-            action = menu.addAction(words)
-            action.triggered.connect(partial(self.choose_folder, title))
-        action.setToolTip(IMAGES_TIP)
+        folder = partial(
+            self.choose_folder, "Open a .zarr folder, or one of a 10x matrix"
+        )
+        images = partial(
+            self.choose_folder, "Open a folder of images with their labels"
+        )
+        add_entries(
+            menu,
+            [
+                ("File…", self.choose_file, ""),
+                ("Folder (.zarr or 10x)…", folder, ""),
+                ("Images and labels (folder)…", images, IMAGES_TIP),
+            ],
+        )
         menu.addSeparator()
-        ask = menu.addAction("Session…")
-        ask.triggered.connect(lambda _=False: self.choose_session())
+        add_entries(menu, [("Session…", self.choose_session, "")])
         self.recent = menu.addMenu("Recent maps")
         menu.aboutToShow.connect(self._list_recent)
         self.open_button.setMenu(menu)
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(self.layer_button, 1)
-        row.addWidget(self.sample_button, 1)
-        self.last_maps = QWidget()
-        self._lines = QVBoxLayout(self.last_maps)
+        self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
         self._lines.setSpacing(2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.open_button)
-        column.addLayout(row)
-        column.addWidget(self.last_maps)
+        self.last_maps = panel(self._lines)
+        buttons = evenly(self.layer_button, self.sample_button)
+        self.setLayout(column(self.open_button, buttons, self.last_maps, spacing=6))
 
     def open_file(self, path: Path) -> None:
         """Load a file or folder; with a map that was saved one goes on."""
@@ -99,24 +97,17 @@ class Start(QWidget):
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""
-        kinds = f"Data ({' '.join(f'*{ending}' for ending in ENDINGS)})"
-        title = "Open a table of cells, images or texts"
-        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
-        if name:
-            self.open_file(Path(name))
+        self._choose("Open a table of cells, images or texts", DATA)
 
-    def choose_folder(self, title: str, is_checked: bool = False) -> None:
+    def choose_session(self) -> None:
+        """Ask for a session file and go on where it was saved."""
+        self._choose("Go on with a session", SESSIONS)
+
+    def choose_folder(self, title: str) -> None:
         """Ask for a folder and load it."""
         name = QFileDialog.getExistingDirectory(self, title)
         if name:
             self._reading.load(source_of(Path(name)))
-
-    def choose_session(self) -> None:
-        """Ask for a session file and go on where it was saved."""
-        kinds = f"Embedding game session (*{ENDING})"
-        name, _ = QFileDialog.getOpenFileName(self, "Go on with a session", "", kinds)
-        if name:
-            self._reading.open_session(Path(name))
 
     def show_last_maps(self, is_shown: bool) -> None:
         """Show a line for each of the last maps, or none."""
@@ -125,33 +116,29 @@ class Start(QWidget):
         self.last_maps.setVisible(is_shown)
         if not is_shown:
             return
-        self._list_recent()
-        actions = self.recent.actions()[:MOST_LAST_MAPS]
-        if actions:
+        recent = self._list_recent()[:MOST_LAST_MAPS]
+        if recent:
             self._lines.addWidget(text_label("Recent maps"))
-        for action in actions:
-            line = QPushButton(action.text())
-            line.setToolTip(action.text())
-            line.setProperty("role", "link")
+        for action in recent:
+            words = action.text()
+            line = push_button(words, words, action.trigger, "link")
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            line.clicked.connect(action.trigger)
             self._lines.addWidget(line)
 
-    # Inside
+    def _choose(self, title: str, kinds: str) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
+        if name:
+            self.open_file(Path(name))
 
-    def _list_recent(self) -> None:
+    def _list_recent(self) -> list[QAction]:
         self.recent.clear()
-        for path, words in self._store.recent():
-            go_on = partial(self._open_recent, path)
-            self.recent.addAction(words).triggered.connect(go_on)
-        self.recent.setEnabled(bool(self.recent.actions()))
-
-    def _open_recent(self, path: Path, is_checked: bool = False) -> None:
-        self._reading.open_session(path)
-
-    def _load_sample(self, key: str, is_checked: bool = False) -> None:
-        self._reading.load(SampleSource(key))
+        go_on = self._reading.open_session
+        entries = [
+            (text, partial(go_on, path), "") for path, text in self._store.recent()
+        ]
+        self.recent.setEnabled(bool(entries))
+        return add_entries(self.recent, entries)
 
 
 class Recovery(QWidget):
@@ -161,18 +148,12 @@ class Recovery(QWidget):
         super().__init__()
         self._reading, self._files = reading, files
         self.text = text_label(role="warning")
-        self.back, self.forget = QPushButton("Bring it back"), QPushButton("Forget it")
-        self.back.setToolTip("Go on where the map was saved last.")
-        self.forget.setToolTip("Delete this saved map for good.")
-        self.back.clicked.connect(lambda: reading.bring_back(self._files[0]))
-        self.forget.clicked.connect(self._forget)
-        row = QHBoxLayout()
-        row.addWidget(self.back, 1)
-        row.addWidget(self.forget, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 4)
-        column.addWidget(self.text)
-        column.addLayout(row)
+        tip = "Go on where the map was saved last."
+        self.back = push_button("Bring it back", tip, self._bring_back)
+        tip = "Delete this saved map for good."
+        self.forget = push_button("Forget it", tip, self._forget)
+        buttons = evenly(self.back, self.forget)
+        self.setLayout(column(self.text, buttons, margins=(0, 0, 0, 4)))
         self.refresh()
 
     def refresh(self) -> None:
@@ -180,6 +161,9 @@ class Recovery(QWidget):
         self.setVisible(bool(self._files))
         if self._files:
             show_text(self.text, _told(self._files[0]))
+
+    def _bring_back(self) -> None:
+        self._reading.bring_back(self._files[0])
 
     def _forget(self) -> None:
         discard(self._files.pop(0))

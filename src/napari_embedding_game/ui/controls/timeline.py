@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -11,14 +12,11 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QSignalBlocker, QSize, Qt
 from qtpy.QtGui import QColor, QIcon, QImage, QKeySequence, QPixmap
 from qtpy.QtWidgets import (
-    QHBoxLayout,
     QInputDialog,
     QListView,
     QListWidget,
     QListWidgetItem,
     QMenu,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -31,16 +29,23 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.controls.trust import FIGURES
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import (
+    add_entries,
+    column,
+    push_button,
+    row,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 PICTURE, MOST_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
-BACK, FORWARD = "Alt+Left", "Alt+Right"
-"""As in a browser: Ctrl+Z takes back what was done to clusters."""
 HINT = (
     "The map as it was at a pause, a change or the end of a run. Click one to see it "
-    "again; right-click to compare, rename or delete it. One with a name "
-    "stays when memory runs short."
+    "again; right-click to compare, rename or delete it. One with a name stays when "
+    "memory runs short."
+)
+COMPARE_TIP = (
+    "Choose another map of the timeline: see which points lie elsewhere on it."
 )
 
 
@@ -50,7 +55,7 @@ class Timeline(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._background, self._line = QColor("black"), QColor("white")
+        self._colors = QColor("black"), QColor("white")
         self._pictures: dict[int, tuple[Snapshot, QIcon]] = {}
         self.marks = QListWidget()
         self.marks.setViewMode(QListView.ViewMode.IconMode)
@@ -60,49 +65,32 @@ class Timeline(QWidget):
         self.marks.setFixedHeight(PICTURE + 30)
         self.marks.setMinimumWidth(1)
         self.marks.setAccessibleName("Timeline")
-        self.marks.setToolTip(HINT)
         self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.marks.customContextMenuRequested.connect(self._on_menu)
         self.marks.currentRowChanged.connect(self._on_row)
-        self.back, self.forward = QPushButton("◀"), QPushButton("▶")
-        for button, keys, words in (
-            (self.back, BACK, "Back to the map before this one"),
-            (self.forward, FORWARD, "Forward to the map that came next"),
-        ):
-            button.setShortcut(QKeySequence(keys))
-            button.setFixedWidth(34)
-            button.setToolTip(f"{words} ({keys}).")
+        # The keys of a browser: Ctrl+Z takes back what was done to clusters.
+        self.back = self._arrow("◀", "Alt+Left", "Back to the map before this one")
+        self.forward = self._arrow(
+            "▶", "Alt+Right", "Forward to the map that came next"
+        )
         self.back.clicked.connect(lambda: self._show(session.timeline.before))
         self.forward.clicked.connect(lambda: self._show(session.timeline.after))
-        self.compare = QPushButton("Compare")
-        self.compare.setProperty("role", "menu")
-        self.compare.setToolTip(
-            "Choose another map of the timeline: see which points lie elsewhere on it."
-        )
+        self.compare = push_button("Compare", COMPARE_TIP, role="menu")
         self.others = QMenu(self.compare)
         self.others.aboutToShow.connect(self._list_others)
         self.compare.setMenu(self.others)
         self.comparison = Comparison(session)
         self.words = text_label()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3)
-        row = QHBoxLayout()
-        for widget in (self.back, self.forward, self.compare):
-            row.addWidget(widget)
-        row.addStretch()
-        column.addWidget(self.marks)
-        column.addWidget(self.words)
-        column.addLayout(row)
-        column.addWidget(self.comparison)
-        self._connections = Connections(self)
+        buttons = row(self.back, self.forward, self.compare, None, wide=())
+        parts = self.marks, self.words, buttons, self.comparison
+        self.setLayout(column(*parts, spacing=3))
         changes = session.timeline.changed, session.state_changed
-        self._connections.connect_all(changes, self.refresh)
+        Connections(self).connect_all(changes, self.refresh)
         self.refresh()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._background, self._line = colors.foreground, colors.line
+        self._colors = colors.foreground, colors.line
         self._pictures.clear()
         self.refresh()
 
@@ -115,42 +103,46 @@ class Timeline(QWidget):
                 self.marks.takeItem(self.marks.count() - 1)
             while self.marks.count() < len(marks):
                 self.marks.addItem(QListWidgetItem())
-            for row, mark in enumerate(marks):
-                self.marks.item(row).setIcon(self._picture(mark))
-                self.marks.item(row).setToolTip(told(mark))
+            for number, mark in enumerate(marks):
+                self.marks.item(number).setIcon(self._picture(mark))
+                self.marks.item(number).setToolTip(told(mark))
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
         self._pictures = {m.number: self._pictures[m.number] for m in marks}
-        is_moving = session.state in ("preparing", "running")
-        self.back.setEnabled(
-            timeline.before is not None and session.state != "preparing"
-        )
+        is_preparing = session.state == "preparing"
+        self.back.setEnabled(timeline.before is not None and not is_preparing)
         self.forward.setEnabled(timeline.after is not None)
+        is_moving = is_preparing or session.state == "running"
         self.compare.setEnabled(bool(self._others()) and not is_moving)
         self.setVisible(bool(marks))
-        thinned = f"{timeline.state.n_thinned} older maps were let go to save memory."
         show_text(self.words, shown.title if shown else "")
-        if timeline.state.n_thinned:
-            self.marks.setToolTip(f"{HINT}\n{thinned}")
+        thinned = f"\n{timeline.state.n_thinned} older maps were let go to save memory."
+        self.marks.setToolTip(HINT + (thinned if timeline.state.n_thinned else ""))
 
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
-        menu, number = QMenu(self), mark.number
-        timeline = self._session.timeline
-        for text, act in (
-            ("Show", lambda: self._show(mark)),
-            ("Compare with the map on show", lambda: self.comparison.begin(number)),
-            ("Rename…", lambda: self._rename(mark)),
-            ("Delete", lambda: self._try(lambda: timeline.remove(number))),
-        ):
-            menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
+        menu, number, timeline = QMenu(self), mark.number, self._session.timeline
+        compare = partial(self.comparison.begin, number)
+        entries = (
+            ("Show", partial(self._show, mark)),
+            ("Compare with the map on show", compare),
+            ("Rename…", partial(self._rename, mark)),
+            ("Delete", partial(self._try, timeline.remove, number)),
+        )
+        add_entries(menu, ((text, act, "") for text, act in entries))
         return menu
 
     # Inside
 
+    def _arrow(self, text: str, keys: str, words: str) -> QWidget:
+        button = push_button(text, f"{words} ({keys}).")
+        button.setShortcut(QKeySequence(keys))
+        button.setFixedWidth(34)
+        return button
+
     def _picture(self, mark: Mark) -> QIcon:
         known = self._pictures.get(mark.number)
         if known is None or known[0] is not mark.snapshot:
-            drawn = picture(mark.snapshot.embedding, self._background, self._line)
+            drawn = picture(mark.snapshot.embedding, *self._colors)
             known = mark.snapshot, QIcon(QPixmap.fromImage(drawn))
             self._pictures[mark.number] = known
         return known[1]
@@ -165,26 +157,25 @@ class Timeline(QWidget):
     def _list_others(self) -> None:
         self.others.clear()
         for mark in self._others():
-            action = self.others.addAction(f"{mark.title}, {mark.origin}")
-            action.setIcon(self._picture(mark))
-            action.triggered.connect(
-                lambda _=False, number=mark.number: self.comparison.begin(number)
-            )
+            compare = partial(self.comparison.begin, mark.number)
+            entry = f"{mark.title}, {mark.origin}", compare, ""
+            for action in add_entries(self.others, [entry]):
+                action.setIcon(self._picture(mark))
 
-    def _on_row(self, row: int) -> None:
-        if row >= 0:
-            self._show(self._session.timeline.marks[row])
+    def _on_row(self, number: int) -> None:
+        if number >= 0:
+            self._show(self._session.timeline.marks[number])
 
     def _on_menu(self, place: QPoint) -> None:
-        row = self.marks.indexAt(place).row()
-        if row >= 0:
-            menu = self.menu(self._session.timeline.marks[row])
+        number = self.marks.indexAt(place).row()
+        if number >= 0:
+            menu = self.menu(self._session.timeline.marks[number])
             menu.exec(self.marks.viewport().mapToGlobal(place))
             menu.deleteLater()
 
     def _show(self, mark: Mark | None) -> None:
         if mark is not None:
-            self._try(lambda: self._session.look_back(mark.number))
+            self._try(self._session.look_back, mark.number)
 
     def _rename(self, mark: Mark) -> None:
         name, is_given = QInputDialog.getText(
@@ -193,9 +184,9 @@ class Timeline(QWidget):
         if is_given:
             self._session.timeline.rename(mark.number, name)
 
-    def _try(self, act: Callable[[], object]) -> None:
+    def _try(self, act: Callable[[int], object], number: int) -> None:
         try:
-            act()
+            act(number)
         except DataError as error:
             self._session.say(str(error))
 
@@ -211,13 +202,13 @@ def told(mark: Mark) -> str:
         *([escape(mark.label)] if mark.name else []),
         f"{when}{after}",
         f"{escape(method)}, seed {seed}",
+        f"Map {shot.map_hash[:4]}: the same digits mean the same map, to the last bit.",
     ]
     if shot.stretched_share == shot.stretched_share:
         lines.append(f"{shot.stretched_share:.1%} of points misplaced")
     if mark.quality is not None:
-        known = {name: getattr(mark.quality, name) for name in FIGURES}
-        known.pop("accuracy")  # of the column that the map was coloured by
-        lines += [f"{FIGURES[name][0]} {value:.0%}" for name, value in known.items()]
+        known = ((t, getattr(mark.quality, n)) for n, (t, _) in FIGURES.items())
+        lines += [f"{title} {value:.0%}" for title, value in known]
     return "<br>".join(lines)
 
 

@@ -5,45 +5,35 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtWidgets import (
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QWidget,
-)
+import pandas as pd
+from qtpy.QtCore import QTimer, Signal
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
-    label_column,
     more_neighbors,
     quality_job,
 )
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.settings_form import settings_text
-from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.coloring import STRETCH
-from napari_embedding_game.ui.style.form_widgets import (
-    ControlsSection,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.status_label import StatusLabel
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import (
     ISOLATION_MEANS,
-    NO_PRESSURE,
     PRESSURE_MEANS,
     STRETCH_MEANS,
     far_text,
-    unlike_text,
+    share_text,
 )
+from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -80,14 +70,14 @@ FIGURES = {
         "is also nearer to it on the map: 50 % by chance. Near that, distances between "
         "far groups mean nothing.",
     ),
-    "accuracy": (
-        "Same {column}",
-        "How often the {k} nearest points on the map vote for a point's own {column}: "
-        "100 % if its groups lie apart.",
-    ),
 }
 """Title and meaning of the figures of a :class:`MapQuality`."""
-HASH_TIP = "Map {}: the same digits mean the same map, to the last bit."
+OF_POINTS = {
+    "stretched_share": ("Misplaced", STRETCH_MEANS),
+    "unlike_share": ("Outliers", ISOLATION_MEANS),
+    "pressured_share": ("Crowded", PRESSURE_MEANS),
+}
+"""Title and meaning of the shares of points of a :class:`Snapshot`."""
 LINK_TIP = (
     "Search twice as many neighbours of each point and play on from this map, which "
     "stays in the timeline."
@@ -102,7 +92,7 @@ WAITING = "Measured as soon as there is a map."
 MEASURING = "Measuring …"
 
 
-class TrustControls(ControlsSection):
+class TrustControls(QWidget):
     """Measures the map in the background while it is unfolded, and once at its end."""
 
     continue_requested = Signal()
@@ -120,39 +110,37 @@ class TrustControls(ControlsSection):
         self._found: MapQuality | None = None
         self._mixable: tuple[str, ...] = ()
         self._linking: dict[str, Any] = {}
-        self.far, self.status = StatusLabel(), StatusLabel()
-        self.unlike, self.squeezed = StatusLabel(), StatusLabel()
+        self.far = StatusLabel()
         self.far.setToolTip(f"Found by their {STRETCH_MEANS}")
-        self.unlike.setToolTip(f"Found by their {ISOLATION_MEANS}")
-        self.squeezed.setToolTip(f"Share of the points under {PRESSURE_MEANS}")
-        self.show_misplaced = QPushButton()
-        self.line = self._trust_line()
+        tip = "Colour the points by their stretch."
+        self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
+        self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
-        self.bars: dict[str, QProgressBar] = {}
-        self.labels: dict[str, QLabel] = {}
+        bars = Column("Figure"), Column("", is_bar=True), Column("Share")
+        n_rows = len(FIGURES) + len(OF_POINTS)
+        self.figures = Table(*bars, has_head=False, most_rows=n_rows)
         self.warning, self.note = text_label("", "warning"), text_label(WAITING)
-        self.link, self.mix = QPushButton(), QPushButton()
-        for button, tip, slot in (
-            (self.link, LINK_TIP, self._ask_to_link),
-            (self.mix, MIX_TIP, self._ask_to_mix),
-        ):
-            WrappedText(button)
-            button.setToolTip(tip)
-            button.clicked.connect(slot)
-        self._build()
-        self._words = throttled(WORDS_MS, self._show_snapshot, self, at_once=True)
-        self._due = QTimer(self)
-        self._due.setSingleShot(True)
+        self.link = push_button("", LINK_TIP, self._ask_to_link)
+        self.mix = push_button("", MIX_TIP, self._ask_to_mix)
+        WrappedText(self.link)
+        WrappedText(self.mix)
+        parts = self.figures, self.warning, self.link, self.mix, self.note
+        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
+        self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
+        self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self._measure)
-        self._connections = Connections(self)
-        connect, connect_all = self._connections.connect, self._connections.connect_all
+        connections = Connections(self)
         anew = session.looked_back, session.dataset_changed, session.restored
-        connect_all(anew, self._forget)
-        connect(session.state_changed, self._on_state)
+        connections.connect_all(anew, self._forget)
+        connections.connect(session.state_changed, self._on_state)
         changes = session.columns_changed, session.look.events.color_by
-        connect_all((*anew, session.progressed, *changes), self._on_change)
+        connections.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
-        self._show_snapshot()
+        self._show_figures()
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.figures.set_theme(colors)
 
     def follow(self, is_open: bool) -> None:
         """Measure the map from now on, or no longer."""
@@ -165,87 +153,33 @@ class TrustControls(ControlsSection):
         self._mixable = columns
         self._show_warnings()
 
-    def show_quality(self, found: MapQuality | None, column: str | None) -> None:
+    def show_quality(self, found: MapQuality | None) -> None:
         """Show figures; dashes where there are none."""
         self._found = found
-        k = 15 if found is None else found.n_neighbors
-        for name, (title, meaning) in FIGURES.items():
-            value = math.nan if found is None else getattr(found, name)
-            is_known, bar, label = (
-                not math.isnan(value),
-                self.bars[name],
-                self.labels[name],
-            )
-            label.setText(title.format(column=column))
-            move_bar(bar, round(100 * value) if is_known else 0, 100)
-            bar.setFormat(f"{value:.0%}" if is_known else "–")
-            for widget in (bar, label):
-                widget.setToolTip(meaning.format(k=k, column=column))
-                widget.setVisible(name != "accuracy" or (is_known and bool(column)))
         if found is not None:
             show_text(self.note, _told(found))
         self._show_warnings()
-        self._show_far()
-
-    # Inside
-
-    def _trust_line(self) -> QWidget:
-        self.show_misplaced.setText("show")
-        self.show_misplaced.setProperty("role", "link")
-        self.show_misplaced.setToolTip("Colour the points by their stretch.")
-        self.show_misplaced.clicked.connect(self._color_by_stretch)
-        line = QWidget()
-        row = QHBoxLayout(line)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self.far, 1)
-        row.addWidget(self.show_misplaced)
-        return line
-
-    def _build(self) -> None:
-        for widget in (self.status, self.unlike, self.squeezed):
-            self.column.addWidget(widget)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(3)
-        for row, name in enumerate(FIGURES):
-            bar, label = QProgressBar(), text_label(wraps=False)
-            bar.setProperty("role", "figure")
-            bar.setFixedHeight(16)
-            bar.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            label.setMinimumWidth(1)
-            label.setMaximumWidth(130)  # it may have the name of a column in it
-            grid.addWidget(label, row, 0)
-            grid.addWidget(bar, row, 1)
-            self.bars[name], self.labels[name] = bar, label
-        grid.setColumnStretch(1, 1)
-        self.column.addLayout(grid)
-        for widget in (self.warning, self.link, self.mix, self.note):
-            self.column.addWidget(widget)
+        self._show_figures()
 
     # What is told
 
-    def _show_snapshot(self) -> None:
-        """Tell where the map on show stands."""
-        session = self._session
+    def _show_figures(self) -> None:
+        """Tell how far the map on show can be trusted, as far as it is known."""
+        session, found, rows, tips = self._session, self._found, {}, {}
         shot = None if session.state == "preparing" else session.snapshot
-        for widget in (self.status, self.squeezed):
-            widget.setVisible(session.snapshot is not None or session.state != "idle")
-        unlike = "" if shot is None else unlike_text(shot)
-        self.status.setText("" if shot is None else _told_iterations(shot, session))
-        is_moving = session.state == "running" or shot is None
-        self.status.setToolTip("" if is_moving else HASH_TIP.format(shot.map_hash))
-        self.unlike.setText(unlike)
-        self.unlike.setVisible(bool(unlike))
-        self.squeezed.setText("" if shot is None else _told_pressure(shot))
-        self._show_far()
-
-    def _show_far(self) -> None:
-        session, found = self._session, self._found
-        shot = None if session.state == "preparing" else session.snapshot
-        trust = math.nan if found is None else found.trustworthiness
-        is_known = not math.isnan(trust) and session.state != "running"
-        words = [f"Trustworthy {trust:.0%}"] if is_known else []
+        k = 15 if found is None else found.n_neighbors
+        for of, texts in ((found, FIGURES), (shot, OF_POINTS)):
+            for name, (title, meaning) in texts.items():
+                share = math.nan if of is None else getattr(of, name)
+                is_known = not math.isnan(share)
+                bar = 0.0, share if is_known else 0.0, math.nan
+                rows[name] = title, bar, share_text(share) if is_known else "–"
+                tips[name] = meaning.format(k=k)
+        self.figures.show_frame(
+            pd.DataFrame(rows.values(), index=list(rows)), tips=tips
+        )
+        trust, is_moving = rows["trustworthiness"][2], session.state == "running"
+        words = [f"Trustworthy {trust}"] if trust != "–" and not is_moving else []
         far = "" if shot is None else far_text(shot.stretched_share)
         self.far.setText(" · ".join(filter(None, [*words, far])))
         self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
@@ -273,8 +207,7 @@ class TrustControls(ControlsSection):
         self.warned.emit(", ".join(titles))
 
     def _ask_to_link(self) -> None:
-        for name, value in self._linking.items():
-            setattr(self._session.settings, name, value)
+        self._session.settings.update(**self._linking)
         self.continue_requested.emit()
 
     def _ask_to_mix(self) -> None:
@@ -288,7 +221,7 @@ class TrustControls(ControlsSection):
     # Measuring
 
     def _forget(self, *event: object) -> None:
-        self.show_quality(None, None)
+        self.show_quality(None)
         show_text(self.note, WAITING)
 
     def _on_state(self, state: str) -> None:
@@ -306,7 +239,7 @@ class TrustControls(ControlsSection):
             self._words.throttle()
         else:
             self._words.cancel()  # it would be of what was before
-            self._show_snapshot()
+            self._show_figures()
         if self._is_open and not (is_moving and self._due.isActive()):
             self._due.start(AGAIN_MS if is_moving else SOON_MS)
 
@@ -324,35 +257,22 @@ class TrustControls(ControlsSection):
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        asked = session.dataset, label_column(session), session.snapshot
+        asked = session.dataset, session.snapshot
         self._measuring.ask(lambda: (job(), *asked))
 
-    def _take(
-        self, found_of: tuple[MapQuality | None, Dataset, str | None, Snapshot]
-    ) -> None:
-        found, dataset, column, measured = found_of
+    def _take(self, found_of: tuple[MapQuality | None, Dataset, Snapshot]) -> None:
+        found, dataset, measured = found_of
         if dataset is not self._session.dataset:
             return
         if found is None:
             show_text(self.note, TOO_FEW)
         else:
             self._session.timeline.tell_quality(measured, found)
-        self.show_quality(found, column)
+        self.show_quality(found)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.show_quality(None, None)
+        self.show_quality(None)
         show_text(self.note, sentence(error))
-
-
-def _told_iterations(shot: Snapshot, session: Session) -> str:
-    of_all = f" of {shot.n_iter:,}" if shot.n_iter else ""
-    told = f"{shot.iteration:,}{of_all} iterations"
-    return told if session.state == "running" else f"{told}, map {shot.map_hash[:4]}"
-
-
-def _told_pressure(shot: Snapshot) -> str:
-    is_known = shot.has_pressure
-    return f"{shot.pressured_share:.0%} of points crowded" if is_known else NO_PRESSURE
 
 
 def _told(found: MapQuality) -> str:
@@ -360,9 +280,8 @@ def _told(found: MapQuality) -> str:
     told = f"Measured on {found.n_sampled:,} points drawn at random."
     columns = found.columns[:MOST_COLUMNS_TOLD]
     shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in columns]
-    return (
-        f"{told} Neighbours of the same group: {', '.join(shares)}." if shares else told
-    )
+    groups = f" Neighbours of the same group: {', '.join(shares)}." if shares else ""
+    return told + groups
 
 
 def _told_parts(found: MapQuality | None) -> str:

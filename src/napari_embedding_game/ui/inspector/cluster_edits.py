@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QAction, QColor, QKeySequence
-from qtpy.QtWidgets import (
-    QColorDialog,
-    QHBoxLayout,
-    QInputDialog,
-    QMenu,
-    QToolButton,
-    QWidget,
-)
+from qtpy.QtWidgets import QColorDialog, QInputDialog, QMenu, QToolButton, QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
@@ -28,13 +22,13 @@ from napari_embedding_game.session.reclustering import (
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
 from napari_embedding_game.ui.style.colors import to_hex
+from napari_embedding_game.ui.style.layouts import Entry, add_entries, row
+from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
-UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
 ARROW = 26
 """Pixels of a button with an arrow on it."""
 MOST_PARTS = 60
@@ -42,6 +36,14 @@ AS_ANNOTATION = "Use {} as annotation"
 AGAIN = (
     "Clusters to be found among the {} selected points alone, along their nearest\n"
     "neighbours in the data. No point moves; Undo brings the former clusters back."
+)
+RECLUSTER_TIP = (
+    "Find clusters among the selected points alone, where they are: none of them moves."
+)
+RELEASE_TIP = "Let the game and the slider decide again where its points belong."
+USE_TIP = (
+    "Give each group of the column on show its name as an annotation, which stays on "
+    "its points."
 )
 
 
@@ -51,7 +53,8 @@ class ClusterEdits(QWidget):
     Parameters
     ----------
     session : Session
-    table : ClusterTable
+    table : Table
+        Of the clusters, by their ids.
     palette : ClusterColors
     tell : callable
         Receives a sentence for the person, "" when there is nothing to say.
@@ -60,34 +63,30 @@ class ClusterEdits(QWidget):
     def __init__(
         self,
         session: Session,
-        table: ClusterTable,
+        table: Table,
         palette: ClusterColors,
         tell: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self._session = session
-        self._table = table
-        self._palette = palette
-        self._tell = tell
-        self.edit_name = table.edit_name
+        self._session, self._book = session, session.clusters
+        self._table, self._palette, self._tell = table, palette, tell
+        self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
-        self._book = session.clusters
         self._finding = Latest(self, self._on_reclustered, self._on_trouble)
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
-        self._connections = Connections(self)
-        book, selection = self._book, session.selection
-        changes = (selection.changed, book.changed)
-        self._connections.connect_all(changes, self.follow)
-        others = (session.look.events.color_by, session.dataset_changed)
-        self._connections.connect_all(others, self._offer_column)
+        connections = Connections(self)
+        changes = session.selection.changed, self._book.changed
+        connections.connect_all(changes, self.follow)
+        others = session.look.events.color_by, session.dataset_changed
+        connections.connect_all(others, self._offer_column)
         self._offer_column()
         self.follow()
 
     def follow(self) -> None:
         """Enable what can be done now."""
-        chosen = self._chosen()
+        chosen, book = self._chosen(), self._book
         for action in (self.rename, self.split, self.recolor, self.note):
             action.setEnabled(len(chosen) == 1)
         self.merge.setEnabled(len(chosen) > 1)
@@ -98,8 +97,8 @@ class ClusterEdits(QWidget):
         is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and not self._finding.is_busy)
         for action, label in (
-            (self.undo, self._book.undo_label),
-            (self.redo, self._book.redo_label),
+            (self.undo, book.undo_label),
+            (self.redo, book.redo_label),
         ):
             action.setEnabled(bool(label))
             label = label or f"Nothing to {action.text().lower()}"
@@ -113,100 +112,68 @@ class ClusterEdits(QWidget):
 
     def _make(self) -> None:
         book, action = self._book, self._action
-        self.rename = action("Rename", "Give the cluster a name (F2).", self._rename)
-        self.rename.setShortcut(QKeySequence("F2"))
-        self.merge = action(
-            "Merge", "Make one cluster of the selected ones.", self._merge
-        )
+        name_tip = "Give the cluster a name (F2)."
+        self.rename = action("Rename", name_tip, self._rename, "F2")
+        merge_tip = "Make one cluster of the selected ones."
+        self.merge = action("Merge", merge_tip, self._merge)
         self.split = action("Split", "Divide the cluster in two.", self._split)
-        self.recolor = action(
-            "Colour…", "Give the cluster another colour.", self._recolor
-        )
-        self.note = action(
-            "Note…", "Write down what is known of the cluster.", self._annotate
-        )
-        self.release = action(
-            "Remove annotation",
-            "Let the game and the slider decide again where its points belong.",
-            lambda: self._do(book.release, self._chosen()[0].id),
-        )
-        self.make = action(
-            "New cluster",
-            "Make the selected points a cluster of their own.",
-            self._make_cluster,
-        )
-        self.recluster = action(
-            "Cluster again…",
-            "Find clusters among the selected points alone, where they are: none of "
-            "them moves.",
-            self._recluster,
-        )
-        self.use = action(
-            AS_ANNOTATION,
-            "Give each group of the column on show its name as an annotation, which "
-            "stays on its points.",
-            self._use_column,
-        )
-        self.undo = action("Undo", "", lambda: self._do(book.undo))
-        self.redo = action("Redo", "", lambda: self._do(book.redo))
-        self.undo.setShortcut(QKeySequence(UNDO))
-        self.redo.setShortcut(QKeySequence(REDO))
+        color_tip = "Give the cluster another colour."
+        self.recolor = action("Colour…", color_tip, self._recolor)
+        note_tip = "Write down what is known of the cluster."
+        self.note = action("Note…", note_tip, self._annotate)
+        self.release = action("Remove annotation", RELEASE_TIP, self._release)
+        make_tip = "Make the selected points a cluster of their own."
+        self.make = action("New cluster", make_tip, self._make_cluster)
+        self.recluster = action("Cluster again…", RECLUSTER_TIP, self._recluster)
+        self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
+        self.undo = action("Undo", "", lambda: self._do(book.undo), "Ctrl+Z")
+        self.redo = action("Redo", "", lambda: self._do(book.redo), "Ctrl+Shift+Z")
         self.undo.setIconText("↶")  # their words would widen the whole window
         self.redo.setIconText("↷")
+        self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
 
-    def _action(self, text: str, tip: str, act: Callable[[], Any]) -> QAction:
+    def _action(
+        self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
+    ) -> QAction:
         action = QAction(text, self)
         action.setToolTip(tip)
+        action.setShortcut(QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         action.triggered.connect(lambda: act())
         return action
 
     def _build(self) -> None:
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(3)
         # Six buttons beside each other say how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
         self._buttons = [_button(a) for a in (self.merge, self.split, self.make)]
-        for button in self._buttons:
-            row.addWidget(button)
-        more = QToolButton()
-        more.setText("More ▾")
-        more.setProperty("role", "edit")
-        more.setToolTip("Colour, note and other edits of the selected clusters.")
-        more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more = QMenu(more)
-        self.more.setToolTipsVisible(True)
-        self.more.addActions([self.recolor, self.note])
-        self.more.addActions([self.recluster, self.release, self.use])
-        more.setMenu(self.more)
-        row.addWidget(more)
-        row.addStretch(1)
-        for action in (self.undo, self.redo):
-            button = _button(action)
-            button.setFixedWidth(ARROW)
-            row.addWidget(button)
+        tip = "Colour, note and other edits of the selected clusters."
+        more, self.more = menu_button("More ▾", tip)
+        self.more.addActions(self._rare)
+        arrows = [_button(self.undo), _button(self.redo)]
+        for arrow in arrows:
+            arrow.setFixedWidth(ARROW)
+        self.setLayout(row(*self._buttons, more, None, *arrows, spacing=3, wide=()))
 
     def _open_menu(self, place: QPoint) -> None:
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
-        menu.addActions([self.recolor, self.note])
-        menu.addActions([self.recluster, self.release, self.use])
+        menu.addActions(self._rare)
         menu.addSeparator()
         view, chosen = self._session.view, self._chosen()
-        level = str(chosen[0].id) if len(chosen) == 1 else ""
-        is_hidden = level in view.hidden_levels(CLUSTERS)
-        hide = view.unhide if is_hidden else view.hide
-        for text, act, can in (
-            ("Show" if is_hidden else "Hide", lambda: hide(CLUSTERS, level), level),
-            ("Show only this", lambda: view.isolate(CLUSTERS, level), level),
-            ("Show all", view.show_all, view.n_hidden),
-        ):
-            entry = menu.addAction(text)
-            entry.setVisible(bool(can))
-            entry.triggered.connect(lambda _=False, act=act: act())
+        entries: list[Entry] = []
+        if len(chosen) == 1:
+            level = str(chosen[0].id)
+            is_hidden = level in view.hidden_levels(CLUSTERS)
+            hide = view.unhide if is_hidden else view.hide
+            words = "Show" if is_hidden else "Hide"
+            alone = partial(view.isolate, CLUSTERS, level)
+            entries = [(words, partial(hide, CLUSTERS, level), "")]
+            entries.append(("Show only this", alone, ""))
+        if view.n_hidden:
+            entries.append(("Show all", view.show_all, ""))
+        add_entries(menu, entries)
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting
@@ -224,18 +191,23 @@ class ClusterEdits(QWidget):
             self._tell(str(error))
             return None
 
+    def _select(self, clusters: Any) -> None:
+        """Select what an edit has made, if it could."""
+        if clusters is not None:
+            many = [clusters] if isinstance(clusters, int) else clusters
+            self._session.selection.replace(many)
+
     def _rename(self) -> None:
         self.edit_name(self._chosen()[0].id)
 
     def _merge(self) -> None:
-        merged = self._do(self._book.merge, [c.id for c in self._chosen()])
-        if merged is not None:
-            self._session.selection.select(merged)
+        self._select(self._do(self._book.merge, [c.id for c in self._chosen()]))
 
     def _split(self) -> None:
-        parts = self._do(self._session.split, self._chosen()[0].id)
-        if parts is not None:
-            self._session.selection.replace(parts)
+        self._select(self._do(self._session.split, self._chosen()[0].id))
+
+    def _release(self) -> None:
+        self._do(self._book.release, self._chosen()[0].id)
 
     def _recolor(self) -> None:
         cluster = self._chosen()[0]
@@ -253,10 +225,9 @@ class ClusterEdits(QWidget):
             self._do(self._book.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        points = self._session.selection.points
-        made = self._do(self._book.make_cluster, points)
+        made = self._do(self._book.make_cluster, self._session.selection.points)
+        self._select(made)
         if made is not None:
-            self._session.selection.select(made)
             self.edit_name(made)
 
     def _column(self) -> str:
@@ -275,8 +246,7 @@ class ClusterEdits(QWidget):
     def _use_column(self) -> None:
         dataset = self._session.dataset
         assert dataset is not None
-        column = dataset.obs[self._column()]
-        self._do(self._session.clusters.annotate_by, column)
+        self._do(self._book.annotate_by, dataset.obs[self._column()])
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:
@@ -286,24 +256,32 @@ class ClusterEdits(QWidget):
             *(self, "Cluster again", AGAIN.format(f"{n_points:,}")),
             *(3, 2, max(2, min(MOST_PARTS, n_points))),
         )
-        if not is_chosen:
-            return
-        find = self._do(reclustering, self._session, n_parts)
-        if find is None:
-            return
-        self._tell(f"Clustering {n_points:,} points …")
-        self._finding.ask(find)
-        self.follow()
+        find = self._do(reclustering, self._session, n_parts) if is_chosen else None
+        if find is not None:
+            self._tell(f"Clustering {n_points:,} points …")
+            self._finding.ask(find)
+            self.follow()
 
     def _on_reclustered(self, found: Reclustered) -> None:
-        parts = self._do(take_parts, self._session, found)
-        if parts is not None:
-            self._session.selection.replace(parts)
+        self._select(self._do(take_parts, self._session, found))
         self.follow()
 
     def _on_trouble(self, error: BaseException) -> None:
         self._tell(sentence(error))
         self.follow()
+
+
+def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
+    """Return a button that opens a menu, and the empty menu."""
+    button = QToolButton()
+    button.setText(text)
+    button.setProperty("role", "edit")
+    button.setToolTip(tip)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    menu = QMenu(button)
+    menu.setToolTipsVisible(True)
+    button.setMenu(menu)
+    return button, menu
 
 
 def _button(action: QAction) -> QToolButton:

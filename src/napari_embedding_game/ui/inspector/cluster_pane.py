@@ -1,23 +1,26 @@
-"""The clusters of the map: search, list, number and edits."""
+"""The clusters of the map: search, list and legend in one, number and edits."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QVBoxLayout, QWidget
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.core.snapshot import FAR
+from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
-from napari_embedding_game.ui.inspector.cluster_table import (
-    NO_CLUSTERS,
-    ClusterRows,
-    ClusterTable,
-    misplaced_shares,
-)
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.coloring import CLUSTER
+from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.legend import qcolor
+from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.texts import STRETCH_MEANS, share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -25,15 +28,27 @@ REFRESH_MS = 500
 """Between two updates while the game runs."""
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
+NAME, SIZE, MISPLACED = range(3)
+COLUMNS = (
+    Column(
+        "Cluster",
+        "Name of the cluster, or its number. Double-click to rename it.",
+        is_edited=True,
+    ),
+    Column("Points", "How many points it has.", "{:,}".format, is_bar=True),
+    Column(
+        "Misplaced",
+        f"Share of its points that lie far from similar points. By {STRETCH_MEANS}",
+        share_text,
+        warns_from=0.02,
+    ),
+)
+MOST_ROWS = 14
+"""Rows that are seen without scrolling."""
 
 
 class ClusterPane(QWidget):
-    """Shows the clusters of a session and lets a person edit them.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Shows the clusters of a session and lets a person edit them."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -41,36 +56,33 @@ class ClusterPane(QWidget):
         self._palette = workspace.palette
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
-        self.table = ClusterTable(
-            session.selection, lambda cluster, name: self.edits.name(cluster, name)
-        )
+        self.table = Table(*COLUMNS, is_many=True, most_rows=MOST_ROWS)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
+        self.table.rows.edited.connect(self.edits.name)
+        self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
-        self._connections = Connections(self)
+        connections = Connections(self)
         for signal, slot in (
-            (session.clusters.changed, self._on_clusters),
+            (session.selection.changed, self._follow),
             (session.dataset_changed, self._on_dataset),
             (session.columns_changed, self.search.forget),
+            (session.clusters.changed, self._on_clusters),
             (session.state_changed, self._on_clusters),
-            (session.look.events.color_by, self._on_clusters),
             (session.view.hidden_changed, self._on_clusters),
         ):
-            self._connections.connect(signal, slot)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for part in (self.table, self.slider):
-            column.addWidget(part)
+            connections.connect(signal, slot)
+        self.setLayout(column(self.table, self.slider))
         self.tell("")
         self.refresh()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self.search.set_theme(colors)
-        self.table.clusters.warning = colors.warning
-        self.table.viewport().update()
+        self.table.set_theme(colors)
 
     def tell(self, message: str) -> None:
         """Show a sentence on an edit; "" takes it away."""
@@ -79,22 +91,34 @@ class ClusterPane(QWidget):
     def refresh(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
+        if self.table.is_typed_into:
+            return
         if session.state != "running":
             self._timer.stop()
-        if snapshot is None:
-            self.table.set_rows(NO_CLUSTERS)
-            return
-        clusters = session.clusters.clusters
-        rows = ClusterRows(
-            clusters=clusters,
-            colors=self._palette.of(clusters),
-            misplaced=misplaced_shares(
-                clusters, session.clusters.labels, snapshot.stretch
-            ),
-            is_colored=session.look.color_by == CLUSTER,
-            hidden=session.view.hidden_levels(CLUSTERS),
+        clusters = session.clusters.clusters if snapshot is not None else ()
+        stretch = None if snapshot is None else snapshot.stretch
+        misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)
+        ids = [cluster.id for cluster in clusters]
+        frame = pd.DataFrame(
+            {
+                "name": [cluster.name for cluster in clusters],
+                "size": [cluster.size for cluster in clusters],
+                "misplaced": misplaced,
+            },
+            index=pd.Index(ids, dtype=object),
         )
-        self.table.set_rows(rows)
+        colors = map(qcolor, self._palette.of(clusters))
+        self.table.show_frame(
+            frame,
+            colors=dict(zip(ids, colors, strict=True)),
+            struck={int(level) for level in session.view.hidden_levels(CLUSTERS)},
+            tips={cluster.id: cluster.note for cluster in clusters},
+        )
+        self._follow(scrolls=False)  # a person may be scrolling
+        self.table.setColumnHidden(MISPLACED, bool(np.isnan(misplaced).any()))
+
+    def _follow(self, *, scrolls: bool = True) -> None:
+        self.table.choose(self._session.selection.clusters, scrolls=scrolls)
 
     def _on_clusters(self, event: object = None) -> None:
         """Follow soon: changes come in flocks, and with each frame of a game."""
@@ -108,3 +132,27 @@ class ClusterPane(QWidget):
         self.search.begin_anew()
         self.tell("")
         self.refresh()
+
+
+def misplaced_shares(
+    clusters: tuple[Cluster, ...],
+    labels: NDArray[np.integer],
+    stretch: NDArray[np.floating] | None,
+) -> NDArray[np.floating]:
+    """Return the share of misplaced points of each cluster, (C,); NaN if not known.
+
+    Parameters
+    ----------
+    clusters : tuple of Cluster
+    labels : (n,) int
+        Cluster id of each point.
+    stretch : (n,) float, optional
+    """
+    if stretch is None:
+        return np.full(len(clusters), np.nan)
+    ids = np.array([cluster.id for cluster in clusters], np.int64)
+    order = np.argsort(ids)
+    found = places(ids[order].tolist(), labels[stretch > FAR])
+    far = np.empty(len(ids))
+    far[order] = np.bincount(found, minlength=len(ids))
+    return far / np.maximum([cluster.size for cluster in clusters], 1)

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QLineEdit,
-    QSpinBox,
-)
+from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import ExpressionPlot, PlotKind
@@ -31,38 +25,40 @@ from napari_embedding_game.session.expression_rows import (
 )
 from napari_embedding_game.session.looked_at import ShownFigure
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.inspector.plot_canvas import PlotPane
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import SHADES, name_of, worded
 from napari_embedding_game.ui.style.colors import value_colors, value_limits
 from napari_embedding_game.ui.style.form_widgets import let_be_narrow, show_text
+from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.level_click import select_rows
+from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import Latest
 
 KINDS: dict[PlotKind, str] = {
     "dots": "Dot plot",
     "matrix": "Matrix plot",
 }
-KIND_TIP = (
-    "Dot plot: the larger a dot, the more cells have the gene; its colour is the mean. "
-    "Matrix plot: the mean alone."
-)
-GROUPS_TIP = (
-    "What has a column each: the clusters, the groups of a metadata column such as "
-    "types or conditions, or both, each cluster parted by the groups in it."
-)
-GENES_TIP = (
-    "Names of genes, separated by commas or spaces, then Enter. Empty: the leading "
-    "markers of every cluster."
-)
-LEADING_TIP = (
-    "How many markers of each cluster are shown: the highest scores of a Wilcoxon test "
-    "against all other points, of genes at least twice as high."
-)
-SCALED_TIP = (
-    "Each gene from its lowest (0) to its highest (1), so that rare genes are seen "
-    "beside frequent ones; off: the values as they are."
-)
+TIPS = {
+    "kind": (
+        "Dot plot: the larger a dot, the more cells have the gene; its colour is the "
+        "mean. Matrix plot: the mean alone."
+    ),
+    "rows": (
+        "What has a column each: the clusters, the groups of a metadata column such as "
+        "types or conditions, or both, each cluster parted by the groups in it."
+    ),
+    "genes": (
+        "Names of genes, separated by commas or spaces, then Enter. Empty: the leading "
+        "markers of every cluster."
+    ),
+    "n_leading": (
+        "How many markers of each cluster are shown: the highest scores of a Wilcoxon "
+        "test against all other points, of genes at least twice as high."
+    ),
+    "scaled": (
+        "Each gene from its lowest (0) to its highest (1), so that rare genes are seen "
+        "beside frequent ones; off: the values as they are."
+    ),
+}
 MOST_LEADING = 10
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
@@ -91,20 +87,13 @@ class DotPlotPane(PlotPane):
     Parameters
     ----------
     session : Session
-    palette : ClusterColors
     on_name : callable
         Receives the gene that was clicked.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        palette: ClusterColors,
-        on_name: Callable[[str], None],
-    ) -> None:
+    def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__(self._tip)
-        self._session = session
-        self._on_name = on_name
+        self._session, self._on_name = session, on_name
         self._search = Latest(self, self._on_found, self._on_failed, self._on_share)
         self._asked: _Wish | None = None
         self._trouble = ""
@@ -112,17 +101,29 @@ class DotPlotPane(PlotPane):
         """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
         self.kind, self.rows = QComboBox(), QComboBox()
-        self.genes = QLineEdit()
-        self.n_leading = QSpinBox()
+        self.genes, self.n_leading = QLineEdit(), QSpinBox()
         self.scaled = QCheckBox("Scale genes")
+        for kind, words in KINDS.items():
+            self.kind.addItem(words, kind)
+        let_be_narrow(self.rows, 8)
+        self.offer_columns(())
+        self.genes.setClearButtonEnabled(True)
+        self.genes.setMinimumWidth(90)
+        self.n_leading.setRange(1, MOST_LEADING)
+        self.n_leading.setValue(3)
+        self.n_leading.setFixedWidth(60)
+        self.n_leading.setKeyboardTracking(False)
+        self.scaled.setChecked(True)
+        of_genes = self.genes, self.n_leading, self.scaled
+        self.head.addLayout(row(self.kind, self.rows, wide=[self.rows]))
+        self.head.addLayout(row(*of_genes, wide=[self.genes]))
         self.canvas.mark(self._bands)
-        self._build()
+        self.canvas.clicked.connect(self._pick)
         self.kind.activated.connect(self._draw)
         self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
         self.genes.editingFinished.connect(self.refresh)
         self.n_leading.valueChanged.connect(self.refresh)
-        self.canvas.clicked.connect(self._pick)
 
     def offer_columns(self, columns: Sequence[str]) -> None:
         """Let groups be of these columns; what was chosen stays, if it can."""
@@ -135,12 +136,7 @@ class DotPlotPane(PlotPane):
         self.rows.setVisible(len(choices) > 1)
         self._name_columns()
 
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self.refresh()
-
-    def refresh(self) -> None:
+    def refresh(self, *event: object) -> None:
         """Find the figures of the present clusters, if they changed and it is seen."""
         session = self._session
         dataset, labels = session.dataset, session.clusters.labels
@@ -198,28 +194,6 @@ class DotPlotPane(PlotPane):
 
     # Inside
 
-    def _build(self) -> None:
-        for kind, words in KINDS.items():
-            self.kind.addItem(words, kind)
-        self.rows.setToolTip(GROUPS_TIP)
-        let_be_narrow(self.rows, 8)
-        self.offer_columns(())
-        self.genes.setClearButtonEnabled(True)
-        self.genes.setMinimumWidth(90)
-        self.n_leading.setRange(1, MOST_LEADING)
-        self.n_leading.setValue(3)
-        self.n_leading.setFixedWidth(60)
-        self.n_leading.setKeyboardTracking(False)
-        self.scaled.setChecked(True)
-        of_groups, of_genes = QHBoxLayout(), QHBoxLayout()
-        of_groups.addWidget(self.kind)
-        of_groups.addWidget(self.rows, 1)
-        of_genes.addWidget(self.genes, 1)
-        of_genes.addWidget(self.n_leading)
-        of_genes.addWidget(self.scaled)
-        self.head.addLayout(of_groups)
-        self.head.addLayout(of_genes)
-
     def _name_columns(self) -> None:
         """Call the columns what they are: genes, measures or columns."""
         dataset = self._session.dataset
@@ -229,13 +203,8 @@ class DotPlotPane(PlotPane):
         offer = worded("Leading markers, or type genes: ", dataset)
         self.genes.setPlaceholderText(offer + some)
         self.scaled.setText(worded("Scale genes", dataset))
-        for widget, tip in (
-            (self.kind, KIND_TIP),
-            (self.genes, GENES_TIP),
-            (self.n_leading, LEADING_TIP),
-            (self.scaled, SCALED_TIP),
-        ):
-            widget.setToolTip(worded(tip, dataset))
+        for name, tip in TIPS.items():
+            getattr(self, name).setToolTip(worded(tip, dataset))
 
     def _on_share(self, share: float) -> None:
         show_text(self.state, f"Comparing … {share:.0%}")
@@ -265,7 +234,7 @@ class DotPlotPane(PlotPane):
         kind: PlotKind = self.kind.currentData()
         return kind
 
-    def _draw(self) -> None:
+    def _draw(self, *event: object) -> None:
         """Show what was found, in the chosen way, and what there is to say."""
         if not self._search.is_busy:
             show_text(self.state, self._trouble, "warning")
@@ -288,27 +257,24 @@ class DotPlotPane(PlotPane):
         session, found = self._session, self.result
         if found is None or session.dataset is None:
             return ()
-        gene = name_of(session.look.color_by, session.dataset)
+        gene, selection = name_of(session.look.color_by, session.dataset), ()
+        if self._is_of_clusters and not session.selection.is_of_points:
+            selection = session.selection.clusters
         color = axes.xaxis.label.get_color()
-        selection = session.selection
-        chosen = selection.clusters if self._asked_for_clusters() else ()
         style = {"color": color, "alpha": 0.13, "linewidth": 0, "zorder": 0}
-        return [
-            axes.axhspan(place - 0.5, place + 0.5, **style)
-            for place, name in enumerate(found.genes)
-            if name == gene
-        ] + [
-            axes.axvspan(place - 0.5, place + 0.5, **style)
-            for place, cluster in enumerate(found.clusters)
-            if cluster in chosen and not selection.is_of_points
-        ]
+        rows = [place for place, name in enumerate(found.genes) if name == gene]
+        columns = [p for p, group in enumerate(found.clusters) if group in selection]
+        across = [axes.axhspan(place - 0.5, place + 0.5, **style) for place in rows]
+        up = [axes.axvspan(place - 0.5, place + 0.5, **style) for place in columns]
+        return across + up
 
-    def _asked_for_clusters(self) -> bool:
+    @property
+    def _is_of_clusters(self) -> bool:
         return self._asked is not None and self._asked.choice == CLUSTERS
 
     def _at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a place; None beside them."""
-        if self.result is None:
+        if self.result is None or self._rows is None:
             return None, None
         group, gene = round(x), round(y)
         return (
@@ -317,41 +283,34 @@ class DotPlotPane(PlotPane):
         )
 
     def _tip(self, x: float, y: float) -> str:
-        group, gene = self._at(x, y)
-        if (
-            self.result is None
-            or self._rows is None
-            or (group is None and gene is None)
-        ):
+        (group, gene), found, rows = self._at(x, y), self.result, self._rows
+        if found is None or rows is None or (group is None and gene is None):
             return ""
         if group is None:
-            return f"{self.result.genes[gene]}: click to colour the map by it."
-        name, size = self._rows.names[group], self.result.sizes[group]
+            return f"{found.genes[gene]}: click to colour the map by it."
+        name, size = rows.names[group], found.sizes[group]
         if gene is None:
             return f"{name}: {size:,} points. Click to choose it, Ctrl-click to add it."
-        summary = self.result.summary
-        return (
-            f"{self.result.genes[gene]} in {name}\nmean "
-            f"{summary.means[group, gene]:.3g}, above 0 in "
-            f"{summary.shares[group, gene]:.0%} of {size:,}"
+        mean, share = (
+            figures[group, gene]
+            for figures in (found.summary.means, found.summary.shares)
         )
+        where = f"{found.genes[gene]} in {name}"
+        return f"{where}\nmean {mean:.3g}, above 0 in {share:.0%} of {size:,}"
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""
-        group, gene = self._at(x, y)
-        if self.result is None:
-            return
-        if group is None:
-            if gene is not None:
-                self._on_name(self.result.genes[gene])
-        else:
-            self._choose(self.result.clusters[group], is_added)
+        (group, gene), found = self._at(x, y), self.result
+        if found is not None and group is not None:
+            self._choose(found.clusters[group], is_added)
+        elif found is not None and gene is not None:
+            self._on_name(found.genes[gene])
 
     def _choose(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""
         session, rows = self._session, self._rows
         selection, labels = session.selection, () if rows is None else rows.labels
-        if self._asked_for_clusters():
+        if self._is_of_clusters:
             if group in session.clusters.clustering.by_id:
                 (selection.toggle if is_added else selection.select)(group)
         elif len(labels) == len(session.clusters.labels):

@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import (
-    QAction,
-    QComboBox,
-    QHBoxLayout,
-    QLabel,
-    QMenu,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QComboBox, QLabel, QWidget
 
 from napari_embedding_game.core.inspect.markers import (
     MarkerMethod,
@@ -37,13 +28,15 @@ from napari_embedding_game.session.groups import (
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.inspector.table import Column, Table
+from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.layouts import add_entries, column, panel, row
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -60,6 +53,11 @@ RANKS_TIP = (
     "not independent, and clusters were found in these numbers. For a test, compare "
     "samples, where a column names them."
 )
+AGAINST_TIP = (
+    "What the selected points are compared with: all others, another cluster; or, "
+    "inside the selection, one level of a column with another, such as treated cells "
+    "with untreated ones."
+)
 TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
     "t-test": ("t-test", ""),
@@ -67,6 +65,30 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
 OTHERS = "all others"
+
+
+def told_p(p: float) -> str:
+    """Return a p-value as text, short enough for a narrow dock."""
+    return f"{p:.0e}" if p > 0 else "0"
+
+
+COLUMNS = (
+    Column("Column", "Click a row to colour the map by it. Ctrl+C copies all."),
+    Column(
+        "log2 FC",
+        "Log2 of how many times higher the mean is inside; of expression in logarithms "
+        "the mean is taken back to counts first, as in scanpy.",
+        lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
+    ),
+    Column(
+        "p adj.",
+        "Adjusted p-value: chance to see such a difference where there is none, "
+        "corrected for the number of names (Benjamini-Hochberg).",
+        told_p,
+    ),
+    Column("In", "Share of the selected points above 0.", "{:.0%}".format),
+    Column("Out", "Share of the compared points above 0.", "{:.0%}".format),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +100,11 @@ class Compared:
 
     def plot(self) -> VolcanoPlot:
         """Return it as a plot."""
+        found = self.markers
+        changes, p_values = found.logfoldchanges, found.pvals_adj
+        title = self.groups.title
         return VolcanoPlot(
-            names=self.markers.names,
-            changes=self.markers.logfoldchanges,
-            p_values=self.markers.pvals_adj,
-            title=self.groups.title,
+            names=found.names, changes=changes, p_values=p_values, title=title
         )
 
     def frame(self) -> pd.DataFrame:
@@ -124,39 +146,31 @@ class MarkersPane(QWidget):
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
         self.groups = GroupChoice(session)
-        self.against, self.test = QComboBox(), QComboBox()
-        self.one, self.other = QComboBox(), QComboBox()
-        self.levels = QWidget()
-        self.more = QToolButton()
-        self.menu = QMenu(self.more)
-        self.saved = QAction("Save the whole table…", self.menu)
-        self.kept = QAction("Keep for the notebook", self.menu)
-        self.state = text_label()
-        self.table = Table(
-            Column("Column", "Click a row to colour the map by it. Ctrl+C copies all."),
-            Column(
-                "log2 FC",
-                "Log2 of how many times higher the mean is inside; of expression in "
-                "logarithms the mean is taken back to counts first, as in scanpy.",
-                text=lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
-            ),
-            Column(
-                "p adj.",
-                "Adjusted p-value: chance to see such a difference where there is "
-                "none, corrected for the number of names (Benjamini-Hochberg).",
-                text=told_p,
-            ),
-            Column("In", "Share of the selected points above 0.", text="{:.0%}".format),
-            Column(
-                "Out", "Share of the compared points above 0.", text="{:.0%}".format
-            ),
+        self.against = self._box(AGAINST_TIP)
+        self.test = self._box(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
+        self.one = self._box("The level whose markers are looked for.")
+        self.other = self._box("The level that it is compared with, or all others.")
+        tip = "Saving the table, and keeping the comparison."
+        self.more, self.menu = menu_button("More ▾", tip)
+        all_tip = "All columns as .csv, under scanpy's names."
+        keep_tip = "The notebook and the methods have this comparison."
+        self.saved, self.kept = add_entries(
+            self.menu,
+            [
+                ("Save the whole table…", self._save, all_tip),
+                ("Keep for the notebook", self._keep, keep_tip),
+            ],
         )
-        self._build()
-        self.saved.triggered.connect(self._save)
-        self.kept.triggered.connect(self._keep)
-        for box in (self.against, self.test, self.one, self.other):
-            box.activated.connect(self.refresh)
+        self.state, self.table = text_label(), Table(*COLUMNS)
+        pair = self.one, QLabel("vs"), self.other
+        self.levels = panel(row(*pair, wide=(self.one, self.other)))
+        top = row(self.against, self.test, self.more)
+        parts = top, self.levels, self.state, self.table
+        self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
+        self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
+        self.offer_columns(())
+        self._enable()
 
     @property
     def result(self) -> MarkerTable | None:
@@ -175,22 +189,20 @@ class MarkersPane(QWidget):
     def offer_columns(self, columns: Sequence[str]) -> None:
         """Let samples be named by these columns; what was chosen stays, if it can."""
         dataset, present = self._session.dataset, self.test.currentText()
+        named = [] if dataset is None else sample_columns(dataset.obs, columns)
+        tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
         self.test.clear()
-        for text, how in TESTS.items():
+        for text, how in tests.items():
             self.test.addItem(text, how)
-        for column in [] if dataset is None else sample_columns(dataset.obs, columns):
-            self.test.addItem(f"Samples: {column}", ("wilcoxon", column))
         self.test.setCurrentIndex(max(0, self.test.findText(present)))
 
-    def refresh(self) -> None:
+    def refresh(self, *event: object) -> None:
         """Compare what is selected, now or when it is next seen."""
         self._search.stop()
         self._is_due = not any(viewer.isVisible() for viewer in self.viewers)
         self._offer()
         dataset, selection = self._session.dataset, self._session.selection
-        self.table.rows.columns[0] = replace(
-            self.table.rows.columns[0], title=worded("Gene", dataset)
-        )
+        self.table.name_first(worded("Gene", dataset))
         if self._is_due or dataset is None:
             return
         if len(selection.rows) < 2:
@@ -244,55 +256,24 @@ class MarkersPane(QWidget):
 
     # Inside
 
-    def _build(self) -> None:
-        self.against.setToolTip(
-            "What the selected points are compared with: all others, another "
-            "cluster; or, inside the selection, one level of a column with "
-            "another, such as treated cells with untreated ones."
-        )
-        self.one.setToolTip("The level whose markers are looked for.")
-        self.other.setToolTip("The level that it is compared with, or all others.")
-        self.more.setText("More ▾")
-        self.more.setProperty("role", "edit")
-        self.more.setToolTip("Saving the table, and keeping the comparison.")
-        self.more.setMenu(self.menu)
-        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu.setToolTipsVisible(True)
-        self.test.setToolTip(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
-        self.offer_columns(())
-        self.saved.setToolTip("All columns as .csv, under scanpy's names.")
-        self.kept.setToolTip("The notebook and the methods have this comparison.")
-        self.menu.addActions([self.saved, self.kept])
-        top, pair = QHBoxLayout(), QHBoxLayout(self.levels)
-        top.addWidget(self.against, 1)
-        top.addWidget(self.test)
-        top.addWidget(self.more)
-        pair.setContentsMargins(0, 0, 0, 0)
-        for box in (self.against, self.test, self.one, self.other):
-            let_be_narrow(box, 6)
-        pair.addWidget(self.one, 1)
-        pair.addWidget(QLabel("vs"))
-        pair.addWidget(self.other, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addLayout(top)
-        for part in (self.levels, self.state):
-            layout.addWidget(part)
-        layout.addWidget(self.table, 1)
-        self._enable()
+    def _box(self, tip: str) -> QComboBox:
+        box = QComboBox()
+        box.setToolTip(tip)
+        let_be_narrow(box, 6)
+        box.activated.connect(self.refresh)
+        return box
 
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""
         present = self._against()
         labels, self._offered = zip(*self.groups.offered(), strict=True)
         # Of a column of many levels there is one choice, whichever two are compared.
-        column = [one.kind == "levels" and one.column for one in self._offered]
+        columns = [one.kind == "levels" and one.column for one in self._offered]
         place = 0
         if present in self._offered:
             place = self._offered.index(present)
-        elif present.column in column:
-            place = column.index(present.column)
+        elif present.column in columns:
+            place = columns.index(present.column)
         self.against.clear()
         self.against.addItems(labels)
         self.against.setCurrentIndex(place)
@@ -301,18 +282,19 @@ class MarkersPane(QWidget):
 
     def _offer_levels(self, present: Against) -> None:
         """Offer two boxes where two of many levels are to be chosen."""
-        column = self._choice().column
-        levels = self.groups.levels(column) if column else ()
+        of = self._choice().column
+        levels = self.groups.levels(of) if of else ()
         is_wanted = is_of_many(levels)
-        self._level_column = column if is_wanted else ""
+        self._level_column = of if is_wanted else ""
         self.levels.setVisible(is_wanted)
-        if not is_wanted:
-            return
-        texts = {level.name: f"{level.name} ({level.n_points:,})" for level in levels}
-        pair = present.levels if present.column == column else ("", "")
-        _fill(self.one, texts, pair[0])
-        texts.pop(self.one.currentData())
-        _fill(self.other, {"": OTHERS} | texts, pair[1])
+        if is_wanted:
+            texts = {
+                level.name: f"{level.name} ({level.n_points:,})" for level in levels
+            }
+            one, other = present.levels if present.column == of else ("", "")
+            _fill(self.one, texts, one)
+            texts.pop(self.one.currentData())
+            _fill(self.other, {"": OTHERS} | texts, other)
 
     def _choice(self) -> Against:
         index = self.against.currentIndex()
@@ -379,22 +361,15 @@ class MarkersPane(QWidget):
 
     def _show(self, compared: Compared) -> None:
         self.compared = compared
-        markers, samples = compared.markers, compared.groups.samples
-        dataset = self._session.dataset
-        what = "samples" if samples else "points"
-        sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
+        markers, dataset = compared.markers, self._session.dataset
+        what, words, tip = "points", RANKS, RANKS_TIP
+        if compared.groups.samples:
+            what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
         told = "" if dataset is None else dataset.expression.told
         self.table.show_frame(compared.frame())
         self._enable()
-        self._say(
-            f"{sizes} {EACH_SAMPLE_ONCE if samples else RANKS}",
-            " ".join(filter(None, (told, SAMPLES_TIP if samples else RANKS_TIP))),
-        )
-
-
-def told_p(p: float) -> str:
-    """Return a p-value as text, short enough for a narrow dock."""
-    return f"{p:.0e}" if p > 0 else "0"
+        sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
+        self._say(f"{sizes} {words}", " ".join(filter(None, (told, tip))))
 
 
 def _fill(box: QComboBox, texts: dict[str, str], chosen: str) -> None:

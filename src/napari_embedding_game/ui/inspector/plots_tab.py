@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QTabWidget, QToolButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QTabWidget, QToolButton, QWidget
 
-from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import ExpressionPlot, VolcanoPlot
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.plots import (
+    ExpressionPlot,
+    Plot,
+    VolcanoPlot,
+    write_plot,
+)
+from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
-from napari_embedding_game.ui.inspector.plot_canvas import save_plot
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.coloring import composition_columns
 from napari_embedding_game.ui.style.form_widgets import show_text
+from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
@@ -35,44 +42,32 @@ class PlotsTab(QWidget):
     def __init__(self, workspace: Workspace, markers: MarkersPane) -> None:
         super().__init__()
         self._session = session = workspace.session
-        self.volcano = VolcanoPane(markers, workspace.color_by_value)
-        self.dot_plot = DotPlotPane(
-            session, workspace.palette, workspace.color_by_value
-        )
-        self.scatter = ScatterPane(session, workspace.palette)
+        palette, on_name = workspace.palette, workspace.color_by_value
+        self.volcano = VolcanoPane(markers, on_name)
+        self.dot_plot = DotPlotPane(session, on_name)
+        self.scatter = ScatterPane(session, palette)
         self.saved = QToolButton()
         self.saved.setText("Save…")
         self.saved.setProperty("role", "corner")
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
         self.saved.clicked.connect(self._save)
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.setCornerWidget(self.saved)
-        for pane, name in (
-            (self.volcano, "Volcano"),
-            (self.dot_plot, "Dot plot"),
-            (self.scatter, "Scatter"),
-        ):
-            self.tabs.addTab(pane, name)
+        self.tabs = plain_tabs(self.saved)
+        self.tabs.addTab(self.volcano, "Volcano")
+        self.tabs.addTab(self.dot_plot, "Dot plot")
+        self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.dot_plot)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 4)
-        layout.addWidget(self.tabs)
+        self.setLayout(column(self.tabs, margins=(8, 4, 8, 4)))
         workspace.plots[VolcanoPlot] = markers.plot
         workspace.plots[ExpressionPlot] = self.dot_plot.plot
-        self._connections = Connections(self)
-        self._connections.call(workspace.plots.clear)
-        for signal, slot in (
-            (session.clusters.changed, self.refresh),
-            (session.state_changed, self.refresh),
-            (session.dataset_changed, self._on_dataset),
-            (session.columns_changed, self._on_columns),
-            (session.selection.changed, self._on_selection),
-            (session.look.events.color_by, self.dot_plot.mark),
-        ):
-            self._connections.connect(signal, slot)
-        self._on_dataset(session.dataset)
+        connections = Connections(self)
+        connections.call(workspace.plots.clear)
+        changes = session.clusters.changed, session.state_changed
+        connections.connect_all(changes, self.refresh)
+        others = session.dataset_changed, session.columns_changed
+        connections.connect_all(others, self._on_dataset)
+        connections.connect(session.selection.changed, self._on_selection)
+        connections.connect(session.look.events.color_by, self.dot_plot.mark)
+        self._on_dataset()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -91,17 +86,36 @@ class PlotsTab(QWidget):
         if plot is not None:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
-            if said:
-                show_text(pane.state, said, "note")
+            show_text(pane.state, said or pane.state.text(), "note")
 
     def _on_selection(self) -> None:
         self.dot_plot.mark()
         self.scatter.recolor()
 
-    def _on_columns(self) -> None:
-        self._on_dataset(self._session.dataset)
-
-    def _on_dataset(self, dataset: Dataset | None) -> None:
+    def _on_dataset(self, *event: object) -> None:
+        dataset = self._session.dataset
         columns = composition_columns(dataset) if dataset else []
         self.dot_plot.offer_columns(columns)
         self.refresh()
+
+
+def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
+    """Ask for a file and write a plot; return what came of it in a sentence."""
+    path = ask_figure(parent, proposed(session.dataset, name))
+    if path is None:
+        return ""
+    try:
+        write_plot(plot, path)
+    except (DataError, OSError) as error:
+        session.say(sentence(error))
+        return ""
+    return f"Saved as {path.name}."
+
+
+def plain_tabs(corner: QWidget) -> QTabWidget:
+    """Return tabs without a frame, and something in their corner."""
+    tabs = QTabWidget()
+    tabs.setDocumentMode(True)
+    tabs.tabBar().setDrawBase(False)
+    tabs.setCornerWidget(corner)
+    return tabs

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QStringListModel, Qt
-from qtpy.QtWidgets import (
-    QCompleter,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-)
+from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import DPI, plain
 from napari_embedding_game.session.axis_values import (
@@ -27,12 +21,13 @@ from napari_embedding_game.session.axis_values import (
     correlation,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.inspector.plot_canvas import PlotPane
 from napari_embedding_game.ui.pixels import paint_discs
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.style.form_widgets import show_text
+from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
@@ -50,6 +45,8 @@ MANY_ZEROS = 0.02
 MANY_POINTS = 20_000
 GREY = (0.55, 0.55, 0.55, 0.27)
 """Of points that are not chosen."""
+Drawn = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.intp]]
+"""Across and up (n,), zeros spread, and the order of drawing."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,8 +54,7 @@ class ScatterPlot:
     """Points at two of their numbers."""
 
     axes: tuple[Axis, Axis]
-    drawn: tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.intp]]
-    """Across and up (n,), zeros spread, and the order of drawing."""
+    drawn: Drawn
     rgba: Colors
     """(n, 4)"""
     chosen: NDArray[np.bool_] | None = None
@@ -88,14 +84,9 @@ class ScatterPlot:
             rows = np.concatenate([rows[~is_last], rows[is_last]])
             rgba = np.where(self.chosen[:, None], rgba, np.float32(GREY))
         dot = (4.0 if len(x) < MANY_POINTS else 2.0) * self.density
-        places = np.column_stack(
-            [
-                (high - y) / (high - low) * height,
-                (x - left) / (right - left) * width,
-            ]
-        )
-        same = (1.0, 0.0), (1.0, 0.0)
-        sizes = np.full(len(x), dot)
+        down = (high - y) / (high - low) * height
+        places = np.column_stack([down, (x - left) / (right - left) * width])
+        same, sizes = ((1.0, 0.0), (1.0, 0.0)), np.full(len(x), dot)
         pixels = paint_discs(places, sizes, rgba, same, (height, width), rows) / 255
         opacity = pixels[..., 3:]
         np.divide(pixels[..., :3], opacity, out=pixels[..., :3], where=opacity > 0)
@@ -103,41 +94,27 @@ class ScatterPlot:
 
 
 class ScatterPane(PlotPane):
-    """Two fields for the axes, the plot, and how many points are in the gate.
-
-    Parameters
-    ----------
-    session : Session
-    palette : ClusterColors
-    """
+    """Two fields for the axes, the plot, and how many points are in the gate."""
 
     def __init__(self, session: Session, palette: ClusterColors) -> None:
         super().__init__(lambda x, y: TIP, is_dragged=True)
-        self._session = session
-        self._palette = palette
-        self._dataset: Dataset | None = None
+        self._session, self._palette = session, palette
         self._obs: object = None
-        """Its metadata, of which each change makes another frame."""
+        """The metadata, of which each change makes another frame."""
         self._axes: tuple[Axis, Axis] | None = None
-        self._drawn: Any = None
-        """Where and in which order its points are drawn."""
+        self._drawn: Drawn | None = None
         self._gated: NDArray[np.bool_] | None = None
         """The points that a gate has selected, as long as they are."""
         self._gate: Gate | None = None
         self.names = QStringListModel(self)
         """What can be an axis."""
-        self.across, self.up = QLineEdit(), QLineEdit()
+        self.across, self.up = self._field("to the right"), self._field("upwards")
+        fields = QLabel("Across"), self.across, QLabel("Up"), self.up
+        self.head.addLayout(row(*fields, wide=(self.across, self.up)))
+        show_text(self.state, HINT, "note")
         self.canvas.mark(self._outline)
-        self._build()
-        for field in (self.across, self.up):
-            field.editingFinished.connect(self._on_names)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
-
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self.refresh()
 
     def refresh(self) -> None:
         """Show the present data in the colours of the present clusters."""
@@ -145,8 +122,8 @@ class ScatterPane(PlotPane):
             return
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
-        if dataset is not self._dataset or obs is not self._obs:
-            self._dataset, self._obs = dataset, obs
+        if obs is not self._obs:
+            self._obs = obs
             for field in (self.across, self.up):
                 field.setPlaceholderText(worded("Gene, score or column", dataset))
             self.names.setStringList([] if dataset is None else axis_names(dataset))
@@ -167,7 +144,7 @@ class ScatterPane(PlotPane):
     def plot(self, *, is_saved: bool = False) -> ScatterPlot | None:
         """Return what is shown; None where nothing is. ``is_saved``: for a file."""
         session = self._session
-        if session.snapshot is None or self._axes is None:
+        if session.snapshot is None or self._axes is None or self._drawn is None:
             return None
         selection = session.selection
         return ScatterPlot(
@@ -180,31 +157,23 @@ class ScatterPane(PlotPane):
 
     # Inside
 
-    def _build(self) -> None:
-        head = QHBoxLayout()
-        for field, words, tip in (
-            (self.across, "Across", "to the right"),
-            (self.up, "Up", "upwards"),
-        ):
-            field.setToolTip(
-                f"What is drawn {tip}: a score, a column or another number."
-            )
-            field.setClearButtonEnabled(True)
-            field.setMinimumWidth(80)
-            offer = QCompleter(self.names, field)
-            offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-            offer.setFilterMode(Qt.MatchFlag.MatchContains)
-            offer.setMaxVisibleItems(MOST_OFFERED)
-            offer.activated.connect(lambda _: self._on_names())
-            field.setCompleter(offer)
-            head.addWidget(QLabel(words))
-            head.addWidget(field, 1)
-        self.head.addLayout(head)
-        show_text(self.state, HINT, "note")
+    def _field(self, where: str) -> QLineEdit:
+        field = QLineEdit()
+        field.setToolTip(f"What is drawn {where}: a score, a column or another number.")
+        field.setClearButtonEnabled(True)
+        field.setMinimumWidth(80)
+        offer = QCompleter(self.names, field)
+        offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        offer.setFilterMode(Qt.MatchFlag.MatchContains)
+        offer.setMaxVisibleItems(MOST_OFFERED)
+        offer.activated.connect(lambda _: self._on_names())
+        field.setCompleter(offer)
+        field.editingFinished.connect(self._on_names)
+        return field
 
     def _on_names(self) -> None:
         """Show other axes, once both are named."""
-        dataset = self._dataset
+        dataset = self._session.dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
             self._show(None, worded(HINT, dataset))
@@ -234,11 +203,10 @@ class ScatterPane(PlotPane):
         self.canvas.show_plot(self.plot())
 
     def _tell_axes(self) -> None:
-        if self._axes is None:
-            return
-        r = correlation(self._axes[0].values, self._axes[1].values)
-        told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-        show_text(self.state, f"{told}Drag to select cells.", "note")
+        if self._axes is not None:
+            r = correlation(self._axes[0].values, self._axes[1].values)
+            told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
+            show_text(self.state, f"{told}Drag to select cells.", "note")
 
     def _outline(self, axes: Any) -> Sequence[Any]:
         """Draw the gate."""
@@ -257,10 +225,9 @@ class ScatterPane(PlotPane):
             return
         self._gate = Gate.between((x, y), (to_x, to_y))
         inside = self._gate.inside(self._axes[0].values, self._axes[1].values)
-        points = inside | selection.points if adds else inside
-        self._gated = points
-        if points.any():
-            selection.select_points(points)
+        self._gated = inside | selection.points if adds else inside
+        if self._gated.any():
+            selection.select_points(self._gated)
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
@@ -289,8 +256,5 @@ def _spread(
     """Return where values are drawn: those of 0 in a band below it, if many."""
     if not _has_band(values):
         return values
-    is_zero = values == 0
     width = BAND * (float(np.nanmax(values)) or 1.0)
-    drawn = values.astype(float)
-    drawn[is_zero] = -width * rng.random(int(np.count_nonzero(is_zero)))
-    return drawn
+    return np.where(values == 0, -width * rng.random(len(values)), values)

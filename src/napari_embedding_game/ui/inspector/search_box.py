@@ -31,6 +31,14 @@ MOST = 12
 CLUSTER, CELL = "cluster", "row"
 Names = dict[str, Sequence[str]]
 """Lists of names by what they are."""
+TIP = (
+    "A cluster is selected, a gene or a column colours the map, and to a row the "
+    "camera goes. Ctrl+F or / brings you here."
+)
+SHEET = (
+    "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
+    "selection-background-color: {accent}; selection-color: white; }}"
+)
 
 
 class SearchBox(QLineEdit):
@@ -38,10 +46,6 @@ class SearchBox(QLineEdit):
 
     Names are prepared in a thread, as there may be millions; what was typed meanwhile
     is found as soon as they are there.
-
-    Parameters
-    ----------
-    workspace : Workspace
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -62,14 +66,10 @@ class SearchBox(QLineEdit):
         )
         self._offer.setMaxVisibleItems(MOST)
         self._offer.setWidget(self)
-        self._offer.activated[QModelIndex].connect(
-            lambda index: self._take(index.row())
-        )
+        activated = self._offer.activated[QModelIndex]
+        activated.connect(lambda index: self._take(index.row()))
         self.setPlaceholderText("Find a cluster, gene, measure or row  ( / )")
-        self.setToolTip(
-            "A cluster is selected, a gene or a column colours the map, and to a row "
-            "the camera goes. Ctrl+F or / brings you here."
-        )
+        self.setToolTip(TIP)
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._on_text)
         self.returnPressed.connect(lambda: self._take(0))
@@ -81,12 +81,9 @@ class SearchBox(QLineEdit):
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme: the list is a window of its own."""
-        self._offer.popup().setStyleSheet(
-            f"QAbstractItemView {{ background: {colors.foreground.name()}; "
-            f"color: {colors.text.name()}; padding: 3px; "
-            f"selection-background-color: {colors.accent.name()}; "
-            "selection-color: white; }"
-        )
+        ground, text = colors.foreground.name(), colors.text.name()
+        sheet = SHEET.format(ground=ground, text=text, accent=colors.accent.name())
+        self._offer.popup().setStyleSheet(sheet)
 
     def forget(self) -> None:
         """Ask for the names anew: some have changed."""
@@ -106,23 +103,23 @@ class SearchBox(QLineEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Leave the line on Escape; once more, and the dock hears of it."""
-        if event.key() == Qt.Key.Key_Escape:
-            self.clear()
-            self.clearFocus()
-            around = self.parentWidget()
-            if around is not None:
-                around.setFocus(Qt.FocusReason.OtherFocusReason)
-        else:
+        if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
+            return
+        self.clear()
+        self.clearFocus()
+        around = self.parentWidget()
+        if around is not None:
+            around.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_text(self, text: str) -> None:
         self._is_entered = False
-        if self._is_current and not self.is_busy:
-            self._find()
-        elif not self._is_current:
+        if not self._is_current:
             self._is_current = True  # unless some change until then
             former = self._search
             self._preparing.ask(lambda: Search(self._names(), former))
+        elif not self.is_busy:
+            self._find()
 
     def _on_prepared(self, search: Search) -> None:
         self._search = search
@@ -182,14 +179,10 @@ class SearchBox(QLineEdit):
 def _names_of(dataset: Dataset) -> Names:
     columns, word = metadata_columns(dataset), dataset.word
     values = dataset.profile_names if dataset.images is None else ()  # else pixels
-    names: Names
+    names: Names = {word: values, COLUMN: columns}
     if word == COLUMN:
         names = {COLUMN: [*columns, *values]}
-    else:
-        names = {word: values, COLUMN: columns}
+    # A million rows take a while to be asked one by one.
     index = dataset.obs.index
-    rows = index.tolist()
-    # A million of them take a while to be asked one by one.
-    is_text = index.inferred_type == "string"
-    names[CELL] = rows if is_text else list(map(str, rows))
-    return names
+    is_text, rows = index.inferred_type == "string", index.tolist()
+    return names | {CELL: rows if is_text else list(map(str, rows))}

@@ -10,15 +10,7 @@ import pandas as pd
 from magicgui.widgets import ComboBox, PushButton
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QMenu,
-    QTabWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
@@ -38,15 +30,18 @@ from napari_embedding_game.ui.images.row_pictures import (
     pictures_of,
     size_of,
 )
+from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
-from napari_embedding_game.ui.inspector.table import ROW, Column, Table
+from napari_embedding_game.ui.inspector.plots_tab import plain_tabs
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -61,6 +56,14 @@ HINT_NO_CLUSTER = (
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
 RENAME_TIP = "Type a name and press Enter (F2)."
+COLUMN_TIP = (
+    "Column that the composition is of; the card beside the mouse has it first."
+)
+SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLICK_TIP}"
+DIFFERENCES_TIP = (
+    "Columns that differ most from the rest, in standard deviations: to the right "
+    "(blue) higher in the selection, to the left (orange) lower."
+)
 REFRESH_MS = 500
 """Between two updates while the game runs."""
 SOON_MS = 30
@@ -69,18 +72,13 @@ MOST_PICTURES, MOST_TEXTS = 2_000, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
 """Characters of a text that are shown."""
-MOST_BARS_HIGH = 150
-"""Pixels of the composition at most; it scrolls."""
+MOST_BARS = 7
+"""Of the composition that are seen without scrolling."""
 _Rows = NDArray[np.intp]
 
 
 class SelectionTab(QWidget):
-    """Shows what is inside the selected clusters, or points, of a session.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Shows what is inside the selected clusters, or points, of a session."""
 
     renamed = Signal(int, str)
     """The id of a cluster, and the name that was typed for it."""
@@ -100,37 +98,23 @@ class SelectionTab(QWidget):
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
         self._comparing = Latest(self, self._on_differences, self._on_failed)
         self.hint, self.numbers = text_label(), text_label()
-        self.title = QLineEdit()
-        self.note = text_label(role="plain")
+        self.title, self.note = QLineEdit(), text_label(role="plain")
         self.actions = QVBoxLayout()
         """Where the buttons that act on the selection go."""
-        self.column = ComboBox(
-            choices=[],
-            tooltip="Column that the composition is of; the card beside the mouse has "
-            "it first.",
-        )
+        self.column = ComboBox(choices=[], tooltip=COLUMN_TIP)
         self.another = PushButton(text="Shuffle", tooltip="Show other ones, at random.")
-        self.channels = QToolButton()
-        self.channels.setText("Channels")
-        self.channels.setToolTip("Which channels the pictures show.")
-        self.channels.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.channels.setMenu(QMenu(self.channels))
-        self.composition = Table(
-            Column("Level"), Column("", is_bar=True), Column("Share"), has_head=False
-        )
-        self.differences = Table(
-            Column("Column"), Column("", is_bar=True), Column("sd"), has_head=False
-        )
+        channels = "Channels", "Which channels the pictures show."
+        self.channels, self._channel_menu = menu_button(*channels)
+        bars = Column(""), Column("", is_bar=True), Column("")
+        self.composition = Table(*bars, has_head=False, most_rows=MOST_BARS)
+        self.differences = Table(*bars, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
-        self.tabs = QTabWidget()
-        self._report = QWidget()
         self._looks = AppearanceWatch(self, self._on_looks)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
         self._build()
-        self._connections = Connections(self)
         self._connect()
         self._on_dataset(session.dataset)
 
@@ -171,46 +155,27 @@ class SelectionTab(QWidget):
     def _build(self) -> None:
         self.title.setProperty("role", "title")
         self.title.setFrame(False)
-        self.composition.setToolTip(
-            "Share of the selected points; the mark is the share of all. " + CLICK_TIP
-        )
-        self.differences.setToolTip(
-            "Columns that differ most from the rest, in standard deviations: to the "
-            "right (blue) higher in the selection, to the left (orange) lower."
-        )
+        self.composition.setToolTip(SHARES_TIP)
+        self.differences.setToolTip(DIFFERENCES_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
         self.another.native.setProperty("role", "corner")
-        corner = QWidget()
-        row = QHBoxLayout(corner)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        row.addWidget(self.channels)
-        row.addWidget(self.another.native)
-        self.tabs.setCornerWidget(corner)
+        self.tabs = plain_tabs(panel(row(self.channels, self.another, spacing=2)))
         for page in (self.thumbnails, self.texts, self.markers, self.differences):
             page.setParent(self.tabs)  # one without a parent outlives the window
             page.hide()
         let_be_narrow(self.column.native, 8)
-        report = QVBoxLayout(self._report)
-        report.setContentsMargins(0, 0, 0, 0)
-        report.setSpacing(4)
-        for part in (self.title, self.numbers, self.note):
-            report.addWidget(part)
-        report.addLayout(self.actions)
-        report.addWidget(self.column.native)
-        report.addWidget(self.composition)
-        report.addWidget(self.tabs, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 4)
-        layout.addWidget(self.hint)
-        layout.addWidget(self._report, 1)
-        layout.addStretch(0)
+        head = self.title, self.numbers, self.note, self.actions
+        inside = column(*head, self.column, self.composition, self.tabs)
+        self._report = panel(inside)
+        inside.setStretchFactor(self.tabs, 1)
+        outside = column(self.hint, self._report, margins=(8, 6, 8, 4))
+        outside.setStretchFactor(self._report, 1)
+        outside.addStretch(0)
+        self.setLayout(outside)
         self._say(HINT_NO_CLUSTER)
 
     def _connect(self) -> None:
-        session, linked = self._session, self.workspace.linked
+        session, connections = self._session, Connections(self)
         for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._refresh_soon),
@@ -218,9 +183,9 @@ class SelectionTab(QWidget):
             (session.columns_changed, self._on_columns),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
-            (linked.changed, self._on_linked),
+            (self.workspace.linked.changed, self._on_linked),
         ):
-            self._connections.connect(signal, slot)
+            connections.connect(signal, slot)
         self.title.editingFinished.connect(self._on_name)
         self.column.changed.connect(self._on_column)
         self.composition.picked.connect(self._on_levels)
@@ -273,68 +238,58 @@ class SelectionTab(QWidget):
         self._is_column_chosen = True
         self.refresh()
 
-    def _on_linked(self) -> None:
+    def _on_linked(self, *event: object) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._looks.watch(linked)
-        self._offer_channels()
-        pictures = pictures_of(dataset, linked, self._without())
-        self.thumbnails.pictures.set_pictures(pictures)
+        self._show_pictures()
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
-        if dataset is not None:
-            names = dataset.obs.index
-            self.thumbnails.pictures.row_name = lambda row: str(names[row])
-        is_of_pixels = dataset is not None and dataset.images is not None
-        has_differences = dataset is not None and has_contrasts(dataset)
         before, is_same = self.tabs.currentWidget(), dataset is self._dataset
         self._dataset = dataset
         self.tabs.clear()
-        for page, name, is_there in (
-            (self.thumbnails, "Pictures", pictures is not None),
-            (self.texts, "Texts", dataset is not None and dataset.texts is not None),
-            (self.markers, "Markers", not is_of_pixels),  # single pixels tell nothing
-            (self.differences, "Differences", has_differences),
-        ):
-            if is_there:
-                self.tabs.addTab(page, name)
-        place = self.tabs.indexOf(self.thumbnails)
-        self.tabs.setTabToolTip(place, size_of(dataset, linked))
+        if dataset is not None:
+            names = dataset.obs.index
+            self.thumbnails.pictures.row_name = lambda row: str(names[row])
+            for page, name, is_there in (
+                (self.thumbnails, "Pictures", self.thumbnails.pictures.has_pictures),
+                (self.texts, "Texts", dataset.texts is not None),
+                (self.markers, "Markers", dataset.images is None),  # not of pixels
+                (self.differences, "Differences", has_contrasts(dataset)),
+            ):
+                if is_there:
+                    self.tabs.addTab(page, name)
+            place = self.tabs.indexOf(self.thumbnails)
+            self.tabs.setTabToolTip(place, size_of(dataset, linked))
         if is_same and self.tabs.indexOf(before) >= 0:
             self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
-        elif has_differences and dataset.word == "measure":
+        elif dataset is not None and dataset.word == "measure":
             self.tabs.setCurrentWidget(self.differences)
         self._on_tab()
         self.refresh()
 
-    def _on_looks(self) -> None:
-        """Cut the pictures anew: an image layer has other colours now."""
-        model = self.thumbnails.pictures
-        rows = model.rows
+    def _show_pictures(self) -> None:
+        """Cut the pictures anew, in the channels that are switched on."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
-        self._offer_channels()
-        model.set_pictures(pictures_of(dataset, linked, self._without()))
-        self.thumbnails.set_rows(rows)
-
-    def _without(self) -> set[str]:
-        """Return the channels that a person has switched off."""
-        actions = self.channels.menu().actions()
-        return {action.text() for action in actions if not action.isChecked()}
-
-    def _offer_channels(self) -> None:
-        """List the channels of the pictures that are cut out of layers."""
-        dataset, linked = self._session.dataset, self.workspace.linked.current
+        off = {a.text() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
         if dataset is not None and dataset.images is None and linked is not None:
             names = [channel.name for channel in channels_of(linked)]
-        menu, without = self.channels.menu(), self._without()
-        if names != [action.text() for action in menu.actions()]:
-            menu.clear()
+        if names != [action.text() for action in self._channel_menu.actions()]:
+            self._channel_menu.clear()
             for name in names:
-                action = menu.addAction(name)
+                action = self._channel_menu.addAction(name)
                 action.setCheckable(True)
-                action.setChecked(name not in without)
+                action.setChecked(name not in off)
                 action.toggled.connect(self._on_looks)
+        pictures = pictures_of(dataset, linked, off)
+        self.thumbnails.pictures.set_pictures(pictures)
+
+    def _on_looks(self, *event: object) -> None:
+        """Show the same rows: an image layer has other colours now, or channels."""
+        rows = self.thumbnails.pictures.rows
+        self._show_pictures()
+        self.thumbnails.set_rows(rows)
 
     def _on_color_by(self, choice: str) -> None:
         dataset = self._session.dataset
@@ -398,11 +353,9 @@ class SelectionTab(QWidget):
 
     def _on_tab(self, place: int = 0) -> None:
         """Offer another draw beside what is drawn at random; compare what is seen."""
-        is_drawn = self.tabs.currentWidget() in (self.thumbnails, self.texts)
-        self.another.native.setVisible(is_drawn)
-        is_of_pictures = self.tabs.currentWidget() is self.thumbnails
-        several = len(self.channels.menu().actions()) > 1
-        self.channels.setVisible(is_of_pictures and several)
+        page, n_channels = self.tabs.currentWidget(), len(self._channel_menu.actions())
+        self.another.native.setVisible(page in (self.thumbnails, self.texts))
+        self.channels.setVisible(page is self.thumbnails and n_channels > 1)
         self._compare()
 
     # What is shown
@@ -417,11 +370,6 @@ class SelectionTab(QWidget):
             return selection.clusters
         present = self._session.clusters.clustering.by_id
         return tuple(c for c in self._context if c in present)
-
-    def _described_points(self, clusters: tuple[int, ...]) -> NDArray[np.bool_]:
-        if not clusters:
-            return self._session.selection.points
-        return np.isin(self._session.clusters.labels, clusters)
 
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
         session, seed = self._session, self._draw_number
@@ -456,22 +404,19 @@ class SelectionTab(QWidget):
         selection, dataset = self._session.selection, self._session.dataset
         if clusters != self._described() or selection.is_empty or dataset is None:
             return
-        is_other = self.report is None
-        self.report = report
+        is_other, self.report = self.report is None, report
         self._show_names(clusters)
         show_text(self.hint, "")
         show_text(self.numbers, _numbers(report))
-        bars = _composition(report)
-        self.composition.show_frame(bars)
+        self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
-        self.composition.setFixedHeight(min(ROW * len(bars), MOST_BARS_HIGH))
         rows, objects = report.draw, dataset.objects
         if self.thumbnails.pictures.has_pictures:
             present = rows if objects is None else rows[objects.present[rows]]
             self.thumbnails.set_rows(present)
         if dataset.texts is not None:
             rows = rows[:MOST_TEXTS]
-            texts = [_shortened(str(dataset.texts[row])) for row in rows]
+            texts = [_shortened(str(dataset.texts[number])) for number in rows]
             self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
         self._report.show()
         self._compare(is_other=is_other)
@@ -480,10 +425,13 @@ class SelectionTab(QWidget):
 
     def _compare(self, *, is_other: bool = False) -> None:
         """Find the columns that differ most, while their tab is seen."""
-        dataset, is_seen = self._session.dataset, self.differences.isVisible()
+        session, dataset = self._session, self._session.dataset
+        is_seen = self.differences.isVisible()
         if dataset is None or self.report is None or not is_seen:
             return
-        points = self._described_points(self._described())
+        clusters, points = self._described(), session.selection.points
+        if clusters:
+            points = np.isin(session.clusters.labels, clusters)
         if is_other:
             self.differences.show_frame(pd.DataFrame())
         self._comparing.ask(lambda: contrasts(dataset, points))
@@ -548,14 +496,14 @@ def _differences(found: tuple[Contrast, ...]) -> pd.DataFrame:
 def _numbers(report: ClusterReport) -> str:
     size = report.size
     count = "1 point" if size == 1 else f"{size:,} points"
-    words = f"{count}  ·  {report.share:.1%} of all"
+    words = [count, f"{report.share:.1%} of all"]
     if report.stretched_share > 0:
-        words += f"  ·  {share_text(report.stretched_share)} misplaced"
+        words.append(f"{share_text(report.stretched_share)} misplaced")
     if report.unlike_count:
-        words += f"  ·  {report.unlike_count:,} outliers"
+        words.append(f"{report.unlike_count:,} outliers")
     if report.has_pressure:
-        words += f"  ·  {report.pressured_share:.0%} crowded"
-    return words
+        words.append(f"{report.pressured_share:.0%} crowded")
+    return "  ·  ".join(words)
 
 
 def _shortened(text: str) -> str:

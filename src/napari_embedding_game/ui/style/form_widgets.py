@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, QSize, Qt
 from qtpy.QtGui import QIcon, QPixmap
@@ -13,9 +11,7 @@ from qtpy.QtWidgets import (
     QApplication,
     QComboBox,
     QFormLayout,
-    QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QScrollBar,
     QSizePolicy,
@@ -63,26 +59,6 @@ def show_text(label: QLabel, text: str, role: str | None = None) -> None:
     if label.text() != text:
         label.setText(text)
     label.setVisible(bool(text))
-
-
-def push_button(
-    words: str, tip: str, slot: Callable[[], object], role: str = ""
-) -> QPushButton:
-    """Return a button that does one thing; of one of the roles of the theme's sheet."""
-    button = QPushButton(words)
-    button.setToolTip(tip)
-    button.setProperty("role", role)
-    button.clicked.connect(lambda: slot())
-    return button
-
-
-def row(*widgets: QWidget) -> QHBoxLayout:
-    """Return a row of widgets; the first is as wide as there is room."""
-    line = QHBoxLayout()
-    line.setContentsMargins(0, 0, 0, 0)
-    for place, widget in enumerate(widgets):
-        line.addWidget(widget, int(place == 0))
-    return line
 
 
 def scrolled(widget: QWidget) -> QScrollArea:

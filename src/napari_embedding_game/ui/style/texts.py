@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
+from napari_embedding_game.core.snapshot import FAR, UNLIKE
 
 STRETCH_CHOICE = "Misplaced (stretch)"
 STRETCH_MEANS = (
@@ -44,12 +44,3 @@ def far_text(share: float) -> str:
 def share_text(share: float) -> str:
     """Return a share in percent: small ones with a decimal."""
     return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
-
-
-def unlike_text(snapshot: Snapshot) -> str:
-    """Return how many points are unlike all others in the data; "" for none."""
-    count = snapshot.unlike_count
-    if not count:
-        return ""
-    share = share_text(count / len(snapshot.embedding))
-    return f"{count:,} {'outlier' if count == 1 else 'outliers'} ({share})"

@@ -41,7 +41,8 @@ from napari_embedding_game.ui.style.coloring import (
     gene_values,
     of_values,
 )
-from napari_embedding_game.ui.style.form_widgets import let_be_narrow, push_button
+from napari_embedding_game.ui.style.form_widgets import let_be_narrow
+from napari_embedding_game.ui.style.layouts import push_button
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.tasks.writing import colors_of

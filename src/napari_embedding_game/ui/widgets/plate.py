@@ -19,7 +19,7 @@ from napari_embedding_game.session.plates import (
     plates_of,
     well_text,
 )
-from napari_embedding_game.ui.inspector.plot_canvas import PlotCanvas, save_plot
+from napari_embedding_game.ui.inspector.plots_tab import save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import SHADES
 from napari_embedding_game.ui.style.colors import (
@@ -28,8 +28,9 @@ from napari_embedding_game.ui.style.colors import (
     value_colors,
     value_extent,
 )
-from napari_embedding_game.ui.style.form_widgets import push_button, row
+from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.level_click import select_rows
+from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 if TYPE_CHECKING:

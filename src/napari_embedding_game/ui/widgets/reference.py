@@ -24,7 +24,8 @@ from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import let_be_narrow, row
+from napari_embedding_game.ui.style.form_widgets import let_be_narrow
+from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from napari_embedding_game.session.stability import (
     take_stability,
 )
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.form_widgets import push_button, row, text_label
+from napari_embedding_game.ui.style.form_widgets import text_label
+from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.images.picture_grid import to_qimage
 from napari_embedding_game.ui.images.row_pictures import pictures_of
-from napari_embedding_game.ui.inspector.table import ROW, Column, Table
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.colors import category_colors
-from napari_embedding_game.ui.style.form_widgets import push_button, row
+from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.legend import qcolor
+from napari_embedding_game.ui.style.table import ROW, Column, Table
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
-from qtpy.QtWidgets import QRubberBand, QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QRubberBand, QScrollArea, QWidget
 
-from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import Plot, paint, write_plot
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.data.export.plots import Plot, paint
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.level_click import adds
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 
 SHORTEST_DRAG = 4
 """Pixels; what is shorter is a click."""
@@ -26,6 +24,7 @@ REST = 3.0
 FONT_SIZE = 8
 DENSITY = 58
 """Pixels of an inch of a plot that is larger than the room, and so is scrolled."""
+Tip = Callable[[float, float], str]
 
 
 class PlotCanvas(QScrollArea):
@@ -33,7 +32,7 @@ class PlotCanvas(QScrollArea):
 
     Parameters
     ----------
-    tip : callable, optional
+    tip : callable
         Returns what is told of a place (x, y) of the axes under the mouse.
     is_dragged : bool
         Whether a rectangle can be dragged.
@@ -44,38 +43,29 @@ class PlotCanvas(QScrollArea):
     dragged = Signal(float, float, float, float, bool)
     """Two corners (x, y) of a rectangle, and whether it adds to the selection."""
 
-    def __init__(
-        self,
-        tip: Callable[[float, float], str] = lambda x, y: "",
-        *,
-        is_dragged: bool = False,
-    ) -> None:
+    def __init__(self, tip: Tip, *, is_dragged: bool = False) -> None:
         super().__init__()
-        self._tip = tip
+        self._tip, self._is_dragged = tip, is_dragged
         self._colors: ThemeColors | None = None
         self._is_scrolled = False
         self.is_due = False
         """Whether it is to be painted anew, once it is seen."""
         self._mark: Callable[[Any], Sequence[Any]] = lambda axes: ()
         self._marks: Sequence[Any] = ()
-        self._begun: QPoint | None = None
+        self._begun: tuple[QPoint, tuple[float, float]] | None = None
+        """Where the button went down, on the canvas and in the axes."""
         self._rests_until = 0.0
-        self._band = (
-            QRubberBand(QRubberBand.Shape.Rectangle, self) if is_dragged else None
-        )
+        self._band = QRubberBand(QRubberBand.Shape.Rectangle, self)
         self.plot: Plot | None = None
         self.canvas: Any = None
         """The figure as a widget, once there is one."""
         self.axes: Any = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
+        self._soon = QTimer(self, singleShot=True)
         self._soon.timeout.connect(self._paint)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setMinimumSize(180, 120)
-        inside = QWidget()
-        QVBoxLayout(inside).setContentsMargins(0, 0, 0, 0)
-        self.setWidget(inside)
+        self.setWidget(panel(column()))
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -143,14 +133,15 @@ class PlotCanvas(QScrollArea):
         if self.canvas is None:
             self._make()
         begun, self.is_due = time.monotonic(), False
-        figure, colors = self.canvas.figure, self._colors
+        figure = self.canvas.figure
         figure.clear()
-        figure.set_facecolor(colors.background.name())
+        figure.set_facecolor(self._colors.background.name())
         self.axes, self._marks = None, ()
-        self.canvas.setMinimumSize(self._least())
+        size = self.plot.size() if self.plot and self._is_scrolled else (0, 0)
+        self.canvas.setMinimumSize(*(round(DENSITY * side) for side in size))
         if self.plot is not None:
             figure.set_layout_engine("constrained")
-            with rc_context(_style(colors)):
+            with rc_context(_style(self._colors)):
                 self.axes = figure.add_subplot()
                 paint([self.plot], [self.axes])
                 self._draw_marks()
@@ -158,12 +149,6 @@ class PlotCanvas(QScrollArea):
         self.canvas.draw()
         end = time.monotonic()
         self._rests_until = end + REST * (end - begun)
-
-    def _least(self) -> QSize:
-        """Return the pixels that a plot needs, where it is scrolled."""
-        if self.plot is None or not self._is_scrolled:
-            return QSize(0, 0)
-        return QSize(*(round(DENSITY * side) for side in self.plot.size()))
 
     def _make(self) -> None:
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
@@ -178,7 +163,7 @@ class PlotCanvas(QScrollArea):
             ("motion_notify_event", self._on_move),
             ("button_release_event", self._on_release),
             ("resize_event", self._on_resize),
-            ("scroll_event", self._on_scroll),
+            ("scroll_event", lambda event: self.wheelEvent(event.guiEvent)),
         ):
             self.canvas.mpl_connect(event, slot)
 
@@ -195,74 +180,65 @@ class PlotCanvas(QScrollArea):
         self.is_due = True
         self._soon.start(0)
 
-    def _on_scroll(self, event: Any) -> None:
-        self.wheelEvent(event.guiEvent)
-
     def _on_press(self, event: Any) -> None:
         if event.button == 1 and self.axes is not None:
-            self._begun = event.guiEvent.position().toPoint()
-            self._begun_at = self._place(event)
+            self._begun = _pixel(event), self._place(event)
 
     def _on_move(self, event: Any) -> None:
         if self.axes is None:
             return
-        now = event.guiEvent.position().toPoint()
         if self._begun is None:
             self.canvas.setToolTip(self._tip(*self._place(event)))
-        elif self._band is not None and self._is_drag(now):
-            corners = (self.canvas.mapTo(self, pixel) for pixel in (self._begun, now))
+        elif self._is_drag(event):
+            ends = self._begun[0], _pixel(event)
+            corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
             self._band.setGeometry(QRect(*corners).normalized())
             self._band.show()
 
     def _on_release(self, event: Any) -> None:
-        begun, self._begun = self._begun, None
-        if begun is None or event.button != 1 or self.axes is None:
+        if self._begun is None or event.button != 1 or self.axes is None:
             return
-        now, is_added = event.guiEvent.position().toPoint(), adds(event.guiEvent)
-        if self._band is None or (now - begun).manhattanLength() < SHORTEST_DRAG:
-            self.clicked.emit(*self._place(event), is_added)
-        else:
+        place, is_added = self._place(event), adds(event.guiEvent)
+        if self._is_drag(event):
             self._band.hide()
-            self.dragged.emit(*self._begun_at, *self._place(event), is_added)
+            self.dragged.emit(*self._begun[1], *place, is_added)
+        else:
+            self.clicked.emit(*place, is_added)
+        self._begun = None
 
-    def _is_drag(self, now: QPoint) -> bool:
+    def _is_drag(self, event: Any) -> bool:
         assert self._begun is not None
-        return (now - self._begun).manhattanLength() >= SHORTEST_DRAG
+        way = _pixel(event) - self._begun[0]
+        return self._is_dragged and way.manhattanLength() >= SHORTEST_DRAG
 
 
 class PlotPane(QWidget):
-    """Choices, a sentence below them, and a canvas.
+    """Choices, a sentence below them, and a canvas; it catches up when it is seen.
 
     Parameters are those of :class:`PlotCanvas`.
     """
 
-    def __init__(
-        self, tip: Callable[[float, float], str], *, is_dragged: bool = False
-    ) -> None:
+    def __init__(self, tip: Tip, *, is_dragged: bool = False) -> None:
         super().__init__()
         self.state = text_label()
         self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
-        self.head = QVBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(self.head)
-        column.addWidget(self.state)
-        column.addWidget(self.canvas, 1)
+        self.head = column()
+        parts = self.head, self.state, self.canvas
+        self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
+        self.layout().setStretchFactor(self.canvas, 1)
         show_text(self.state, "")
 
+    def refresh(self) -> None:
+        """Show what is there now, if it is seen."""
 
-def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
-    """Ask for a file and write a plot; return what came of it in a sentence."""
-    path = ask_figure(parent, proposed(session.dataset, name))
-    if path is None:
-        return ""
-    try:
-        write_plot(plot, path)
-    except (DataError, OSError) as error:
-        session.say(sentence(error))
-        return ""
-    return f"Saved as {path.name}."
+    def showEvent(self, event: object) -> None:
+        """Catch up."""
+        super().showEvent(event)
+        self.refresh()
+
+
+def _pixel(event: Any) -> QPoint:
+    return event.guiEvent.position().toPoint()
 
 
 def _style(colors: ThemeColors) -> dict[str, Any]:

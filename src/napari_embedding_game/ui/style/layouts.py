@@ -1,0 +1,103 @@
+"""Widgets below and next to each other, buttons and menus, in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from qtpy.QtGui import QAction
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QLayout,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+Entry = tuple[str, Callable[[], Any], str]
+"""Text, what it does, and its tooltip."""
+
+
+def column(
+    *parts: Any, spacing: int = 4, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> QVBoxLayout:
+    """Return a layout of widgets, of Qt or magicgui, and layouts from top to bottom."""
+    layout = QVBoxLayout()
+    layout.setContentsMargins(*margins)
+    layout.setSpacing(spacing)
+    for part in parts:
+        _add(layout, part, 0)
+    return layout
+
+
+def row(
+    *parts: Any, spacing: int = 4, wide: Iterable[Any] | None = None
+) -> QHBoxLayout:
+    """Return a layout from left to right; the first, or what is ``wide``, has the room.
+
+    None leaves the rest free.
+    """
+    layout = QHBoxLayout()
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(spacing)
+    wide = parts[:1] if wide is None else list(wide)
+    for part in parts:
+        _add(layout, part, int(any(part is one for one in wide)))
+    return layout
+
+
+def evenly(*parts: Any) -> QHBoxLayout:
+    """Return a layout from left to right, each as wide as the others."""
+    return row(*parts, wide=parts)
+
+
+def panel(layout: QLayout) -> QWidget:
+    """Return a widget with this layout."""
+    widget = QWidget()
+    widget.setLayout(layout)
+    return widget
+
+
+def push_button(
+    text: str, tip: str, act: Callable[[], Any] | None = None, role: str = ""
+) -> QPushButton:
+    """Return a button that calls a function without arguments."""
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    button.setProperty("role", role)
+    if act is not None:
+        button.clicked.connect(lambda _=False: act())
+    return button
+
+
+def slim_bar() -> QProgressBar:
+    """Return a thin bar of progress, from 0 to 100."""
+    bar = QProgressBar()
+    bar.setProperty("role", "slim")
+    bar.setTextVisible(False)
+    bar.setFixedHeight(6)
+    bar.setRange(0, 100)
+    return bar
+
+
+def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:
+    """Add entries to a menu."""
+    menu.setToolTipsVisible(True)
+    made = []
+    for text, act, tip in entries:
+        action = menu.addAction(text)
+        action.setToolTip(tip)
+        action.triggered.connect(lambda _=False, act=act: act())
+        made.append(action)
+    return made
+
+
+def _add(layout: QVBoxLayout | QHBoxLayout, part: Any, stretch: int) -> None:
+    if part is None:
+        layout.addStretch(1)
+    elif isinstance(part, QLayout):
+        layout.addLayout(part, stretch)
+    else:
+        layout.addWidget(part if isinstance(part, QWidget) else part.native, stretch)
