@@ -1,16 +1,18 @@
-"""Print the hashes of small maps, and of the places of new rows on them."""
+"""Print the hashes of neighbours, of small maps, and of new rows on them."""
 
+import hashlib
 import sys
 
 import numpy as np
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.snapshot import map_hash
 
 WAYS = (
     {},
-    {"method": "tsne", "metric": "cosine"},
+    {"method": "tsne", "metric": "cosine", "init": "pca"},
     {"method": "ssne", "method_params": {"approximation": "mesh"}, "init": "random"},
 )
 
@@ -22,6 +24,9 @@ def main():
         rng.random((400, 12), np.float32)
         + 3 * rng.random((10, 12))[np.arange(400) % 10]
     )
+    rows = np.column_stack([X] + 9 * [0.1 * rng.random((400, 12), np.float32)])
+    graph = knn_graph(rows, 15, search="projected", metric="correlation")
+    print(graph.search, hashlib.sha256(graph.distances).hexdigest())
     for number, way in enumerate(WAYS):
         model = EmbeddingGame(
             random_state=0, max_iter=12, n_jobs=int(sys.argv[1]), n_clusters=5, **way

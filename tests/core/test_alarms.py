@@ -1,15 +1,13 @@
-"""Collapses (paper 1, Fig. 4), heaps and slow points of real data; the way out."""
+"""Collapses (paper 1, Fig. 4) and heaps of real data; the way out."""
 
 import re
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
     alarm,
-    bound_share,
     occupancy,
 )
 from napari_embedding_game.core.dynamics.play import play
@@ -41,7 +39,6 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
         ({"landmark_learning_rate": 0.01}, "collapsed", "the landmarks' learning rate"),
         ({"landmark_learning_rate": 300.0}, "collapsed", "landmarks' learning rate"),
         ({"learning_rate": 5.0}, "collapsed", "set the points' learning rate"),
-        ({"learning_rate": 1e-3}, "too slow", "set the points' learning rate"),
         ({"n_landmarks": 3}, "collapsed", "set the number of landmarks"),
         ({"repulsion": 0.01}, "collapsed", "set the repulsion (lambda x N)"),
         (
@@ -51,7 +48,6 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
         ),
         ({"landmark_learning_rate": 5.0}, "one heap|outside", "landmarks' learning"),
         ({"landmark_learning_rate": 3.0}, "outside of the points", "learning rate"),
-        ({"n_landmarks": 20}, "of the repulsion only", "set the number of landmarks"),
     ],
 )
 def test_a_map_that_says_little_is_told_with_a_way_that_leads_out(
@@ -119,15 +115,3 @@ def test_occupancy_of_spots_is_low_and_of_a_square_or_a_line_is_high():
     assert occupancy(np.zeros((50, 3))) == 1 / 50
     assert occupancy(1e-9 * square) < 0.01  # narrower than the repulsion reaches
     assert occupancy(np.zeros((50, 1))) == 1
-
-
-@pytest.mark.parametrize(("n", "within"), [(60, 1e-6), (9_000, 0.15)])
-def test_the_bound_is_that_of_equation_3(n, within):
-    y = np.random.default_rng(0).normal(0, 5, (n, 2))
-    z = y[:: n // 30] + 0.1
-    yz, zz, yy = (
-        (1 / (1 + cdist(*two) ** 2)).sum() for two in ((y, z), (z, z), (y, y))
-    )
-    expected = yz**2 / zz / yy
-    assert bound_share(y, z, "cauchy") == pytest.approx(expected, rel=within)
-    assert expected < 1

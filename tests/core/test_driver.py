@@ -1,6 +1,6 @@
 """The driver, with layouts that can be foretold."""
 
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -93,36 +93,12 @@ def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, met
         next(play(problem.edges, start, settings))
 
 
-def until_full(layout):
-    """Layouts on a GPU that runs out of memory after two steps."""
-    yield from islice(drift(layout, n_iter=20), 3)
-    raise torch.OutOfMemoryError("CUDA out of memory")
+def test_a_gpu_with_too_little_memory_is_told_with_the_way_out(drifting, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
 
-
-@pytest.mark.parametrize("steps_before", [0, 2])
-def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
-    make_problem, monkeypatch, steps_before
-):
-    make_mover = play_module.make_mover
-
-    def on_a_small_gpu(problem, settings):
-        if problem.device.type == "cpu":
-            return make_mover(problem, settings)
-        if not steps_before:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return Layouts(until_full(problem.layout))
-
-    monkeypatch.setattr(play_module, "resolve_device", lambda *_: torch.device("cuda"))
-    monkeypatch.setattr(play_module, "make_mover", on_a_small_gpu)
-    problem = make_problem(40, 2, 4)
-    layout = problem.y.numpy()
-    settings = Settings(n_landmarks=40, max_iter=20)
-    playing = play(problem.edges, layout, settings, frame_iterations=1, diagnose=False)
-    seen = list(playing)
-    assert [s.iteration for s in seen] == list(range(21 + steps_before))
-    at = seen[steps_before]
-    np.testing.assert_allclose(at.embedding, layout + steps_before, rtol=1e-5)
-    assert seen[-1].finished
-    assert not np.allclose(seen[-1].embedding, at.embedding)
-    told = [s.warning == play_module.GPU_IS_FULL for s in seen]
-    assert told == [i > steps_before or not steps_before for i in range(len(seen))]
+    playing = drifting()
+    monkeypatch.setattr(play_module, "make_mover", full)
+    with pytest.raises(InputError, match="choose the device cpu") as told:
+        next(playing)
+    assert told.value.remedy == {"device": "cpu"}

@@ -63,12 +63,6 @@ def test_it_plays_its_iterations_says_so_and_ends(problem):
     assert snapshots[-1].labels.shape == snapshots[-1].pressure.shape == (300,)
 
 
-def test_a_frame_is_short_even_when_the_game_is_long(problem, monkeypatch):
-    monkeypatch.setattr(play_module, "FRAME_SECONDS", 0.0)
-    game = game_of(problem, frame_iterations=None)
-    assert [next(game).iteration for _ in range(4)] == [0, 1, 2, 3]
-
-
 def test_snapshots_are_copies(problem):
     game = game_of(problem)
     start = next(game)
@@ -128,20 +122,6 @@ def test_the_same_seed_gives_the_same_bits(problem, approximation):
     own = first.embedding if is_drawn else first.landmarks
     others = other.embedding if is_drawn else other.landmarks
     assert not np.array_equal(own, others)
-
-
-@pytest.mark.parametrize("approximation", ["landmarks", "mesh", "sampled_edges"])
-def test_the_number_of_threads_does_not_change_a_bit(
-    make_problem, monkeypatch, approximation
-):
-    monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
-    problem = make_problem(3000, 2, 1, "fuzzy")
-    settings = steered(SHORT, max_iter=30, approximation=approximation)
-    one = last_of(game_of(problem, replace(settings, n_jobs=1)))
-    two = last_of(game_of(problem, replace(settings, n_jobs=2)))
-    np.testing.assert_array_equal(one.embedding, two.embedding)
-    np.testing.assert_array_equal(one.pressure, two.pressure)
-    assert one.energy == two.energy
 
 
 # --- Steering

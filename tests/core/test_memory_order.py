@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.dynamics import memory_order as module
-from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
@@ -24,19 +23,6 @@ def played():
         return list(play(weighted, layout, settings))[-1]
 
     return last
-
-
-def test_points_in_a_row_are_near_on_the_layout():
-    layout = np.random.default_rng(0).random((30_000, 2))
-    order = memory_order(layout)
-    assert sorted(order) == list(range(30_000))
-    cells = layout[order][: 29 * 1024].reshape(29, 1024, 2)
-    assert np.median(np.ptp(cells, axis=1)) < 0.35
-
-
-def test_few_points_keep_their_order():
-    layout = np.random.default_rng(0).random((1000, 2))
-    np.testing.assert_array_equal(memory_order(layout), np.arange(1000))
 
 
 @pytest.mark.parametrize("method", ["game", "tsne"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core import threads
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
@@ -107,16 +106,6 @@ def test_torch_does_the_same(shape):
     found = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))(torch.tensor(y))
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     assert off(found[1].numpy(), gradient) < 1e-7
-
-
-def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
-    rng = np.random.default_rng(0)
-    y = (rng.normal(size=(20_000, 2)) * 20).astype(np.float32)
-    answers = [Mesh(KERNELS["cauchy"], n)(y) for n in (1, 2, 5)]
-    for total, gradient in answers[1:]:
-        assert total == answers[0][0]
-        np.testing.assert_array_equal(gradient, answers[0][1])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,3 @@
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -206,41 +202,3 @@ def test_noise_of_many_dimensions_is_searched_in_another_way():
     graph = knn_graph(X, 15, search="projected")
     assert (graph.search, graph.recall) == ("exact", None)
     assert true_recall(X, graph) > 0.999
-
-
-_HASHED = """
-import hashlib
-import numpy as np
-from napari_embedding_game.core.graph.edges import edges
-from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
-rows = np.random.default_rng(0).random((3_000, 130), np.float32)
-rows[:, 6:] = 0.1 * rows[:, 6:] + rows[:, np.arange(124) % 6]
-found = []
-for search, metric in ("projected", "euclidean"), ("exact", "correlation"):
-    graph = knn_graph(rows, 15, search=search, metric=metric)
-    weighted = edges(graph, "mixed")
-    found += [graph.search, graph.indices, graph.distances, weighted.weights]
-    found += [start_layout(weighted, rows, init=init) for init in ("spectral", "pca")]
-print(*(a if isinstance(a, str) else hashlib.sha256(a).hexdigest() for a in found))
-"""
-
-
-def test_neighbours_weights_and_starts_are_those_of_another_processor():
-    other = {
-        "OPENBLAS_CORETYPE": "Sandybridge",
-        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
-        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4",
-    }
-    here, there = (
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", _HASHED],
-            env=os.environ | settings,
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout
-        for settings in ({}, other)
-    )
-    assert here.startswith("projected ")
-    assert here == there

@@ -22,36 +22,9 @@ def torch_whole(edges, **functions):
     return TorchForces(edges, torch.device("cpu"), **functions)
 
 
-def twin_energy(problem, objective, y, z):
-    total = problem.twin.sum_of(objective, y, z)
-    return problem.twin.attraction(y) + REPULSION * total
-
-
 def difference(found, wanted):
     found, wanted = (torch.as_tensor(x, dtype=torch.float64) for x in (found, wanted))
     return float(torch.linalg.norm(found - wanted) / torch.linalg.norm(wanted))
-
-
-@pytest.mark.parametrize(("d", "dtype"), [(2, np.float32), (3, np.float64)])
-@pytest.mark.parametrize("make_forces", [compiled, torch_whole])
-@pytest.mark.parametrize("approximation", EXACT)
-def test_value_and_both_gradients_are_those_of_the_papers_formula(
-    make_problem, approximation, make_forces, d, dtype
-):
-    problem = make_problem(pair_loops.CHUNK + 5, d, 13, "uniform", dtype)
-    objective = make_objective(
-        approximation, make_forces(problem.edges), REPULSION, 13, 3
-    )
-    energy, y_gradient, z_gradient = objective.evaluate(problem.y, problem.z)
-    y = problem.y.double().requires_grad_()
-    z = problem.z.double().requires_grad_()
-    wanted = twin_energy(problem, objective, y, z)
-    wanted.backward()
-    assert y_gradient.dtype == z_gradient.dtype == problem.y.dtype
-    assert difference(energy, wanted.detach()) < TOLERANCE[dtype]
-    assert difference(y_gradient, y.grad) < TOLERANCE[dtype]
-    if approximation == "landmarks":
-        assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("make_forces", [compiled, torch_whole])

@@ -2,12 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core import threads
 from napari_embedding_game.core.dynamics.optimizer import Player, direction
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
-from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.settings import Settings
 
 ETA_Y, ETA_Z = 0.03, 0.3
@@ -23,22 +20,6 @@ def algorithm_1(twin, y, z, repulsion, rates):
             y -= rate * ETA_Y / (y.grad**2).mean().sqrt() * y.grad
             z += rate * ETA_Z / (z.grad**2).mean().sqrt() * z.grad
         yield y.detach().clone(), z.detach().clone()
-
-
-@pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
-def test_without_momentum_it_is_the_papers_algorithm_step_for_step(
-    make_problem, affinity
-):
-    problem = make_problem(120, 2, 10, affinity, np.float64)
-    y, z = Player(problem.y.clone()), Player(problem.z.clone())
-    objective = make_objective("landmarks", CompiledForces(problem.edges, 1), 0.5, 10)
-    literal = algorithm_1(problem.twin, problem.y, problem.z, 0.5, [1] * 40)
-    for wanted_y, wanted_z in literal:
-        down, up = objective.gradients(y.places, z.places)
-        y.step(down, -ETA_Y)
-        z.step(up, ETA_Z)
-        torch.testing.assert_close(y.places, wanted_y, rtol=1e-8, atol=1e-8)
-        torch.testing.assert_close(z.places, wanted_z, rtol=1e-8, atol=1e-8)
 
 
 def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
@@ -79,22 +60,6 @@ def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     assert before.iteration == 20
 
 
-def one_player(gradients, rate, **options):
-    """Where a player at 0 goes that sees these gradients one after the other."""
-    player, places = Player(torch.zeros(1, 2)), []
-    for gradient in gradients:
-        player.step(torch.tensor([gradient]), rate, **options)
-        places.append(player.places[0].tolist())
-    return places
-
-
-def test_a_step_is_as_long_as_the_rate_whatever_the_gradient():
-    for scale in (1e-12, 1.0, 1e12):
-        (place,) = one_player([[3 * scale, -4 * scale]], -0.5)
-        assert np.sqrt(np.mean(np.square(place))) == pytest.approx(0.5, rel=1e-5)
-        assert place[0] < 0 < place[1]
-
-
 def test_paper_schedule():
     schedule = resolve_schedule(Settings(schedule="paper"))
     done = np.arange(schedule.n_iter) / schedule.n_iter
@@ -104,20 +69,6 @@ def test_paper_schedule():
     assert schedule.landmark_learning_rate == ETA_Z
     assert schedule.momentum == 0
     assert {schedule.repulsion(share) for share in done} == {1.0}
-
-
-def test_fast_schedule_is_short_and_ends_slowly_at_the_full_repulsion():
-    schedule = resolve_schedule(Settings())
-    done = np.linspace(0, 1, 101)
-    rates = [schedule.rate(share) for share in done]
-    repulsion = [schedule.repulsion(share) for share in done]
-    assert schedule.n_iter <= 500
-    assert rates[0] == 1
-    assert np.all(np.diff(rates) < 0)
-    assert rates[-1] == pytest.approx(0.01)
-    assert 0 < repulsion[0] < 1
-    assert np.all(np.diff(repulsion) >= 0)
-    assert repulsion[50:] == [1.0] * 51
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -133,13 +84,3 @@ def test_the_compiled_step_is_that_of_torch(momentum, is_scaled, dtype):
         wanted.take(direction(gradient, scale), 0.3, momentum)
     torch.testing.assert_close(found.places, wanted.places)
     assert found.places.abs().max() > 0.1
-
-
-def test_a_step_has_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
-    gradients = torch.randn(8, 3 * 1024 + 1, 2)
-    players = [Player(torch.zeros(3 * 1024 + 1, 2), n_jobs) for n_jobs in (1, 2)]
-    for gradient in gradients:
-        for player in players:
-            player.step(gradient, 0.3, momentum=0.9)
-    assert torch.equal(players[0].places, players[1].places)

@@ -67,7 +67,7 @@ FITTING = 100
 _DEVICES = ("cpu", "cuda", "mps")
 GPU_POINTS = 20_000
 """Points from which "auto" takes a GPU; a guess, as none was there to measure."""
-GPU_IS_FULL = "The graphics card has too little memory: the processor goes on."
+GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
 
 
 def play(
@@ -129,26 +129,24 @@ def play(
         n_jobs=settings.n_jobs,
         warm_start=warm_start,
     )
-    seen, steer, is_first = _Seen(problem, settings, diagnose), Steer(), True
+    try:
+        yield from _played(_Seen(problem, settings, diagnose), frame_iterations)
+    except torch.OutOfMemoryError as error:
+        raise InputError(GPU_IS_FULL, {"device": "cpu"}) from error
+
+
+def _played(seen: _Seen, frame_iterations: FrameIterations) -> Playing:
+    most, look = frame_iterations, False
     while True:
-        try:
-            seen.steer(steer)
-            if not is_first and not steer.look:
-                begun = seen.state.iteration
-                most = frame_iterations
-                bound = (most(begun) if callable(most) else most) or math.inf
-                seen.move(bound)
-                if seen.state.iteration == begun:
-                    return
-            snapshot = seen.snapshot(steer.look)
-        except torch.OutOfMemoryError:
-            if not seen.leave_gpu():
-                raise
-            steer = Steer(look=steer.look)
-            continue
-        sent = yield snapshot
+        sent = yield seen.snapshot(look)
         steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-        is_first = False
+        seen.steer(steer)
+        look = steer.look
+        if not look:
+            begun = seen.state.iteration
+            seen.move((most(begun) if callable(most) else most) or math.inf)
+            if seen.state.iteration == begun:
+                return
 
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
@@ -185,7 +183,6 @@ class _Seen:
 
     state: State
     states: Iterator[State]
-    mover: Game | Layouts | None = None
 
     def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
         n, self._edges, self._diagnose = len(problem.layout), problem.edges, diagnose
@@ -197,21 +194,23 @@ class _Seen:
                 layout=problem.layout[order],
                 places=np.argsort(order),
             )
-        self._problem, self._settings = problem, settings
+        self._problem = problem
         self._told: dict[str, Any] = {
             "labels": np.zeros(n, np.int32),
             "pressure": undefined(n),
         }
-        self._alarm, self._note, self._next_look = Alarm(), "", 0.0
+        self._alarm, self._next_look = Alarm(), 0.0
+        rng = np.random.default_rng(problem.random_state)
+        self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
+        self.mover = make_mover(problem, settings)
+        self._take_up(settings)
 
     # --- What moves the points
 
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
         settings = steer.settings or self._settings
-        if self.mover is None:
-            self._take_up(settings)
-        elif isinstance(self.mover, Game):
+        if isinstance(self.mover, Game):
             if maker(settings) is not maker(self._settings):
                 raise InputError(NO_CHANGE)
             if steer.forces is not None:
@@ -222,16 +221,12 @@ class _Seen:
             raise InputError(NO_HAND)
 
     def _take_up(self, settings: Settings) -> None:
-        self._settings, self._energy, problem = settings, math.nan, self._problem
-        mover = self.mover or make_mover(problem, settings)
+        self._settings, self._energy, mover = settings, math.nan, self.mover
         if isinstance(mover, Game):
             self.states = mover.steps(settings)
         else:
-            self.states = _then_landmarks(mover, problem, settings.n_landmarks)
-        if self.mover is None:
-            n, rng = len(problem.layout), np.random.default_rng(problem.random_state)
-            self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
-        self.mover, self.state = mover, next(self.states)
+            self.states = _then_landmarks(mover, self._problem, settings.n_landmarks)
+        self.state = next(self.states)
 
     def move(self, most: float) -> None:
         """Move the points ``most`` times, or for as long as a frame may take."""
@@ -244,31 +239,11 @@ class _Seen:
                 if is_full or time.perf_counter() >= end:
                     return
 
-    def leave_gpu(self) -> bool:
-        """Go on by the processor, as a GPU has too little memory; False if there."""
-        if self._problem.device.type == "cpu":
-            return False
-        self._note = GPU_IS_FULL
-        self._problem = replace(self._problem, device=torch.device("cpu"))
-        if self.mover is not None:
-            state, points = self.state, self._copy(self.state.y)
-            here = WarmStart(
-                embedding=points,
-                landmarks=points[:0] if state.z is None else self._copy(state.z),
-                iterations_left=state.n_iter - state.iteration,
-            )
-            self._problem = replace(
-                self._problem, layout=points, warm_start=here, iteration=state.iteration
-            )
-            self.mover = None
-        return True
-
     # --- What is seen of it
 
     def snapshot(self, look: bool) -> Snapshot:
         """Return a copy of everything there is to see."""
         state, mover, told = self.state, self.mover, self._told
-        assert mover is not None
         embedding = self._in_order(self._copy(state.y))
         landmarks = embedding[self._members] if state.z is None else self._copy(state.z)
         is_finished = state.z is not None and state.iteration == state.n_iter
@@ -291,7 +266,7 @@ class _Seen:
             landmarks=np.ascontiguousarray(landmarks[:, :d]),
             energy=self._energy,
             isolation=self._edges.isolation,
-            warning=why.sentence or self._note,
+            warning=why.sentence,
             remedy=why.remedy,
             finished=is_finished,
             **told,
@@ -303,7 +278,6 @@ class _Seen:
         return rows if places is None else rows[places]
 
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
-        assert self.mover is not None
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
         if not (np.abs(copied) <= self.mover.farthest).all():
             raise InputError(
@@ -322,7 +296,6 @@ class _Seen:
         """Work out labels, pressure and stretch, and whether the points collapse."""
         begun, told = time.perf_counter(), self._told
         state, mover, d = self.state, self.mover, self._problem.n_components
-        assert mover is not None
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
             labels, heights = pressure(mover.objective, state.y, z, is_at_rest)

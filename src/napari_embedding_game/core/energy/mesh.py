@@ -166,8 +166,7 @@ class Mesh:
     ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
         """Return the grid, the points on it, and along which axes they lie apart."""
         n, d = y.shape
-        low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
-        mesh_loops.bounds(y, low, high)
+        low, high = np.array([(axis.min(), axis.max()) for axis in y.T]).T
         apart = high > low
         margins = y.dtype.type(margin) * apart
         low, high = low - margins, high + margins

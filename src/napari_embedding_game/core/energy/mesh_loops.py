@@ -33,17 +33,6 @@ def kernel_values(kernel, squared):
 
 
 @njit(**OPTIONS)
-def bounds(y, low, high):
-    """Write the least and the greatest coordinates of points (N, d)."""
-    low[:] = y[0]
-    high[:] = y[0]
-    for i in range(y.shape[0]):
-        for k in range(y.shape[1]):
-            low[k] = min(low[k], y[i, k])
-            high[k] = max(high[k], y[i, k])
-
-
-@njit(**OPTIONS)
 def sort_by_row(x, starts, order):
     """Write which points lie in each row of cells: a counting sort."""
     starts[:] = 0

@@ -91,7 +91,7 @@ def _at_once(n_dims: int) -> int:
 
 def projected_search(
     rows: Rows, k: int, seed: int, n_jobs: int | None
-) -> tuple[Found, float] | None:
+) -> tuple[*Found, float] | None:
     """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
     check = Check(rows, k, seed, n_jobs)
     values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
@@ -104,4 +104,4 @@ def projected_search(
     order, candidates, _, recall = leaf_search(values, count, check, n_jobs)
     indices, squared = ranked(rows, order, candidates, k, n_jobs)
     back = np.argsort(order)
-    return (indices[back], squared[back]), recall
+    return indices[back], squared[back], recall

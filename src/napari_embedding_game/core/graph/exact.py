@@ -97,27 +97,31 @@ def ranked(
     return indices, squared
 
 
-def nearest_on_device(rows: NDArray[np.float32], k: int, device: str) -> Found:
-    """Return the ``k`` nearest rows of each, itself among them, by a torch device.
+def nearest_on_device(
+    rows: NDArray[np.float32], k: int, device: str
+) -> tuple[NDArray[np.int32], NDArray[np.float32], None] | None:
+    """Return the ``k`` nearest others of each by a torch device; None without memory.
 
-    Raises
-    ------
-    torch.OutOfMemoryError
+    Their numbers, squared distances, and None, as no recall is measured.
     """
     import torch
 
-    points = torch.from_numpy(rows).to(device)
-    n, lengths = len(points), points.square().sum(dim=1)
+    n, step = len(rows), max(1, _DEVICE_NUMBERS // len(rows))
     indices, squared = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    step = max(1, _DEVICE_NUMBERS // n)
-    for begin in range(0, n, step):
-        block = slice(begin, begin + step)
-        queries = points[block]
-        rough = torch.addmm(lengths, queries, points.T, alpha=-2)
-        count = min(k + _DEVICE_SPARE, n)
-        near = rough.topk(count, dim=1, largest=False).indices
-        apart = (points[near] - queries[:, None, :]).square().sum(dim=2)
-        nearest = apart.topk(k, dim=1, largest=False)
-        indices[block] = near.gather(1, nearest.indices).cpu().numpy()
-        squared[block] = nearest.values.cpu().numpy()
-    return indices, squared
+    try:
+        points = torch.from_numpy(rows).to(device)
+        lengths = points.square().sum(dim=1)
+        for begin in range(0, n, step):
+            block = slice(begin, begin + step)
+            queries = points[block]
+            rough = torch.addmm(lengths, queries, points.T, alpha=-2)
+            rough.diagonal(begin).fill_(torch.inf)
+            count = min(k + _DEVICE_SPARE, n - 1)
+            near = rough.topk(count, dim=1, largest=False).indices
+            apart = (points[near] - queries[:, None, :]).square().sum(dim=2)
+            nearest = apart.topk(k, dim=1, largest=False)
+            indices[block] = near.gather(1, nearest.indices).cpu().numpy()
+            squared[block] = nearest.values.cpu().numpy()
+    except torch.OutOfMemoryError:
+        return None
+    return indices, squared, None

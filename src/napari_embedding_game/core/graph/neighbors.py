@@ -54,8 +54,6 @@ BRUTE_ROWS = 5_000
 MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out."""
 
-_SAME = 1e-6
-"""Difference to the largest number of a row up to which two rows are the same."""
 _COMPARED = 100
 """Pairs of rows that tell whether distances of 0 are true."""
 
@@ -211,15 +209,9 @@ def _check_kept(
         is_lost &= distances > 0
     if 2 * np.count_nonzero(is_lost) <= is_lost.size:
         return
-    rows, at = np.nonzero(is_lost)
-    some = slice(None, None, max(1, len(rows) // _COMPARED))
-    rows, others = rows[some], indices[rows[some], at[some]]
-    one, other = (
-        (part.toarray() if sparse.issparse(part) else part).astype(np.float64)
-        for part in (X[rows], X[others])
-    )
-    differ = np.abs(one - other).max(axis=1) > _SAME * np.abs(one).max(axis=1)
-    if differ.mean() > 0.5:
+    rows, at = (each[:: max(1, len(each) // _COMPARED)] for each in np.nonzero(is_lost))
+    apart = abs(X[rows] - X[indices[rows, at]]).sum(axis=1)
+    if 2 * np.count_nonzero(apart) > len(rows):
         raise InputError(
             "Most distances between rows are lost in single precision: they are below "
             f"1e-38, or so small beside the largest value, {abs(X).max():.3g}, that it "
@@ -242,82 +234,75 @@ def _found(
     n_jobs: int | None,
     search: Search | None,
     device: str,
-) -> tuple[Search, NDArray[np.int32], NDArray[Any], float | None]:
+) -> tuple[Search, *_Found]:
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
     first = search or choose_search(n, n_dims, metric, sparse.issparse(X))
     if first == "brute":
-        return (first, *_brute(X, k, metric, n_jobs))
+        return first, *_brute(X, k, metric, n_jobs), None
     if first == "descent":
-        return (first, *_descent(X, k, metric, seed, n_jobs))
+        return first, *_descent(X, k, metric, seed, n_jobs), None
     if metric == "correlation":
-        low, high = (
-            each.toarray() if sparse.issparse(each) else each
-            for each in (X.min(axis=1), X.max(axis=1))
-        )
-        _check_defined(metric, (low == high).ravel(), np.zeros(1))
+        spread = X.max(axis=1) - X.min(axis=1)
+        spread = spread.toarray() if sparse.issparse(X) else spread
+        _check_defined(metric, spread.ravel() == 0, np.zeros(1))
     rows = Rows(X, metric)
-    turns: list[Search] = ["projected", "leaves", "exact"]
-    turns = turns[turns.index(first) :] if first in turns else [first]
-    if search is None and device != "cpu":
-        turns = ["blocks", *turns]
-    for each in turns:
+    for each in _turns(first, device if search is None else "cpu"):
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
         found = _own(rows, k, seed, n_jobs, each, device)
-        if found is None:
-            continue
-        indices, squared, recall = found
-        if recall is None or recall >= LEAST_RECALL:
-            return each, indices, rows.distances(squared), recall
-    indices, squared, _ = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
+        if found and (found[2] is None or found[2] >= LEAST_RECALL):
+            return each, found[0], rows.distances(found[1]), found[2]
+    indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
     return "descent", indices, rows.distances(squared), None
+
+
+def _turns(first: Search, device: str) -> list[Search]:
+    """Return our own searches from the first on, each for where others have failed."""
+    turns: list[Search] = ["projected", "leaves", "exact"]
+    turns = turns[turns.index(first) :] if first in turns else [first]
+    return turns if device == "cpu" else ["blocks", *turns]
 
 
 def _own(
     rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search, device: str
 ) -> _Found | None:
-    """Search by our own loops, or a device; None where it cannot."""
+    """Search by our own loops, or a device; squared distances; None where it cannot."""
     from napari_embedding_game.core.graph import components, exact, leaves
 
     if search == "projected":
-        projected = components.projected_search(rows, k, seed, n_jobs)
-        return None if projected is None else (*projected[0], projected[1])
+        return components.projected_search(rows, k, seed, n_jobs)
     values = rows[:]
     if search == "exact":
         own = np.arange(len(values), dtype=np.int32)
-        return (*exact.nearest_of_all(values, own, k, n_jobs), None)
+        return *exact.nearest_of_all(values, own, k, n_jobs), None
     if search == "blocks":
-        import torch
-
-        try:
-            found = exact.nearest_on_device(values, k + 1, device)
-        except torch.OutOfMemoryError:
-            return None
-        return (*_without_self(*found), None)
+        return exact.nearest_on_device(values, k, device)
     check = leaves.Check(values, k, seed, n_jobs)
     order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
     back = np.argsort(order)
     return indices[back], squared[back], recall
 
 
-def _brute(X: Any, k: int, metric: str, n_jobs: int | None) -> _Found:
+def _brute(
+    X: Any, k: int, metric: str, n_jobs: int | None
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
+    n_jobs = resolve_n_jobs(n_jobs)
     brute = NearestNeighbors(
-        n_neighbors=k + 1,
-        metric=metric,
-        algorithm="brute",
-        n_jobs=resolve_n_jobs(n_jobs),
+        n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_jobs
     )
     with _named(metric):
-        distances, indices = brute.fit(X).kneighbors(X)
-    return (*_without_self(indices, distances), None)
+        distances, indices = brute.fit(X).kneighbors()
+    return indices.astype(np.int32), distances
 
 
-def _descent(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> _Found:
+def _descent(
+    X: Any, k: int, metric: str, seed: int, n_jobs: int | None
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
     from numba import config
     from pynndescent import NNDescent
 
@@ -336,7 +321,11 @@ def _descent(X: Any, k: int, metric: str, seed: int, n_jobs: int | None) -> _Fou
             f"{metric!r}: set a smaller number of neighbours (K) or choose another "
             "distance."
         )
-    return (*_without_self(indices, distances), None)
+    # Each row's own entry is left out, or the last one where copies hide it.
+    is_other = indices != np.arange(len(indices))[:, None]
+    is_other[is_other.all(axis=1), -1] = False
+    others, apart = indices[is_other], distances[is_other]
+    return others.reshape(-1, k).astype(np.int32), apart.reshape(-1, k)
 
 
 @contextmanager
@@ -349,14 +338,3 @@ def _named(metric: str) -> Iterator[None]:
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-
-
-def _without_self(
-    indices: NDArray[Any], distances: NDArray[Any]
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Leave each row's own entry out, or the last one where copies hide it."""
-    is_self = indices == np.arange(len(indices))[:, None]
-    is_self[~is_self.any(axis=1), -1] = True
-    shape = (len(indices), indices.shape[1] - 1)
-    others = indices[~is_self].reshape(shape).astype(np.int32)
-    return others, distances[~is_self].reshape(shape)
