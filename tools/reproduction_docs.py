@@ -1,10 +1,10 @@
-"""Put the tables of `napari-embedding-game reproduce` into docs/reproduction.md.
+"""Put what `napari-embedding-game reproduce` found into docs/reproduction.md.
 
     python tools/reproduction_docs.py FOLDER
 
-FOLDER is what --out was.  A part of the document is replaced where its marks
-``<!-- generated: NAME -->`` and ``<!-- end: NAME -->`` stand; runs with --quick are
-refused.
+FOLDER is what --out was.  The rows of a reproduction in the table of criteria are
+replaced, and where it has marks ``<!-- generated: NAME -->`` and ``<!-- end: NAME -->``
+its tables with figures of the paper between these.  Runs with --quick are refused.
 """
 
 from __future__ import annotations
@@ -13,28 +13,46 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
+
+from napari_embedding_game.papers.reproductions.frame import table_lines
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"
 
 
-def with_part(text: str, name: str, part: str) -> str:
-    """Return the document with another part of that name."""
-    marks = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
-    if not all(mark in text for mark in marks):
-        raise SystemExit(f"{DOCUMENT.name} has no marks {' ... '.join(marks)}")
+def with_criteria(text: str, facts: dict[str, Any]) -> str:
+    """Return the document with other rows of criteria of that reproduction."""
+    ran = f"{facts['processor_seconds']:,.0f} s, {facts['date']}"
+    name = facts["name"]
+    rows = "".join(
+        f"| {name} | {each['asked']} | {each['found']} | "
+        f"{'yes' if each['passed'] else '**no**'} | {ran} |\n"
+        for each in facts["checks"]
+    )
+    known = re.compile(rf"(?m)(^\| {name} \|.*\n)+")
+    return known.sub(lambda found: rows, text, count=1)
+
+
+def with_tables(text: str, facts: dict[str, Any]) -> str:
+    """Return the document with other tables between the marks of a reproduction."""
+    lines: list[str] = []
+    for table in facts["tables"]:
+        if any("paper" in column for column in table["rows"][0]):
+            lines += [f"{table['title']}:", "", *table_lines(table["rows"])]
+    marks = f"<!-- generated: {facts['name']} -->", f"<!-- end: {facts['name']} -->"
     between = re.compile("(?s)" + ".*?".join(map(re.escape, marks)))
-    return between.sub(lambda found: f"{marks[0]}\n{part}\n{marks[1]}", text)
+    return between.sub(lambda found: "\n".join([marks[0], *lines, marks[1]]), text)
 
 
 def main() -> None:
-    """Replace the part of every reproduction in the folder."""
+    """Replace what there is of every reproduction in the folder."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    for table in sorted(Path(sys.argv[1]).glob("*/*.md")):
-        facts = json.loads(table.with_suffix(".json").read_text(encoding="utf-8"))
+    for file in sorted(Path(sys.argv[1]).glob("*/*.json")):
+        facts = json.loads(file.read_text(encoding="utf-8"))
         if facts["origin"]["quick"]:
-            raise SystemExit(f"{table.stem} is of a quick run: leave out --quick.")
-        text = with_part(text, table.stem, table.read_text(encoding="utf-8"))
-        print(table.stem)
+            raise SystemExit(f"{file.stem} is of a quick run: leave out --quick.")
+        text = with_tables(with_criteria(text, facts), facts)
+        print(file.stem)
     DOCUMENT.write_text(text, encoding="utf-8")
 
 

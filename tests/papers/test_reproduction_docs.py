@@ -1,6 +1,5 @@
-"""The document has a place for every reproduction, filled from a whole run."""
+"""The document has the criteria of every reproduction, from a whole run."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reproduction.md"
 
 @pytest.mark.parametrize("name", REPRODUCTIONS)
 def test_the_document_shows_a_whole_run(name):
-    text = DOCUMENT.read_text(encoding="utf-8")
-    marks = f"<!-- generated: {name} -->(.*)<!-- end: {name} -->"
-    (part,) = re.findall(marks, text, re.DOTALL)
-    assert f"**{name}**: {REPRODUCTIONS[name].what}" in part
-    assert "| asked | found |" in part
-    assert "not judged" not in part
+    lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith(f"| {name} | ")]
+    assert rows
+    assert all("| yes |" in row or "| **no** |" in row for row in rows)

@@ -210,15 +210,16 @@ def markdown(facts: dict[str, Any]) -> str:
         f"{facts['processor_seconds']:,.1f} s of processor time on "
         f"{facts['machine']}, {facts['date']}.",
         "",
-        *_lines(checks),
+        *table_lines(checks),
     ]
     for table in facts["tables"]:
-        lines += [f"{table['title']}:", "", *_lines(table["rows"])]
+        lines += [f"{table['title']}:", "", *table_lines(table["rows"])]
     lines += [f"- {note}" for note in facts["notes"]]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _lines(rows: Rows) -> list[str]:
+def table_lines(rows: Rows) -> list[str]:
+    """Return the lines of a Markdown table, an empty one at its end."""
     lines = [map(str, rows[0]), ["---"] * len(rows[0])] if rows else []
     lines += [map(_text, row.values()) for row in rows]
     return [f"| {' | '.join(line)} |" for line in lines] + [""]
