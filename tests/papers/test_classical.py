@@ -91,19 +91,6 @@ def test_what_cannot_be_used_is_told(some, change, says):
 # --- Linear
 
 
-def test_the_gradient_is_that_of_theorem_1_7():
-    rng = np.random.default_rng(0)
-    X, U, step = (rng.normal(size=shape) for shape in ((30, 6), (6, 2), (6, 2)))
-    rows = X - X.mean(axis=0)
-
-    def value(U):
-        return np.linalg.norm(rows @ U @ U.T - rows) ** 2
-
-    gradient = linear.reconstruction_gradient(linear.centred(X), U)
-    change = value(U + 1e-5 * step) - value(U - 1e-5 * step)
-    np.testing.assert_allclose(change / 2e-5, np.sum(gradient * step), rtol=1e-7)
-
-
 def test_gradient_pca_is_gradient_descent_written_out(some):
     """Alg. 6 for U: T normalised steps, then the nearest orthogonal matrix."""
     centred, _ = dense_pca(some.astype(np.float64))
@@ -132,20 +119,6 @@ def test_a_long_game_finds_the_principal_components():
 # --- Eigenmaps
 
 LINE = np.array([0.0, 1, 3, 7])[:, None]
-
-
-def test_weights_on_a_line():
-    # 1 is the neighbour of 0, 0 of 1, 1 of 2, 2 of 3
-    wanted = np.diag(np.exp([-1 / 4, -4 / 4, -16 / 4]), 1)
-    found = eigenmaps.heat_weights(LINE, 1, sigma=2).toarray()
-    np.testing.assert_allclose(found, wanted + wanted.T, rtol=1e-6)
-    # A_i is the distance to the only neighbour, so D = 1 between 0 and 1
-    wanted = np.zeros((4, 4))
-    wanted[0, 1] = wanted[1, 0] = np.exp(-1)
-    found = eigenmaps.averaged_weights(LINE, 1).toarray()
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
-    found = eigenmaps.average_distances(knn_graph(LINE, 2))
-    np.testing.assert_allclose(found[0], np.sqrt(1 + 9) / 2, rtol=1e-6)
 
 
 def test_a_dense_point_has_more_neighbours_but_not_too_many():
@@ -187,15 +160,6 @@ def test_an_eigenmap_is_the_bottom_of_the_spectrum(some, solver, monkeypatch):
     found = eigenmaps.eigenmap(weights, some, 3, 0)
     angles = subspace_angles(found, vectors[:, 1:4])
     assert np.rad2deg(angles.max()) < 0.1
-
-
-@pytest.mark.parametrize("name", ["isomap", "lle", "le"])
-def test_a_sheet_is_unrolled(name):
-    rng = np.random.default_rng(0)
-    angle, height = rng.uniform(0, 1.5 * np.pi, 400), rng.uniform(0, 3, 400)
-    X = np.column_stack([4 * np.cos(angle), 4 * np.sin(angle), height])
-    layout = classical_layout(name, X, 2, n_neighbors=12)
-    assert np.abs(np.corrcoef(layout.T, angle)[2, :2]).max() > 0.9
 
 
 # --- How neighbours make up a point

@@ -102,12 +102,6 @@ def test_it_goes_on_where_it_stopped(toy, tmp_path):
     assert calls == ["a", "b", "b"]
 
 
-def test_a_folder_that_cannot_be_made(toy, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="choose another"):
-        reproduce(toy(), Inputs(), tmp_path / "file")
-
-
 def test_every_line_of_the_table_is_whole():
     for name, each in REPRODUCTIONS.items():
         assert find(name) is each

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import minimize
 
 from napari_embedding_game.papers.learners import (
@@ -95,29 +94,6 @@ def test_optimistic_steps_count_the_change_twice():
     np.testing.assert_array_equal(found.ravel(), [0, -1, -6])
 
 
-def test_learners_move_tensors():
-    learner = mirror_descent(torch.zeros(3, 2), 0.5)
-    next(learner)
-    moved = learner.send((1.0, torch.ones(3, 2)))
-    torch.testing.assert_close(moved, torch.full((3, 2), -0.5))
-
-
-@pytest.mark.parametrize("prescient", ["x", "y", None])
-def test_who_sees_what(prescient):
-    order = []
-
-    def player(name):
-        for t in range(3):
-            order.append(f"{name} acts {t}")
-            _, other = yield f"{name}{t}"
-            order.append(f"{name} sees {other}")
-
-    before = {"x": 0, "y": 0} | ({prescient: 1} if prescient else {})
-    (only,) = play(player("x"), player("y"), [2.0], prescient)
-    assert only == (f"x{before['x']}", f"y{before['y']}")
-    assert {"x sees " + only[1], "y sees " + only[0]} <= set(order)
-
-
 # --- Regret
 
 
@@ -132,24 +108,6 @@ def regret(found, seen):
 @pytest.mark.parametrize("learner", [follow_the_leader, best_response])
 def test_prescient_learners_have_no_regret(seen, learner):
     assert regret(actions(learner(on_sphere), seen, True), seen) <= 1e-9
-
-
-def test_the_regret_of_omd_is_bounded(seen):
-    """Lemma 6.21."""
-    losses, weights = seen
-    found = actions(mirror_descent(np.zeros(5), 0.3, in_ball(2)), seen)
-    steepness = np.sum((weights[:, None] * losses) ** 2)
-    assert regret(found, seen) <= 2**2 / 0.6 + 0.15 * steepness
-
-
-def test_optimism_has_less_regret_when_losses_change_slowly():
-    angle = np.linspace(0, 4, 400)
-    slow = np.column_stack([np.cos(angle), np.sin(angle)]), np.ones(400)
-    plain, hopeful = (
-        regret(actions(learner(np.zeros(2), 0.05, in_ball(2)), slow), slow)
-        for learner in (mirror_descent, optimistic_descent)
-    )
-    assert hopeful < plain
 
 
 # --- The Fenchel game

@@ -15,7 +15,6 @@ from napari_embedding_game.core.dynamics.play import FITTING, play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
-from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
@@ -83,17 +82,6 @@ def test_it_goes_down_to_where_the_map_is_flat(name, minimizer):
     assert energy_of(steps[-1].y)[0] == energies[-1]
 
 
-@pytest.mark.parametrize("name", ["ee", "ssne"])
-def test_both_find_the_same_minimum_from_near_it(name):
-    objective = objective_of(name)
-    *_, near = spectral_direction(objective, start(), tolerance=1e-3)
-    ends = [
-        list(each(objective, near.y, tolerance=1e-9))[-1].energy
-        for each in DOWN.values()
-    ]
-    assert ends[0] == pytest.approx(ends[1], rel=1e-6)
-
-
 def test_landmarks_and_edges_that_push_are_refused():
     for minimizer in (*DOWN.values(), homotopy):
         with pytest.raises(InputError, match="landmarks"):
@@ -107,27 +95,6 @@ def test_landmarks_and_edges_that_push_are_refused():
     for approximation in ("landmarks", "sampled_edges"):
         with pytest.raises(InputError, match="exact"):
             next(pressured_points(objective_of("ee", approximation), start()))
-
-
-@pytest.mark.parametrize("n_neighbors", [5, 40])
-def test_the_direction_solves_the_attractions_hessian(n_neighbors):
-    found = edges(knn_graph(rows(), n_neighbors, n_jobs=1), "entropic")
-    weights = found.matrix().toarray().astype(np.float64)
-    hessian = 2 * (np.diag(weights.sum(axis=1)) - weights)
-    direct = SpectralDirection(found)
-    # each of the three groups, which five neighbours leave unconnected
-    groups = start().reshape(3, 20, 2)
-    centred = (groups - groups.mean(axis=1, keepdims=True)).reshape(60, 2)
-    solved = -direct(hessian @ centred)
-    np.testing.assert_allclose(solved, centred, atol=0.05 * np.abs(centred).max())
-    free = np.arange(60) % 3 > 0
-    gradient = start()[:, 0]
-    across = direct.of_heights(gradient, free, 0.7)
-    assert not across[~free].any()
-    own = (hessian + 1.4 * np.eye(60))[np.ix_(free, free)]
-    wanted = -np.linalg.solve(own, gradient[free])
-    assert np.corrcoef(across[free], wanted)[0, 1] > 0.98
-    assert not direct.of_heights(gradient, np.zeros(60, bool), 0.7).any()
 
 
 def test_points_without_edges_are_no_trouble():
@@ -300,22 +267,6 @@ def test_the_most_iterations_are_those_of_points_whose_energy_falls(
     assert unseen.energy == shown[-1].energy
     for name in ("embedding", "landmarks", "labels", "pressure"):
         np.testing.assert_array_equal(getattr(unseen, name), getattr(shown[-1], name))
-
-
-def test_landmarks_settle_and_pressure_is_that_of_all_pairs(ee):
-    shown = list(begin(ee, "spectral_direction", max_iter=6))
-    moving = [s for s in shown if s.iteration <= 6]
-    for snapshot in moving:
-        points = {tuple(row) for row in snapshot.embedding}
-        assert all(tuple(row) in points for row in snapshot.landmarks)
-    last = shown[-1]
-    assert not np.array_equal(last.landmarks, moving[-1].landmarks)
-    apart = np.square(last.embedding[:, None] - last.landmarks[None]).sum(axis=2)
-    np.testing.assert_array_equal(last.labels, apart.argmin(axis=1))
-    y = torch.tensor(last.embedding)
-    wanted = pressure(energy_of(ee[1]), y, y[:1])[1]
-    np.testing.assert_allclose(last.pressure, wanted, atol=1e-6)
-    assert 0 < last.pressured_share < 1
 
 
 def test_it_is_not_steered_and_can_be_left_after_every_step(ee):

@@ -66,14 +66,6 @@ def test_eigenmaps_of_a_roll(tmp_path):
     assert len(each) == 15
 
 
-def test_the_sheet_says_how_long_the_roll_is():
-    X, sheet = runs.roll(4000, 0)
-    order = np.argsort(sheet[:, 0])
-    steps = np.linalg.norm(np.diff(X[order, :2], axis=0), axis=1)
-    np.testing.assert_allclose(steps.sum(), np.ptp(sheet[:, 0]), rtol=1e-4)
-    np.testing.assert_array_equal(X[:, 2], sheet[:, 1])
-
-
 def test_sensitivity_knows_the_same_map():
     map_ = np.random.default_rng(0).normal(size=(50, 2))
     turned = 3 * map_ @ np.array([[0.6, 0.8], [0.8, -0.6]]) + 7
@@ -92,23 +84,6 @@ def test_descent_is_its_game_and_below_the_bound(tmp_path):
     assert 0 < max(differences) <= 1e-12
 
 
-@pytest.mark.parametrize("name", ["absolute", "quadratic"])
-def test_the_problems_are_what_they_say(name):
-    problem = fenchel.problems(3)[name]
-    rng = np.random.default_rng(0)
-    reach = np.linalg.norm(problem.least)
-    for _ in range(20):
-        step = rng.normal(size=len(problem.least))
-        w = problem.least + reach * rng.uniform() * step / np.linalg.norm(step)
-        slopes = problem.gradient(w)
-        assert problem.value(problem.least) <= problem.value(w)
-        assert np.linalg.norm(slopes) <= problem.slope
-        np.testing.assert_allclose(problem.best_response(w), slopes, rtol=1e-10)
-        direction = 1e-6 * step
-        change = problem.value(w + direction) - problem.value(w - direction)
-        np.testing.assert_allclose(change, 2 * slopes @ direction, rtol=1e-4)
-
-
 def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
     ((row,),) = quick("game-fig2", data, tmp_path)
     assert (row["N"], row["lambda N"]) == (400, 70)
@@ -117,24 +92,6 @@ def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
     assert overall[0]["landmarks with points"] <= 20
     assert len(clusters) == game.N_CLUSTERS
     assert all(row["points"] > 0 for row in clusters)
-
-
-def test_tilings_by_hand():
-    landmarks = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], np.float32)
-    layout = np.repeat(landmarks, 5, axis=0) + np.float32(0.5)
-    assert game.tiling(layout, landmarks) == pytest.approx(
-        {"empty": 0, "far": 0, "evenness": 1}
-    )
-    landmarks = np.array([[0, 0], [1, 0], [50, 50], [51, 50]], np.float32)
-    layout = np.array([[0, 0]] * 6 + [[0, 30]] * 2, np.float32)
-    found = game.tiling(layout, landmarks)
-    assert found == {"empty": 0.75, "far": 0.25, "evenness": 0}
-
-
-def test_majority_of_each_landmark():
-    labels = np.array(["a", "a", "b", "c", "c"])
-    found = game.majorities(labels, np.array([0, 0, 0, 2, 2]))
-    assert found.tolist() == [pytest.approx(2 / 3), 1]
 
 
 def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
@@ -257,6 +214,18 @@ def test_the_energies_are_in_the_papers_unit(data):
         assert found["energies"][-1] == pytest.approx(wanted)
 
 
+def test_tilings_by_hand():
+    landmarks = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], np.float32)
+    layout = np.repeat(landmarks, 5, axis=0) + np.float32(0.5)
+    assert game.tiling(layout, landmarks) == pytest.approx(
+        {"empty": 0, "far": 0, "evenness": 1}
+    )
+    landmarks = np.array([[0, 0], [1, 0], [50, 50], [51, 50]], np.float32)
+    layout = np.array([[0, 0]] * 6 + [[0, 30]] * 2, np.float32)
+    found = game.tiling(layout, landmarks)
+    assert found == {"empty": 0.75, "far": 0.25, "evenness": 0}
+
+
 def test_recall_of_what_pressure_knows():
     wrong = np.arange(100) < 20
     row = pressure.recall(np.where(wrong, 1.0, 0.0), wrong)
@@ -266,21 +235,3 @@ def test_recall_of_what_pressure_knows():
     row = pressure.recall(np.where(wrong, 0.0, 1.0), wrong)
     assert row["recall by the highest pressure"] == 0
     assert row["probability by chance"] == 1
-
-
-def test_a_point_among_others():
-    start = pressure.random_start
-    y = np.concatenate([start(40, 0), start(40, 1) + 9])
-    labels = np.repeat([0, 1], 40)
-    labels[3] = 1
-    assert np.flatnonzero(pressure.among_others(y, labels)).tolist() == [3]
-
-
-def test_the_half_of_a_roll_is_turned_over():
-    sheet = np.random.default_rng(0).uniform(size=(200, 2)) * [10, 1]
-    start = pressure.twisted(sheet)
-    first = sheet[:, 0] < sheet[:, 0].mean()
-    for half, sign in ((first, 1), (~first, -1)):
-        assert np.corrcoef(start[half, 1], sign * sheet[half, 1])[0, 1] > 0.999
-    assert pressure.strangeness(sheet, sheet).max() == pytest.approx(1)
-    assert pressure.strangeness(sheet[::-1], sheet).mean() > 2

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
@@ -13,7 +12,6 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions.metrics import true_energy
-from napari_embedding_game.papers.steps import FollowedSteps, OptimisticSteps
 
 
 @pytest.fixture(scope="module")
@@ -78,28 +76,3 @@ def test_the_estimator_knows_them_by_name(blobs):
             max_iter=30, random_state=0, method_params={"optimizer": optimizer}
         )
         assert np.isfinite(model.fit_transform(X)).all()
-
-
-def stepped(player, gradients):
-    places = []
-    for gradient in gradients:
-        player.step(torch.full_like(player.places, gradient), -1.0)
-        places.append(round(player.places.flatten()[0].item(), 6))
-    return places
-
-
-def test_optimistic_steps_expect_the_change_once_more():
-    # Directions 1, -1 become 1, 2 * -1 - 1 = -3.
-    places = stepped(OptimisticSteps(torch.zeros(1, 1)), [1.0, -1.0, -1.0])
-    assert places == [-1.0, 2.0, 3.0]
-
-
-@pytest.mark.parametrize(
-    ("signs", "least", "most"),
-    [([1] * 40, 0.999, 1.001), ([1, -1] * 20, 0.0, 0.06)],
-)
-def test_the_average_direction_tells_straight_steps_from_steps_back(signs, least, most):
-    player = FollowedSteps(torch.zeros(4, 1))
-    assert player.length is None
-    stepped(player, signs)
-    assert least <= player.length <= most
