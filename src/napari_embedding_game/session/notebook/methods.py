@@ -23,66 +23,38 @@ NOTHING_PLAYED = (
     "Nothing has been played on this map that could be written as code: press Run "
     "first."
 )
-REFERENCES = {
-    "game": (
-        "Anonymous authors",
-        "Embedding game: dimensionality reduction as a two player zero-sum game. "
-        "Unpublished manuscript.",
-    ),
-    "fenchel": (
-        "Tucker",
-        "Tucker L. Dimensionality reduction and the Fenchel game.",
-    ),
-    "explain": (
-        "Draganov and Dohn",
-        "Draganov A, Dohn S. Unexplainable Explanations: Towards Interpreting tSNE and "
-        "UMAP Embeddings.",
-    ),
-    "pressure": (
-        "Vladymyrov 2019",
-        "Vladymyrov M. No Pressure! Addressing the Problem of Local Minima in Manifold "
-        "Learning Algorithms. Advances in Neural Information Processing Systems 32, "
-        "680-689 (2019).",
-    ),
-    "scanpy": (
-        "Wolf et al. 2018",
-        "Wolf FA, Angerer P, Theis FJ. SCANPY: large-scale single-cell gene expression "
-        "data analysis. Genome Biology 19, 15 (2018).",
-    ),
-    "zheng": (
-        "Zheng et al. 2017",
-        "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
-        "single cells. Nature Communications 8, 14049 (2017).",
-    ),
-    "harmony": (
-        "Korsunsky et al. 2019",
-        "Korsunsky I et al. Fast, sensitive and accurate integration of single-cell "
-        "data with Harmony. Nature Methods 16, 1289-1296 (2019).",
-    ),
-    "scrublet": (
-        "Wolock et al. 2019",
-        "Wolock SL, Lopez R, Klein AM. Scrublet: computational identification of cell "
-        "doublets in single-cell transcriptomic data. Cell Systems 8, 281-291 (2019).",
-    ),
-    "tsne": (
-        "van der Maaten and Hinton 2008",
-        "van der Maaten L, Hinton G. Visualizing data using t-SNE. Journal of Machine "
-        "Learning Research 9, 2579-2605 (2008).",
-    ),
-    "umap": (
-        "McInnes et al. 2018",
-        "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold Approximation and "
-        "Projection for dimension reduction. arXiv:1802.03426 (2018).",
-    ),
+_REFERENCES = {
+    "Anonymous authors": "Embedding game: dimensionality reduction as a two player "
+    "zero-sum game. Unpublished manuscript.",
+    "Tucker": "Tucker L. Dimensionality reduction and the Fenchel game.",
+    "Draganov and Dohn": "Draganov A, Dohn S. Unexplainable Explanations: Towards "
+    "Interpreting tSNE and UMAP Embeddings.",
+    "Vladymyrov 2019": "Vladymyrov M. No Pressure! Addressing the Problem of Local "
+    "Minima in Manifold Learning Algorithms. Advances in Neural Information Processing "
+    "Systems 32, 680-689 (2019).",
+    "Wolf et al. 2018": "Wolf FA, Angerer P, Theis FJ. SCANPY: large-scale single-cell "
+    "gene expression data analysis. Genome Biology 19, 15 (2018).",
+    "Zheng et al. 2017": "Zheng GXY et al. Massively parallel digital transcriptional "
+    "profiling of single cells. Nature Communications 8, 14049 (2017).",
+    "Korsunsky et al. 2019": "Korsunsky I et al. Fast, sensitive and accurate "
+    "integration of single-cell data with Harmony. Nature Methods 16, 1289-1296 "
+    "(2019).",
+    "Wolock et al. 2019": "Wolock SL, Lopez R, Klein AM. Scrublet: computational "
+    "identification of cell doublets in single-cell transcriptomic data. Cell Systems "
+    "8, 281-291 (2019).",
+    "van der Maaten and Hinton 2008": "van der Maaten L, Hinton G. Visualizing data "
+    "using t-SNE. Journal of Machine Learning Research 9, 2579-2605 (2008).",
+    "McInnes et al. 2018": "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold "
+    "Approximation and Projection for dimension reduction. arXiv:1802.03426 (2018).",
 }
-"""How each work is cited in the text, and its entry in the list."""
+"""The list of works, by how each is cited in the text."""
 _OF_METHODS = {
-    "game": "[@game]",
-    "ee": "[@game; @pressure]",
-    "ssne": "[@game; @pressure]",
-    "tsne": "[@tsne]",
-    "umap": "[@umap]",
-    "umap_exact": "[@umap]",
+    "game": "(Anonymous authors)",
+    "ee": "(Anonymous authors; Vladymyrov 2019)",
+    "ssne": "(Anonymous authors; Vladymyrov 2019)",
+    "tsne": "(van der Maaten and Hinton 2008)",
+    "umap": "(McInnes et al. 2018)",
+    "umap_exact": "(McInnes et al. 2018)",
 }
 _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
@@ -129,16 +101,10 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
             *_of_comparisons(saved.dataset, list(comparisons)),
         ]
     )
-    cited: dict[str, str] = {}
-
-    def cite(match: re.Match[str]) -> str:
-        keys = re.findall(r"@(\w+)", match[0])
-        cited.update({key: REFERENCES[key][1] for key in keys})
-        return f"({'; '.join(REFERENCES[key][0] for key in keys)})"
-
-    key = f"@(?:{'|'.join(REFERENCES)})"
-    text = re.sub(rf"\[{key}(?:; {key})*\]", cite, text)
-    return "\n".join([text, "", "References", "", *(f"- {w}" for w in cited.values())])
+    work = f"(?:{'|'.join(_REFERENCES)})"
+    cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
+    works = [f"- {_REFERENCES[one]}" for one in dict.fromkeys(filter(None, cited))]
+    return "\n".join([text, "", "References", "", *works])
 
 
 def _of_data(dataset: Dataset) -> Iterator[str]:
@@ -160,7 +126,8 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
-        f"[@scanpy; @zheng]: {_of_cells_left_out(recipe)}, and genes in fewer than "
+        f"(Wolf et al. 2018; Zheng et al. 2017): {_of_cells_left_out(recipe)}, and "
+        f"genes in fewer than "
         f"{max(1, recipe['min_cells']):,} cells ({recipe['genes_left_out']:,}) were "
         f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
         f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
@@ -176,7 +143,7 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
 def _of_harmony(noted: Mapping[str, Any]) -> str:
     return (
         f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
-        f"(harmonypy {noted['harmonypy']}) [@harmony]."
+        f"(harmonypy {noted['harmonypy']}) (Korsunsky et al. 2019)."
     )
 
 
@@ -194,7 +161,7 @@ def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
         key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
         among = "" if key is None else f' in each level of "{key}"'
         told += (
-            ", then doublets that scanpy's scrublet [@scrublet], with exact "
+            ", then doublets that scanpy's scrublet (Wolock et al. 2019), with exact "
             f"neighbours, finds{among} ({n:,})"
         )
     return told
@@ -228,9 +195,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
             else f"repulsion x {repulsion:g}"
         )
     is_fenchel = settings.init in _OF_FENCHEL
-    told.append(
-        f"{_in_words(settings.init)} start{' [@fenchel]' if is_fenchel else ''}"
-    )
+    told.append(f"{_in_words(settings.init)} start{' (Tucker)' if is_fenchel else ''}")
     told.append(f"seed {settings.random_state}")
     d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
     yield (
@@ -240,11 +205,14 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         f"map {snapshot.map_hash[:4]})."
     )
     if settings.optimizer != "game" and not method.moved_by:
-        cite = " [@pressure]" if settings.optimizer == "pressured_points" else ""
+        cite = " (Vladymyrov 2019)" if settings.optimizer == "pressured_points" else ""
         name = _in_words(settings.optimizer)
         yield f"The energy was minimised by the optimiser {name}{cite}."
     if snapshot.has_pressure and saved.look.color_by == "Pressure":
-        yield "Pressure, by which points would leave the plane, was shown [@pressure]."
+        yield (
+            "Pressure, by which points would leave the plane, was shown "
+            "(Vladymyrov 2019)."
+        )
     yield from _of_steering(record)
 
 
@@ -272,7 +240,7 @@ def _named(method: str) -> str:
     """Return what a method is called, with its citation."""
     title = get_method(method).title
     name = "the embedding game" if method == "game" else title.split(" (")[0]
-    return f"{name} {_OF_METHODS.get(method, '[@explain]')}"
+    return f"{name} {_OF_METHODS.get(method, '(Draganov and Dohn)')}"
 
 
 def _in_words(name: str) -> str:
@@ -301,7 +269,8 @@ def _of_columns(dataset: Dataset) -> Iterator[str]:
     """Yield what was made of the data besides: scores, labels and classes."""
     if dataset.scores:
         names = ", ".join(f'"{name}"' for name in dataset.scores)
-        yield f"Gene sets ({names}) were scored by scanpy's score_genes [@scanpy]."
+        scored = "were scored by scanpy's score_genes (Wolf et al. 2018)"
+        yield f"Gene sets ({names}) {scored}."
     for one in dataset.predicted.values():
         batch = " after a batch effect was taken away" if one.correct_batch else ""
         yield (
