@@ -1,4 +1,3 @@
-import importlib.util
 import os
 import random
 import signal
@@ -7,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
@@ -25,14 +25,6 @@ from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
 
 PLAYER = Path(__file__).with_name("autosave_player.py")
-
-
-@pytest.fixture
-def player():
-    spec = importlib.util.spec_from_file_location("autosave_player", PLAYER)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -144,13 +136,26 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
 def players():
     """A process that plays in copies of itself."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    paths = [str(PLAYER.parents[1]), os.environ.get("PYTHONPATH", "")]
+    pipes["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     with subprocess.Popen([sys.executable, PLAYER], **pipes) as process:
         yield process
 
 
+def numbers_in(saved):
+    """Return the numbers of all that moves in a state."""
+    session = Session()
+    session.restore(saved)
+    names = [one.name[3:] for one in session.clusters.clusters if one.is_named]
+    shot = saved.snapshot
+    arrays = (shot.embedding, shot.landmarks, shot.pressure)
+    found = {*map(int, names), saved.record.n_iter, saved.energies[-1][0]}
+    return found.union(*(set(np.unique(array).astype(int)) for array in arrays))
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(
-    tmp_path, player, players
+    tmp_path, players
 ):
     moments = random.Random(0)
     for number in range(5):
@@ -167,10 +172,9 @@ def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(
             assert players.stdout.readline() == "ended\n"
         (recovery_file,) = find_recovery_files(where)
         found = archive.load(recovery_file).maps[0]
-        shown = (where / "shown.log").read_text().split()
-        assert player.fingerprint(found) in shown
+        assert len(numbers_in(found)) == 1
         discard(recovery_file)
-        assert [path.name for path in where.iterdir()] == ["shown.log"]
+        assert list(where.iterdir()) == []
 
 
 def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):

@@ -1,7 +1,5 @@
 """A map of the neighbours that a file brings: played, saved, opened and repeated."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from anndata import AnnData, read_h5ad
@@ -11,12 +9,6 @@ from sklearn.neighbors import kneighbors_graph
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.run.engine import CoreEngine
-from napari_embedding_game.session.run.replay import replay_frames
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from worlds import play, session_of
 
 SHORT = {"max_iter": 40, "n_landmarks": 20}
@@ -62,21 +54,6 @@ def test_too_many_neighbours_asked_for_are_told_with_the_way_out(session):
         list(run.frames())
 
 
-def test_a_saved_map_opens_and_is_repeated_from_its_file(session, tmp_path):
-    found = play(session)
-    file = tmp_path / "map.zip"
-    archive.save(SavedSession(maps=(session.capture("a"),), current="a"), file)
-    opened, troubles = archive.open_session(file)
-    assert not troubles
-    again = Session(CoreEngine(), UNPACED)
-    again.restore(opened.maps[0])
-    assert again.dataset.is_distances
-    np.testing.assert_array_equal(again.snapshot.embedding, found.embedding)
-    saved = opened.maps[0]
-    *_, last = replay_frames(saved.dataset.X, saved.record)
-    np.testing.assert_array_equal(last.embedding, found.embedding)
-
-
 @pytest.mark.usefixtures("torch")  # the command tells of any error in a sentence
 def test_the_command_line_takes_them_too(run, path, tmp_path, session):
     out = tmp_path / "out.h5ad"
@@ -89,14 +66,3 @@ def test_the_command_line_takes_them_too(run, path, tmp_path, session):
         result.obsm["X_embedding_game"], play(session).embedding
     )
     assert "distances" in result.obsp
-
-
-def test_a_part_without_enough_neighbours_is_told(session):
-    play(session)
-    part = session.dataset.subset(np.arange(300) < 40)
-    session.load(replace(part))
-    run = session.begin()
-    with pytest.raises(
-        Exception, match=r"Row \d+ has \d+ neighbours? in the distances"
-    ):
-        list(run.frames())

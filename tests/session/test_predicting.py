@@ -15,12 +15,16 @@ from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.reference.labels import (
     first_label,
     load_reference,
+    place_cells,
     predict_labels,
     told_of,
 )
+from napari_embedding_game.session.reference.mapping import map_cells
 from worlds import cells, play, session_of
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
@@ -119,3 +123,84 @@ def test_what_is_no_reference_is_told(files):
         finish(load_reference(files / "new.h5ad"))
     with pytest.raises(DataError, match="does not exist"):
         finish(load_reference(files / "gone.h5ad"))
+
+
+# On its map
+
+
+@pytest.fixture
+def tree(session):
+    return MapTree(session)
+
+
+@pytest.fixture
+def placed(session, reference):
+    return finish(place_cells(session.dataset, reference, "cell_type"))
+
+
+def test_cells_lie_where_transform_places_them(tree, placed, reference):
+    session, known = tree._session, reference
+    own = session.snapshot
+    tree.place(placed)
+    new = anndata.read_h5ad(session.dataset.source)[session.dataset.kept].copy()
+    mapped = finish(map_cells(known, "new", new))
+    # Sums of sparse and dense rows are rounded differently.
+    np.testing.assert_allclose(session.snapshot.embedding, mapped.places, atol=0.02)
+    assert session.behind is placed.on
+    np.testing.assert_array_equal(session.behind.cells, known.model.embedding_)
+    names = np.array(session.behind.names)[session.behind.codes]
+    assert names.tolist() == known.dataset.obs["cell_type"].astype(str).tolist()
+    low, high = session.behind.corners
+    assert (session.behind.cells >= low).all()
+    assert (session.snapshot.embedding <= high).all()
+    assert [place.title for place in tree.path] == ["new.h5ad", "On reference.h5ad"]
+    assert session.look.color_by == "cell_type_predicted_or_unlike"
+    obs = session.dataset.obs
+    told, truth = obs[session.look.color_by].astype(str), obs["cell_type"].astype(str)
+    assert (told[truth == "D"] == UNLIKE).mean() > 0.8
+    assert (told == truth)[truth != "D"].mean() > 0.8
+    assert sum(cluster.size for cluster in session.clusters.clusters) == len(obs)
+    tree.back()
+    assert session.snapshot is own
+    assert session.behind is None
+    assert "cell_type_predicted" in session.dataset.obs
+
+
+def test_what_is_played_there_is_a_branch_that_can_be_taken_back(tree, placed):
+    session = tree._session
+    tree.place(placed)
+    there = session.snapshot.embedding
+    play(session, session.play_on())
+    assert not np.array_equal(session.snapshot.embedding, there)
+    assert session.behind is None
+    session.look_back(session.timeline.marks[0].number)
+    np.testing.assert_array_equal(session.snapshot.embedding, there)
+    assert session.behind is placed.on
+
+
+def test_names_given_there_are_given_to_the_cells(tree, placed):
+    session = tree._session
+    tree.place(placed)
+    first = session.clusters.clusters[0]
+    session.clusters.rename(first.id, "lymphocytes")
+    tree.back()
+    named = [c for c in session.clusters.clusters if c.name == "lymphocytes"]
+    assert [c.size for c in named] == [first.size]
+
+
+def test_files_have_the_places_and_say_of_what(tree, placed, tmp_path):
+    session = tree._session
+    tree.place(placed)
+    write(session.dataset, session.result(), tmp_path / "placed.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "placed.h5ad")
+    places = adata.obsm["X_embedding_game"][session.dataset.kept]
+    np.testing.assert_array_equal(places, session.snapshot.embedding)
+    record = adata.uns["embedding_game"]["parameters"]
+    assert record["placed_on"].endswith("reference.h5ad")
+    write_code(tree.capture(), tmp_path / "methods.txt")
+    methods = (tmp_path / "methods.txt").read_text()
+    assert "placed on the map of a reference (reference.h5ad, 259 cells)" in methods
+    write_code(tree.capture(), tmp_path / "map.ipynb")
+    script = (tmp_path / "map.ipynb").read_text()
+    assert "where they were placed on the map of `reference.h5ad`" in script
+    assert 'tl.replay(adata, \\"map_run.zip\\"' in script
