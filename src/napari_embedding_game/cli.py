@@ -29,7 +29,6 @@ from napari_embedding_game.papers import command
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.run import Run
     from napari_embedding_game.core.snapshot import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.export.result import EmbeddingResult
@@ -125,29 +124,20 @@ def _parser() -> argparse.ArgumentParser:
     words = "Repeat the run of a session file, steering included, and compare the maps."
     ends = " Ends with code 0 where they are the same bit for bit, else with 1."
     replay = make("replay", _replay, words + ends, help=words)
-    replay.add_argument("session", type=Path, metavar="SESSION",
-                        help="Session file (.zip).")  # fmt: skip
-    _add_quiet(replay)
+    _add(replay, "quiet", session="Session file (.zip).")
     words = "Write all that led to a map as code, which makes it again from the data."
     notebook = make("notebook", _notebook, words, help=words)
-    notebook.add_argument("source", type=Path, metavar="SESSION",
-                          help="Session file (.zip).")  # fmt: skip
-    notebook.add_argument("out", type=Path, metavar="OUT",
-                          help="Notebook (.ipynb) or methods (.txt).")  # fmt: skip
-    _add_quiet(notebook)
-    _add_force(notebook)
+    out = "Notebook (.ipynb) or methods (.txt)."
+    _add(notebook, "quiet", "force", source="Session file (.zip).", out=out)
     words = "Write a map as one web page that needs no network."
     page = make("export", _export, words, help=words)
-    page.add_argument("source", type=Path, metavar="MAP", help="Map (.h5ad).")
-    page.add_argument("out", type=Path, metavar="OUT", help="Web page (.html).")
+    _add(page, "quiet", "force", source="Map (.h5ad).", out="Web page (.html).")
     page.add_argument("--basis", default="X_embedding_game", metavar="KEY",
                       help="The map in obsm (default: %(default)s).")  # fmt: skip
     page.add_argument("--columns", nargs="+", metavar="COLUMN",
                       help="Of obs, to colour by; groups first.")  # fmt: skip
     page.add_argument("--genes", nargs="+", metavar="GENE",
                       help="Genes to colour by (default: markers).")  # fmt: skip
-    _add_force(page)
-    _add_quiet(page)
     words = "Compute anew what a paper reports: a figure, a table and a JSON file."
     command.add_arguments(make("reproduce", command.reproduce, words, help=words))
     make("warm-up", _warm_up, "Compile the numeric kernels now.")
@@ -184,18 +174,22 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         "tcp://host:8786, whose workers place the rows.")  # fmt: skip
     add("--json", action="store_true",
         help="Write what was done as one JSON object to stdout.")  # fmt: skip
-    _add_quiet(parser)
-    _add_force(parser)
+    _add(parser, "quiet", "force")
 
 
-def _add_quiet(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-q", "--quiet", action="store_true",
-                        help="Tell nothing but warnings and errors.")  # fmt: skip
+_SWITCHES = {
+    "quiet": (("-q", "--quiet"), "Tell nothing but warnings and errors."),
+    "force": (("--force",), "Overwrite an existing OUT."),
+}
 
 
-def _add_force(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true",
-                        help="Overwrite an existing OUT.")  # fmt: skip
+def _add(parser: argparse.ArgumentParser, *switches: str, **files: str) -> None:
+    """Add switches that several commands have, and files with what they are."""
+    for name, words in files.items():
+        parser.add_argument(name, type=Path, metavar=name.upper(), help=words)
+    for switch in switches:
+        names, words = _SWITCHES[switch]
+        parser.add_argument(*names, action="store_true", help=words)
 
 
 # --- window ---------------------------------------------------------------------
@@ -250,6 +244,8 @@ def _fit(options: Options) -> int:
         _tell_notes(dataset)
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.graph.neighbors import check_rows
+    from napari_embedding_game.core.progress import shown_on_a_line
+    from napari_embedding_game.data.export.writers import write
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
@@ -257,27 +253,34 @@ def _fit(options: Options) -> int:
     game = EmbeddingGame(**as_parameters(chosen))
     if not quiet:
         _tell("Finding neighbours")
-    run = game.play(dataset.X)
-    interrupted = _play(run, quiet)
+    run, code = game.play(dataset.X), 0
+    try:
+        for _ in shown_on_a_line(run, not quiet and sys.stderr.isatty()):
+            pass
+    except KeyboardInterrupt:
+        if run.snapshot is None:
+            raise
+        code = INTERRUPTED
     snapshot = run.snapshot
     assert snapshot is not None
-    result = _result(game, dataset, snapshot, reading, interrupted)
-    _write(dataset, result, options.out)
+    noted = {**reading, "n_iter": snapshot.iteration, "interrupted": bool(code)}
+    result = _result(game, dataset.space, snapshot, noted)
+    write(dataset, result, options.out)
     if snapshot.warning:
         _tell(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
         _tell("Stopped early: the last layout before that is written.")
     if options.json:
-        _tell_json(_summary(dataset, result, snapshot, options.out))
+        _tell_json({"out": options.out, **_summary(dataset, result, snapshot)})
     elif not quiet:
-        far = f"{snapshot.stretched_share:.1%} far from similar points"
         pressured = f"{snapshot.pressured_share:.0%} under pressure"
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
-            f"({dataset.space}), {_state(snapshot)}, {far}, "
+            f"({dataset.space}), {_state(snapshot)}, "
+            f"{snapshot.stretched_share:.1%} far from similar points, "
             f"{pressured if snapshot.has_pressure else 'no pressure known'}"
         )
-    return INTERRUPTED if interrupted else 0
+    return code
 
 
 def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
@@ -350,20 +353,6 @@ def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
         raise DataError(f"{out} exists: choose another name, or add --force.")
 
 
-def _play(run: Run, quiet: bool) -> bool:
-    """Follow a game to its end, or to Ctrl-C: return whether that came."""
-    from napari_embedding_game.core.progress import shown_on_a_line
-
-    try:
-        for _ in shown_on_a_line(run, not quiet and sys.stderr.isatty()):
-            pass
-    except KeyboardInterrupt:
-        if run.snapshot is None:
-            raise
-        return True
-    return False
-
-
 def _state(snapshot: Snapshot) -> str:
     of_all = f" of {snapshot.n_iter}" if snapshot.n_iter else ""
     done = f"iteration {snapshot.iteration}{of_all}"
@@ -371,12 +360,9 @@ def _state(snapshot: Snapshot) -> str:
 
 
 def _result(
-    game: EmbeddingGame,
-    dataset: Dataset,
-    snapshot: Snapshot,
-    reading: Mapping[str, Any],
-    interrupted: bool,
+    game: EmbeddingGame, space: str, snapshot: Snapshot, noted: Mapping[str, Any]
 ) -> EmbeddingResult:
+    """Return a map with the clusters that the window would show."""
     from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.session.clusters.clusters import clusters_of
@@ -384,28 +370,16 @@ def _result(
 
     edges = Edges.from_matrix(game.affinity_matrix_)
     found = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
-    parameters = {
-        **parameters_of(game),
-        "space": dataset.space,
-        **reading,
-        "n_iter": snapshot.iteration,
-        "interrupted": interrupted,
-    }
+    parameters = {**parameters_of(game), "space": space, **noted}
     return result_of(snapshot, parameters, found.clustering)
 
 
-def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
-    from napari_embedding_game.data.export.writers import write
-
-    write(dataset, result, out)
-
-
 def _summary(
-    dataset: Dataset, result: EmbeddingResult, snapshot: Snapshot, out: Path
+    dataset: Dataset, result: EmbeddingResult, snapshot: Snapshot
 ) -> dict[str, Any]:
     """Return what is told of a map, and all parameters, by names for a program."""
+    told = ("energy", "map_hash", "stretched_share", "unlike_count", "pressured_share")
     return {
-        "out": str(out),
         "input": dataset.name,
         "space": dataset.space,
         "notes": list(dataset.notes),
@@ -415,13 +389,7 @@ def _summary(
         "n_landmarks": len(snapshot.landmarks),
         "n_clusters": len(result.groups()),
         "n_iter": snapshot.iteration,
-        "finished": snapshot.finished,
-        "energy": snapshot.energy,
-        "map_hash": snapshot.map_hash,
-        "stretched_share": snapshot.stretched_share,
-        "unlike_count": snapshot.unlike_count,
-        "pressured_share": snapshot.pressured_share,
-        "warning": snapshot.warning,
+        **{name: getattr(snapshot, name) for name in ("finished", *told, "warning")},
         "parameters": dict(result.parameters),
     }
 

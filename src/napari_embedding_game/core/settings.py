@@ -270,12 +270,11 @@ def _titled(method: Method) -> str:
 _FIELDS = fields(Settings)
 STEERABLE = tuple(f.name for f in _FIELDS if f.metadata["steerable"])
 """Settings that may change while the game is played; others need a new run."""
-STARTING = tuple(f.name for f in _FIELDS if not f.metadata["steerable"])
 
 
 def needs_start(before: Settings, after: Settings) -> bool:
     """Return whether only a new run can be made with the settings that come after."""
-    return any(getattr(before, name) != getattr(after, name) for name in STARTING)
+    return steered(before, after) != after
 
 
 def steered(settings: Settings, to: Settings) -> Settings:
