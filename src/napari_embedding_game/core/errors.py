@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 
 class InputError(ValueError):
@@ -24,16 +24,8 @@ class EmbeddingWarning(UserWarning):
     """A map was made, but says little about the data; the message says why."""
 
 
-_T = TypeVar("_T")
 _LONGEST = 60
 """Letters of a refused value that are shown."""
-
-
-def optional(
-    check: Callable[..., _T], name: str, value: Any, *limits: Any
-) -> _T | None:
-    """Return None for None, and for anything else what ``check`` says of it."""
-    return None if value is None else check(name, value, *limits)
 
 
 def whole(

@@ -25,7 +25,6 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
-    optional,
     shown,
     whole,
 )
@@ -334,7 +333,8 @@ class EmbeddingGame(
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
-        return self._fitted_map().place(self._as_rows(X, reset=False))
+        fitted, rows = self._at_new(X)
+        return fitted.place(rows)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
@@ -344,7 +344,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        places = self._fitted_map().place(self._as_rows(X, reset=False))
+        places = self.transform(X)
         has_rows = self.landmark_clusters_ >= 0
         nearest = nearest_landmark(places, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
@@ -358,11 +358,10 @@ class EmbeddingGame(
         As scikit-learn's ``NearestNeighbors``: a fitted row is its own nearest.
         ``n_neighbors``: K of the fit by default; at most the number of fitted rows.
         """
-        search = self._fitted_map().search
+        fitted, rows = self._at_new(X)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        most = len(self.embedding_)
-        k = min(whole("n_neighbors", wanted, 1), most)
-        indices, distances = search(self._as_rows(X, reset=False), k)
+        k = min(whole("n_neighbors", wanted, 1), len(self.embedding_))
+        indices, distances = fitted.search(rows, k)
         return distances, indices
 
     def restore(
@@ -414,8 +413,9 @@ class EmbeddingGame(
             from napari_embedding_game.core.run import Run
 
         X = self._as_rows(X, ensure_min_samples=2)
-        optional(whole, "n_clusters", self.n_clusters, 1)
-        optional(whole, "stop_at", stop_at, 1)
+        for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
+            if value is not None:
+                whole(name, value, 1)
         chosen, told = self._chosen(), dict[str, Any]()
         begun = settled(chosen, X.shape[0])
 
@@ -508,22 +508,22 @@ class EmbeddingGame(
     def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
         """Return where the points start, (N, d), where an array or a map says so."""
         shape = n_rows, self.n_components
-        if self._goes_on():
-            if self.embedding_.shape != shape:
-                n_last, d = self.embedding_.shape
-                raise InputError(
-                    f"warm_start goes on from a map of {n_last} rows in {d} "
-                    f"dimensions, not of {n_rows} in {self.n_components}: set "
-                    "warm_start=False, or place new rows by transform."
-                )
-            return self.embedding_.copy()
-        is_name = isinstance(self.init, str)
-        return None if is_name else _as_layout("init", self.init, shape)
+        if not self._goes_on():
+            is_name = isinstance(self.init, str)
+            return None if is_name else _as_layout("init", self.init, shape)
+        if self.embedding_.shape != shape:
+            n_last, d = self.embedding_.shape
+            raise InputError(
+                f"warm_start goes on from a map of {n_last} rows in {d} dimensions, "
+                f"not of {n_rows} in {self.n_components}: set warm_start=False, or "
+                "place new rows by transform."
+            )
+        return self.embedding_.copy()
 
-    def _fitted_map(self) -> FittedMap:
-        """Return the map that new rows are placed on."""
+    def _at_new(self, X: Any) -> tuple[FittedMap, Any]:
+        """Return the map that new rows are placed on, and the rows."""
         check_is_fitted(self, "embedding_")
-        return self._fitted
+        return self._fitted, self._as_rows(X, reset=False)
 
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.

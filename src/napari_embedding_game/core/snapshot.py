@@ -168,9 +168,8 @@ class Snapshot:
     @property
     def pressured_share(self) -> float:
         """Share of points under pressure, 0 to 1; NaN where there is none to know."""
-        if not self.has_pressure:
-            return math.nan
-        return float(np.count_nonzero(self.pressure) / max(len(self.pressure), 1))
+        share = np.count_nonzero(self.pressure) / max(len(self.pressure), 1)
+        return share if self.has_pressure else math.nan
 
     @property
     def stretched_share(self) -> float:

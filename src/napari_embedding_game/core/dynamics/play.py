@@ -36,7 +36,7 @@ from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
-from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
+from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     NO_HAND,
@@ -300,9 +300,9 @@ class _Seen:
             z = state.y[self._members] if state.z is None else state.z
             labels, heights = pressure(mover.objective, state.y, z, is_at_rest)
             told["labels"], told["pressure"] = map(self._in_order, (labels, heights))
-        if "neighbors" not in told:
-            told["neighbors"] = nearest_neighbors(self._edges)
-        told["stretch"] = stretch(told["neighbors"], embedding, self._problem.n_jobs)
+        if (nearest := self._edges.nearest) is not None:
+            told["neighbors"] = nearest
+            told["stretch"] = stretch(nearest, embedding, self._problem.n_jobs)
         is_game = isinstance(mover, Game)
         if is_game or is_finished:
             held = landmarks[:, :d] if is_game and is_finished else None

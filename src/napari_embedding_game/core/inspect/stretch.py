@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
-from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import run_blocks
 
@@ -46,24 +45,6 @@ def stretch(
             neighbors, y, unit, stretched,
         )  # fmt: skip
     return stretched
-
-
-def nearest_neighbors(edges: Edges) -> NDArray[np.int32]:
-    """Return each point's nearest neighbours in the data, (N, k); -1 for none.
-
-    Of edges that came as a matrix alone, those that attract it most.
-    """
-    if edges.nearest is not None:
-        return edges.nearest
-    n = edges.n_points
-    starts = edges.indptr.astype(np.int64)
-    rows = np.repeat(np.arange(n), np.diff(starts))
-    order = np.lexsort((-edges.weights, rows))
-    rank = np.arange(len(order)) - starts[rows]
-    strong = order[rank < N_NEAREST]
-    found = np.full((n, N_NEAREST), -1, np.int32)
-    found[rows[strong], rank[rank < N_NEAREST]] = edges.indices[strong]
-    return found
 
 
 def far_neighbors(

@@ -7,6 +7,7 @@ et al., "Distortion-aware brushing ..." (2022), in one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,23 +51,32 @@ def correct(
         Nearest rows of each point in the data, -1 for none.
     chosen : (N,) bool array
     """
-    n_there = (neighbors >= 0).sum(axis=1)
-    n_chosen = (chosen[neighbors] & (neighbors >= 0)).sum(axis=1)
+    is_there = neighbors >= 0
+    n_there = is_there.sum(axis=1)
+    n_chosen = (chosen[neighbors] & is_there).sum(axis=1)
     is_inside = chosen | _lies_among(embedding, chosen)
-    drawn_in = np.flatnonzero(
-        (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
-    )
+    is_missing = (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
+    drawn_in = np.flatnonzero(is_missing)
     stepped_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
     kept = chosen.copy()
     kept[stepped_out] = False
     if chosen.all() or not kept.any():  # there is nothing to be right about
         none = np.zeros(0, np.intp)
         return Correction(embedding, none, none)
+
+    def mean_places(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
+        """Return the mean place of those neighbours that count, or the own one."""
+        near, here = neighbors[rows], embedding[rows]
+        counts = is_there[rows] & counted[near]
+        summed = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
+        n = counts.sum(axis=1)[:, None]
+        return np.where(n > 0, summed / np.maximum(n, 1), here)
+
     corrected = embedding.copy()
-    corrected[drawn_in] = _mean_places(embedding, neighbors, drawn_in, kept)
+    corrected[drawn_in] = mean_places(drawn_in, kept)
     middle = np.median(embedding[kept], axis=0)
     radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
-    way = _mean_places(embedding, neighbors, stepped_out, ~chosen) - middle
+    way = mean_places(stepped_out, ~chosen) - middle
     length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
     # Who belongs nearer than the rim steps to the rim, and nobody farther than home.
     reach = np.clip(length, GAP * radius, 2 * GAP * radius)
@@ -85,23 +95,8 @@ def _lies_among(
     is_within = np.all((embedding >= low) & (embedding <= high), axis=1)
     rows = np.flatnonzero(is_within & ~chosen)
     if len(rows):
-        from scipy.spatial import cKDTree  # not with the window
+        from napari_embedding_game.core.inspect.compare import nearest_on_map
 
-        k = min(AROUND + 1, len(embedding))
-        near = cKDTree(embedding).query(embedding[rows], k)[1][:, 1:]
+        near = nearest_on_map(embedding, rows, min(AROUND, len(embedding) - 1))
         among[rows] = chosen[near].mean(axis=1) > 0.5
     return among
-
-
-def _mean_places(
-    embedding: NDArray[np.float32],
-    neighbors: NDArray[np.integer],
-    rows: NDArray[np.intp],
-    counted: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return the mean place of those neighbours that count, (m, d), or the own one."""
-    near = neighbors[rows]
-    counts = (near >= 0) & counted[near]
-    summed = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
-    n = counts.sum(axis=1)[:, None]
-    return np.where(n > 0, summed / np.maximum(n, 1), embedding[rows])
