@@ -250,7 +250,8 @@ session.settings.max_iter = 50
 run = session.begin()
 for progress in run.frames():
     session.receive(run, progress)
-session.ended(run)
+    if session.state == "finished":
+        break
 Autosave(maps.capture).job()()
 os._exit(1)
 """

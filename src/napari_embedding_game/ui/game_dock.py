@@ -167,6 +167,8 @@ class GameDock(MapWidget):
         column.setSpacing(4)
         for part in (
             self.data.way,
+            self.data.stale,
+            self.data.relink,
             self.clusters.search,
             self.look,
             self.clusters,
@@ -244,6 +246,7 @@ class GameDock(MapWidget):
             (self.inspector.thumbnails.pictures.failed, self.clusters.tell),
             (self.inspector.renamed, edits.name),
             (data.troubled, self._show_trouble),
+            (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),
             (trust.mix_requested, data.mix_batches),
             (trust.continue_requested, controller.play_on),
@@ -299,6 +302,8 @@ class GameDock(MapWidget):
         if is_map != was_map:
             fold = self.data_fold.collapse if is_map else self.data_fold.expand
             fold(animate=False)
+            indent = self.data_fold.indent if is_map else 0  # there is no title else
+            self.data_fold.content().layout().setContentsMargins(indent, 0, 0, 0)
         self.data_fold.content().setEnabled(self.data_fold.isExpanded())
 
     def _name_folds(self, event: object = None) -> None:
@@ -320,6 +325,11 @@ class GameDock(MapWidget):
         self.tabs.setCurrentIndex(MAP)
         self.data_fold.expand(animate=False)
         self.scroll.ensureWidgetVisible(self.data.trouble)
+
+    def _show_top(self) -> None:
+        """Show what is said above all else."""
+        self.tabs.setCurrentIndex(MAP)
+        self.scroll.verticalScrollBar().setValue(0)
 
     def _on_reading(self, stage: object) -> None:
         """Show how far reading is."""

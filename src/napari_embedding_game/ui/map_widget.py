@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QLayout, QVBoxLayout, QWidget
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QDockWidget, QLayout, QMainWindow, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.closing import Closing
-from napari_embedding_game.ui.compat import unwrap
+from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors, theme_colors
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
+
+
+LOW = 900
+"""Height of a window below which one of two docks would be cut."""
 
 
 class MapWidget(QWidget):
@@ -68,6 +73,15 @@ class MapTool(MapWidget):
         super().__init__(viewer)
         self._session = self.workspace.session
         self.state = text_label()
+        window = getattr(self._viewer, "window", None)  # a model alone has none
+        self._room = None if window is None else window.geometry()
+        """The window as it was before this was opened."""
+
+    def showEvent(self, event: object) -> None:
+        """Find room, the first time."""
+        super().showEvent(event)
+        if self._room is not None:
+            QTimer.singleShot(0, self._find_room)
 
     def lay_out(self, *parts: QWidget | QLayout) -> None:
         """Put the parts below each other, and take on the theme."""
@@ -80,6 +94,21 @@ class MapTool(MapWidget):
     def say(self, text: str = "", role: str = "note") -> None:
         """Show a sentence."""
         show_text(self.state, text, role)
+
+    def _find_room(self) -> None:
+        """Be a tab beside the map's dock where there is no room below it."""
+        room, self._room = self._room, None
+        top, window = main_window_of(self), self._viewer.window
+        if room is None or not isinstance(top, QMainWindow) or room[3] >= LOW:
+            return
+        others = [x for x in self.workspace.docks if not isinstance(x, MapTool)]
+        boxes = [x for x in top.findChildren(QDockWidget) if x.isVisible()]
+        own = [x for x in boxes if x.isAncestorOf(self)]
+        main = [x for x in boxes for other in others if x.isAncestorOf(other)]
+        if own and main:
+            top.tabifyDockWidget(main[0], own[0])
+            own[0].raise_()
+            window.resize(*room[2:])
 
     def say_stage(self, stage: Stage) -> None:
         """Say how far work beside the window is."""

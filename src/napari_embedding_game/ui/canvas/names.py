@@ -100,17 +100,12 @@ class MapNames(QObject):
     def update(self) -> None:
         """Find the names that are to be seen, and where, if that has changed."""
         session, look = self._session, self._session.look
+        view, is_read = session.view, self._is_read()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = (
-            *of,
-            session.view.drawn,
-            session.view.hidden,
-            session.view.panels,
-            self._is_read(),
-        )
+        of = *of, view.drawn, view.hidden, view.panels, is_read
         if not is_same(of, self._of):
             self._of = of
-            self.names = self._find() if self._is_read() else NO_NAMES
+            self.names = self._find() if is_read else NO_NAMES
             self._overlay.refresh()
 
     def shown(self) -> dict[str, float]:

@@ -255,7 +255,7 @@ class DataControls(QWidget):
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
         read = self.recovery, self.title, self.summary, self._progress, self._form
-        told = self.notes, self.join, self.stale, self.relink, self.trouble
+        told = self.notes, self.join, self.trouble
         others = self.genes_in_rows, self.transpose, self.drop, self.recipe
         made = self.columns, self.measure, self.start
         parts = *read, *told, *others, *made
@@ -282,7 +282,6 @@ class DataControls(QWidget):
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
-        self.relink.missed.connect(self.troubled)
         self.relink.differs.connect(
             lambda sentence, is_measured: self.stale.tell(
                 sentence, can_measure=is_measured

@@ -95,9 +95,7 @@ class MeasurePanel(LayerPanel):
             group: CheckBox(text=group, value=group in USUAL, tooltip=GROUP_TIPS[group])
             for group in GROUPS
         }
-        self.whole = CheckBox(
-            text="Leave out objects that touch the border", tooltip=TIPS["whole"]
-        )
+        self.whole = CheckBox(text="leave out objects", tooltip=TIPS["whole"])
         self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
         self.take = PushButton(text="Take its table", tooltip=TIPS["take"])
         self._build()
@@ -179,6 +177,7 @@ class MeasurePanel(LayerPanel):
         measures, self._body, buttons = QWidget(), QWidget(), QHBoxLayout()
         grid, self._form = QGridLayout(measures), form()
         grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(4)
         for i, box in enumerate(self.groups.values()):
             grid.addWidget(box.native, i // 2, i % 2)
         for words, widget in (
@@ -186,9 +185,9 @@ class MeasurePanel(LayerPanel):
             ("Measure in", self.images),
             ("First axis", self.axis),
             ("Measures", measures),
+            ("At border", self.whole),
         ):
             add_row(self._form, words, widget)
-        self._form.addRow(self.whole.native)
         self._body.setLayout(self._form)
         for button in (self.measure, self.take):
             buttons.addWidget(button.native, 1)

@@ -121,6 +121,9 @@ QWIDGETSIZE_MAX = (1 << 24) - 1
 class Fold(QCollapsible):
     """Something used now and then, folded away under a line of text."""
 
+    indent = 12
+    """Pixels."""
+
     def __init__(self, title: str, inside: QWidget) -> None:
         # Not QIcon(): under PySide6 that is false, and superqt then has no icon at all.
         empty = QPixmap(1, 1)
@@ -135,7 +138,7 @@ class Fold(QCollapsible):
         self.layout().setContentsMargins(0, 0, 0, 0)
         self.layout().setAlignment(Qt.AlignmentFlag(0))
         self.layout().setSpacing(2)
-        self.content().layout().setContentsMargins(12, 0, 0, 0)
+        self.content().layout().setContentsMargins(self.indent, 0, 0, 0)
         self.toggled.connect(self._on_folded)
         self.addWidget(inside)
         inside.removeEventFilter(self)  # it would limit the height anew

@@ -123,8 +123,8 @@ class ReadingTask(QObject):
 
         if not is_again:
             source = with_labels(source, self._viewer)
-        if not is_again and not self._may_replace(source, again):
-            return False
+            if not self._may_replace(source, again):
+                return False
         self.asked.emit(source, self._loading.ask(source), linked, table)
         if options is not None:
             self._loading.options = options
@@ -152,16 +152,10 @@ class ReadingTask(QObject):
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read what was asked for last in another way, with these layers."""
-        source, is_again = self._loading.source, self._loading.is_again
+        source = self._loading.source
+        how = {"linked": linked, "table": table, "is_again": self._loading.is_again}
         if source is not None:
-            self.load(
-                source,
-                options,
-                linked=linked,
-                table=table,
-                is_again=is_again,
-                then=then,
-            )
+            self.load(source, options, **how, then=then)
 
     def open_file(self, path: Path) -> bool:
         """Go on with a map that was saved, or read data; return whether it begins."""
@@ -279,16 +273,15 @@ class ReadingTask(QObject):
         is_reading: bool,
     ) -> None:
         """Show what was read: another reading of the open map, or other data."""
+        viewer, name = self._viewer, loaded.dataset.name
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
         if loaded.join is not None:
-            joined = joined_layers(self._viewer, loaded.join)
+            joined = joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
         if loaded.images is not None:
-            linked = show_experiment(
-                self._viewer, loaded.images, loaded.dataset.name, linked
-            )
+            linked = show_experiment(viewer, loaded.images, name, linked)
         if is_reading:
             self._workspace.leaving.emit()
             self._workspace.maps.reload(loaded.dataset)
@@ -301,11 +294,9 @@ class ReadingTask(QObject):
 
     def _show_pictures(self, loaded: LoadResult) -> Linked:
         present = self._workspace.linked.current
-        is_shown = (
-            present is not None
-            and present.labels in self._viewer.layers
-            and np.array_equal(present.labels.data, loaded.labels)
-        )
+        if present is None or present.labels not in self._viewer.layers:
+            return show_pictures(self._viewer, loaded)
+        is_shown = np.array_equal(present.labels.data, loaded.labels)
         return present if is_shown else show_pictures(self._viewer, loaded)
 
     def _give_up(self) -> None:

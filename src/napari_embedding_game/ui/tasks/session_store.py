@@ -182,23 +182,13 @@ class SessionStore(QObject):
         if autosave is None:
             return
         try:
-            close = autosave.closing()
+            worker = Worker(_logged(autosave.closing()))
         except Exception as error:  # whatever it is, the window has to close
             log_error(NOT_CLOSED, error)
             notify_error(error)
-            return
-
-        def job() -> None:
-            try:
-                close()
-            except Exception as error:
-                log_error(NOT_CLOSED, error)
-                raise
-
-        worker = Worker(job)
-        # No slot of this object: it may be gone by then.
-        worker.failed.connect(notify_error)
-        worker.begin()
+        else:  # no slot of this object: it may be gone by then
+            worker.failed.connect(notify_error)
+            worker.begin()
 
     def _touch(self, *event: object) -> None:
         if self._session.snapshot is None:
@@ -228,6 +218,19 @@ class SessionStore(QObject):
     def _on_failed(self, error: BaseException) -> None:
         self._old = None
         self.trouble.emit(sentence(error))
+
+
+def _logged(job: Callable[[], None]) -> Callable[[], None]:
+    """Return a job that writes into the log, too, why it failed."""
+
+    def logged() -> None:
+        try:
+            job()
+        except Exception as error:
+            log_error(NOT_CLOSED, error)
+            raise
+
+    return logged
 
 
 def _seen(viewer: Any) -> tuple[tuple[float, ...], float, tuple[float, ...]]:
