@@ -6,11 +6,9 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from anndata import AnnData, read_h5ad
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     find_recovery_files,
@@ -52,45 +50,6 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
-
-
-@pytest.mark.filterwarnings("ignore:.*names are not unique")
-def test_results_find_their_rows_by_name_in_a_file_that_has_changed(
-    qtbot, dock, session, click_run, answer, tmp_path
-):
-    rng, path = np.random.default_rng(0), tmp_path / "cells.h5ad"
-    names = [f"c{i}" for i in range(40)]
-    cells = AnnData(rng.random((40, 6), np.float32), pd.DataFrame(index=names))
-    cells.X[3] = np.nan
-    cells.write_h5ad(path)
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        options = ReadOptions(missing="drop")
-        dock.controller.reading.load(FileSource(path), options)
-    click_run(dock)
-    order = rng.permutation(40)
-    cells[order].copy().write_h5ad(path)
-    out = answer("map.h5ad")
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        action(dock, ".h5ad").trigger()
-    saved = read_h5ad(out)
-    assert saved.obs_names.tolist() == [names[i] for i in order]
-    rows = saved.obs_names.get_indexer(session.dataset.obs.index)
-    found = saved.obsm["X_embedding_game"]
-    np.testing.assert_array_equal(found[rows], session.snapshot.embedding)
-    assert np.isnan(found[saved.obs_names == "c3"]).all()
-    why = saved.obs["embedding_game_left_out"].dropna()
-    assert why.to_dict() == {"c3": "missing or infinite values"}
-
-    before = out.read_bytes()
-    for others, told in [
-        ([*names[1:], "new"], 'it had no row "new"'),
-        ([*names[1:], "c1"], "some have the same name"),
-    ]:
-        AnnData(cells.X, pd.DataFrame(index=others)).write_h5ad(path)
-        action(dock, ".h5ad").trigger()
-        qtbot.waitUntil(lambda told=told: told in dock.data.trouble.text())
-        assert "open it again" in dock.data.trouble.text()
-    assert out.read_bytes() == before
 
 
 @pytest.fixture
@@ -176,18 +135,6 @@ def test_columns_do_not_go_to_other_rows(play, dock, taken):
     dock.controller.writing.write_features()
     assert "take it again" in dock.data.trouble.text()
     assert "embedding_game_x" not in taken.features
-
-
-@pytest.mark.parametrize("layer", ["points"], indirect=True)
-def test_a_table_stays_when_other_rows_are_cancelled(qtbot, dock, taken, table):
-    dock.controller.reading.load(FileSource(table))
-    dock.controller.reading.cancel()
-    assert dock.data.drop.isChecked()
-    with qtbot.waitSignal(dock.controller.reading.given_up):
-        dock.data.drop.click()
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.drop.click()
-    assert dock.controller.workspace.linked.table.layer is taken
 
 
 @pytest.fixture
@@ -281,20 +228,6 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     other.run.run.click()
     assert "are not loaded" in other.run.message.text()
     assert session.clusters.clustering.by_id[2].name == "B cells"
-
-
-def test_the_view_goes_with_a_map_that_lies_elsewhere(viewer, dock):
-    """As one that lay beside images, which are not open now."""
-    store = dock.controller.session_store
-    view = {"center": [0.0, 10.0, 20.0], "zoom": 3.0, "map": [1.0, 0.0, 0.0]}
-    store._map_frame = lambda: (2.0, 10.0, 20.0)
-    store.show_view(view)
-    assert tuple(viewer.scene.camera.center) == (0, 30, 60)
-    assert viewer.scene.camera.zoom == 1.5
-    for other in ([], [0.0, 0.0, 0.0], ["a"], [1.0]):
-        store.show_view(view | {"map": other})
-        assert tuple(viewer.scene.camera.center) == (0, 10, 20)
-        assert viewer.scene.camera.zoom == 3
 
 
 # On the quiet

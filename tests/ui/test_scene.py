@@ -13,7 +13,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QRadioButton
 
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.run.run import UNPACED, Pace
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.canvas.pick import BESIDE as BESIDE_OF_MAP
 from napari_embedding_game.ui.canvas.pick import row_at
@@ -421,49 +421,3 @@ def test_a_map_in_space_is_found_by_a_dock_that_is_opened_again(
     again.show_all()
     assert follows(again)
     again.dock.controller.session_store.close()
-
-
-def test_a_landmark_in_space_is_dragged_parallel_to_the_canvas(spatial, qtbot):
-    session, layers, native = spatial.session, spatial.layers, spatial.native
-    session._pace = Pace(seconds=60, shortest=60, deadline=600)
-    session.settings.n_landmarks = 4
-    spatial.dock.controller.play_on()
-    qtbot.waitUntil(lambda: session.state == "running")
-    qtbot.wait(60)
-    spatial.viewer.layers.selection.active = layers.landmarks
-    before = session.snapshot.landmarks[2]
-    drawn = layers.projection()
-    at = drawn.to_pixels(before[None])[0]
-    by = np.array([30, 20])
-    QTest.mouseMove(native, spatial.place(at))
-    QTest.mousePress(native, LEFT, pos=spatial.place(at))
-    for share in (0.5, 1.0):
-        qtbot.wait(40)
-        QTest.mouseMove(native, spatial.place(at + share * by))
-    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
-    control = Qt.KeyboardModifier.ControlModifier
-    QTest.mouseRelease(native, LEFT, control, spatial.place(at + by))
-    (hold,) = session.hand.forces.landmarks
-    assert hold.number == 2
-    now = drawn.to_pixels(np.array([hold.place]))[0]
-    np.testing.assert_allclose(now, at + by, atol=1)
-    step, ahead = np.array(hold.place) - before, drawn.ahead
-    most = np.linalg.norm(step) * np.linalg.norm(ahead)
-    assert abs(step @ ahead) < 1e-3 * most
-    session.stop()
-
-
-def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
-    session = spatial.session
-    spatial.dock.look.far.value = True
-    session.selection.select_points(np.arange(8))
-    qtbot.waitUntil(lambda: len(spatial.dock.far.pairs) > 0)
-    assert spatial.dock.overlay.isVisible()
-    spatial.dock.controller.steer_by_hand("hold")
-    qtbot.waitUntil(lambda: session.state == "finished")
-    assert spatial.dock.overlay.isVisible()
-    image = spatial.dock.overlay.grab().toImage()
-    held = spatial.layers.projection().to_pixels(session.snapshot.embedding[:1])[0]
-    x, y = (held - 3).round().astype(int)
-    near = [image.pixelColor(x + i, y + j).alpha() for i in (0, 1) for j in (0, 1)]
-    assert max(near) > 0

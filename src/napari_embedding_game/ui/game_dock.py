@@ -163,7 +163,7 @@ class GameDock(MapWidget):
         self.data_fold = Fold("Data", self.data)
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(8, 6, 8, 4)
+        column.setContentsMargins(4, 6, 8, 4)
         column.setSpacing(4)
         for part in (
             self.data.way,

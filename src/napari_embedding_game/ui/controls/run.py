@@ -147,6 +147,7 @@ class RunControls(QWidget):
         self.run.setEnabled((has_data or bool(first)) and not self._is_reading)
         set_role(self.run, "" if has_map and not first else "main")
         self.pause.setText("Resume" if state == "paused" else "Pause")
+        set_role(self.pause, "main" if state == "paused" else "")
         for button in (self.plain, self.mend):
             button.setEnabled(not self._is_reading)
         is_broken = state in ("stopped", "failed") and session.can_continue

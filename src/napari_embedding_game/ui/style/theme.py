@@ -62,6 +62,7 @@ QProgressBar[role="figure"] {{
   text-align: center;
 }}
 QProgressBar[role="figure"]::chunk {{ border-radius: 2px; background: {figure}; }}
+QPlainTextEdit {{ background: {foreground}; color: {text}; border: none; }}
 QPushButton[role="menu"] {{ padding-right: 20px; }}
 QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{

@@ -97,6 +97,7 @@ class FigurePageWidget(MapTool):
             getattr(self, name).setToolTip(tip)
         self.save = push_button("Save figure…", SAVE_TIP, self._save, "main")
         self.caption.setFixedHeight(54)
+        self.caption.setPlaceholderText("What each panel shows")
         self.has_caption.toggled.connect(self.caption.setEnabled)
         for box in (self.clusters, self.has_caption):
             box.setChecked(True)
