@@ -42,6 +42,7 @@ def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
         answer = path
 
         def measure(self):
+            dock.data_fold.expand(animate=False)
             with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
                 click(dock.data.measure.measure)
             self.run()

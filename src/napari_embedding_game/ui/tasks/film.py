@@ -24,7 +24,6 @@ EASE = 0.25
 """Share of the way to the extent of a frame that the view goes with it."""
 OUTSIDE = 0.002
 """Share of the points on each side that may lie outside of the view."""
-N_COLORS = 255
 
 
 def write_film(
@@ -86,22 +85,8 @@ def paint(
 
 
 def _save_gif(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:
-    from PIL import Image
+    import imageio.v3 as imageio
 
-    pictures = [Image.fromarray(frame) for frame in frames]
-    found = pictures[-1].quantize(N_COLORS).getpalette()
-    palette = np.array(found, np.uint8).reshape(-1, 3)
-    palette[palette.min(axis=1) >= 248] = 255  # the ground, which averages have tinted
-    palette[-1] = 255
-    table = Image.new("P", (1, 1))
-    table.putpalette(palette.ravel().tolist())
-    flat = [one.quantize(palette=table, dither=Image.Dither.NONE) for one in pictures]
-    times = [FRAME_MS] * (len(flat) - 1) + [LAST_MS]
-    flat[0].save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=flat[1:],
-        duration=times,
-        loop=0,
-    )
+    pictures = np.stack(list(frames))
+    times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]
+    imageio.imwrite(path, pictures, extension=".gif", duration=times, loop=0)
