@@ -13,7 +13,7 @@ from qtpy.QtGui import (
     QKeySequence,
     QShortcut,
 )
-from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QTabWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST, MapBrush
@@ -40,6 +40,7 @@ from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
+from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.upstream_fixes import mend
 
@@ -152,45 +153,21 @@ class GameDock(MapWidget):
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
-        self.method_fold = Fold("Method", self.game)
-        trust = QWidget()
-        column = QVBoxLayout(trust)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.trust)
-        column.addWidget(self.timeline)
-        self.trust_fold = Fold("Trust and time", trust)
-        self.look_fold = Fold("Look", self.look.more)
-        self.data_fold = Fold("Data", self.data)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(4, 6, 8, 4)
-        column.setSpacing(4)
-        for part in (
-            self.data.way,
-            self.data.stale,
-            self.data.relink,
-            self.clusters.search,
-            self.look,
-            self.clusters,
-            self.game.steering,
-            self.select.tools,
-            self.trust.line,
-            self.data_fold,
-            self.method_fold,
-            self.trust_fold,
-            self.look_fold,
-        ):
-            column.addWidget(part)
-        column.addStretch(1)
-        self.scroll = scrolled(page)
+        trust = panel(column(self.trust, self.timeline))
+        folds = (("Data", self.data), ("Method", self.game), ("Trust and time", trust))
+        folds += (("Look", self.look.more),)
+        made = [Fold(name, inside) for name, inside in folds]
+        self.data_fold, self.method_fold, self.trust_fold, self.look_fold = made
+        said = self.data.way, self.data.stale, self.data.relink
+        looks = self.clusters.search, self.look, self.clusters
+        steered = self.game.steering, self.select.tools, self.trust.line
+        page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
+        self.scroll = scrolled(panel(page))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        for widget, name in (
-            (self.scroll, "Map"),
-            (self.inspector, "Selection"),
-            (self.plots, "Plots"),
-        ):
-            self.tabs.addTab(widget, name)
+        self.tabs.addTab(self.scroll, "Map")
+        self.tabs.addTab(self.inspector, "Selection")
+        self.tabs.addTab(self.plots, "Plots")
         self.tabs.setCornerWidget(self.larger)
         actions = self.inspector.actions
         actions.addWidget(self.clusters.edits)

@@ -98,7 +98,7 @@ class MapTool(MapWidget):
     def _find_room(self) -> None:
         """Be a tab beside the map's dock where there is no room below it."""
         room, self._room = self._room, None
-        top, window = main_window_of(self), self._viewer.window
+        top = main_window_of(self)
         if room is None or not isinstance(top, QMainWindow) or room[3] >= LOW:
             return
         others = [x for x in self.workspace.docks if not isinstance(x, MapTool)]
@@ -108,7 +108,12 @@ class MapTool(MapWidget):
         if own and main:
             top.tabifyDockWidget(main[0], own[0])
             own[0].raise_()
-            window.resize(*room[2:])
+            self._size = room[2:]
+            QTimer.singleShot(0, self._give_back)  # once all is laid out anew
+
+    def _give_back(self) -> None:
+        """Let the window be as large as before."""
+        self._viewer.window.resize(*self._size)
 
     def say_stage(self, stage: Stage) -> None:
         """Say how far work beside the window is."""

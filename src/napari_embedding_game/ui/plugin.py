@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,26 +118,6 @@ def _as_points(dataset: Dataset) -> LayerData:
 # Samples
 
 
-def open_digits() -> list[LayerData]:
-    """Open 1,797 handwritten digits."""
-    return _open_sample("digits")
-
-
-def open_pbmc() -> list[LayerData]:
-    """Open 700 blood cells."""
-    return _open_sample("pbmc")
-
-
-def open_nuclei() -> list[LayerData]:
-    """Open the nuclei of a stained section: image, labels and a map of them."""
-    return _open_sample("nuclei")
-
-
-def open_mnist() -> list[LayerData]:
-    """Open 70,000 handwritten digits, downloaded at the first time."""
-    return _open_sample("mnist")
-
-
 def _open_sample(key: str) -> list[LayerData]:
     viewer = napari.current_viewer()
     source = SampleSource(key)
@@ -163,3 +144,9 @@ def _load_later(viewer: napari.Viewer, source: Source | Path) -> list[LayerData]
     QTimer.singleShot(0, lambda: _load(viewer, source))
     meta = {"name": POINTS_NAME, "metadata": dict(PLACEHOLDER), "visible": False}
     return [(np.empty((0, 2)), meta, "points")]
+
+
+open_digits = partial(_open_sample, "digits")
+open_pbmc = partial(_open_sample, "pbmc")
+open_nuclei = partial(_open_sample, "nuclei")
+open_mnist = partial(_open_sample, "mnist")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
-from qtpy.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 if TYPE_CHECKING:
@@ -24,9 +25,8 @@ class LayerPanel(QWidget):
         super().__init__()
         self._viewer = viewer
         self.text = text_label()
-        self.rows = QVBoxLayout(self)
-        self.rows.setContentsMargins(0, 0, 0, 0)
-        self.rows.setSpacing(4)
+        self.rows = column()
+        self.setLayout(self.rows)
         self._connections = Connections(self)
         self._soon = debounced(0, self.refresh, self)
 
@@ -48,10 +48,8 @@ class LayerPanel(QWidget):
 
     def add_button(self, tip: str, slot: Callable[[], object]) -> QPushButton:
         """Return a new button below the rest, hidden so far."""
-        button = QPushButton()
-        button.setToolTip(tip)
+        button = push_button("", tip, slot)
         WrappedText(button)
-        button.clicked.connect(lambda: slot())
         button.hide()
         self.rows.addWidget(button)
         return button

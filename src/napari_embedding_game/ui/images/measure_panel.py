@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from magicgui.widgets import CheckBox, ComboBox, PushButton
 from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QWidget
+from qtpy.QtWidgets import QGridLayout, QWidget
 
 from napari_embedding_game.data.columns import is_of_a_map
 from napari_embedding_game.data.images.channels import COLORS, planes
@@ -29,6 +29,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
+from napari_embedding_game.ui.style.layouts import evenly, panel
 
 if TYPE_CHECKING:
     import napari
@@ -174,8 +175,8 @@ class MeasurePanel(LayerPanel):
     # Inside
 
     def _build(self) -> None:
-        measures, self._body, buttons = QWidget(), QWidget(), QHBoxLayout()
-        grid, self._form = QGridLayout(measures), form()
+        measures, self._form = QWidget(), form()
+        grid, self._body = QGridLayout(measures), panel(self._form)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(4)
         for i, box in enumerate(self.groups.values()):
@@ -188,12 +189,9 @@ class MeasurePanel(LayerPanel):
             ("At border", self.whole),
         ):
             add_row(self._form, words, widget)
-        self._body.setLayout(self._form)
-        for button in (self.measure, self.take):
-            buttons.addWidget(button.native, 1)
         self.rows.addWidget(self._body)
         self.rows.addWidget(self.text)
-        self.rows.addLayout(buttons)
+        self.rows.addLayout(evenly(self.measure, self.take))
 
     def _on_labels(self, event: object = None) -> None:
         labels = self.labels.value
