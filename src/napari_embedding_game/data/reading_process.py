@@ -29,6 +29,7 @@ import numpy as np
 import psutil
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.texts import count_texts
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -208,6 +209,7 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for module in (*_LIBRARIES, f"{__package__}.loading"):
         importlib.import_module(module)
+    count_texts()
     while True:
         try:
             read, values, options = pickle.load(jobs)  # noqa: S301
