@@ -4,6 +4,26 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.stages import finish
+
+
+def _choices(path, space=None):
+    return finish(read_stages(path, ReadOptions(space=space, missing="drop")))
+
+
+@pytest.fixture
+def spaces():
+    """What can be embedded of a file, the default first."""
+    return lambda path: list(_choices(path).spaces)
+
+
+@pytest.fixture
+def columns():
+    """The columns of a space of a file."""
+    return lambda path, space=None: list(_choices(path, space).columns)
+
 
 @pytest.fixture
 def counts():

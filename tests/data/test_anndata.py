@@ -9,7 +9,6 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import (
-    anndata_spaces,
     from_anndata,
 )
 from napari_embedding_game.data.formats.spaces import root_of, spaces_of
@@ -51,7 +50,6 @@ def saved(adata, tmp_path):
 def test_default_space(tmp_path, obsm, expected):
     path = saved(cells(**obsm), tmp_path)
     assert read(path).space == expected
-    assert anndata_spaces(path)[0] == expected
     assert from_anndata(cells(**obsm), "cells").space == expected
 
 

@@ -11,7 +11,7 @@ from anndata.io import write_elem
 
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.readers import can_read, columns, read, spaces
+from napari_embedding_game.data.readers import can_read, read
 
 
 def cells(n=8):
@@ -64,7 +64,7 @@ def dense(X):
 
 
 @pytest.mark.parametrize("space", [None, "X", "layers['raw']", "obsm['scores']"])
-def test_same_as_h5ad(folder, tmp_path, space):
+def test_same_as_h5ad(folder, tmp_path, space, spaces, columns):
     cells().write_h5ad(tmp_path / "cells.h5ad")
     ours, theirs = read(folder, space=space), read(tmp_path / "cells.h5ad", space=space)
     np.testing.assert_array_equal(dense(ours.X), dense(theirs.X))
@@ -95,7 +95,7 @@ def test_result_beside_what_the_folder_held(folder, tmp_path):
     assert adata.obs["embedding_game_cluster"].tolist() == ["0", "1"] * 4
 
 
-def test_table_of_spatialdata(spatial):
+def test_table_of_spatialdata(spatial, spaces):
     assert can_read(spatial)
     assert spaces(spatial) == spaces_of_one()
     dataset = read(spatial)

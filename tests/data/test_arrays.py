@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import columns, read
+from napari_embedding_game.data.readers import read
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_arrays_that_give_no_map(tmp_path, array, sentence):
         read(tmp_path / "data.npy")
 
 
-def test_chosen_columns(tmp_path, numbers):
+def test_chosen_columns(tmp_path, numbers, columns):
     np.save(tmp_path / "data.npy", numbers)
     dataset = read(tmp_path / "data.npy", columns=["column 5", "column 2"])
     np.testing.assert_array_equal(dataset.X, numbers[:, [1, 4]].astype(np.float32))

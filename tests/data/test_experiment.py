@@ -313,12 +313,12 @@ def test_edited_labels_are_measured_again_and_no_others(plate):
     assert len(after.obs) == len(before.obs) + 1
 
 
-def test_the_readers_take_a_folder_of_images(plate):
+def test_the_readers_take_a_folder_of_images(plate, spaces, columns):
     folder, _ = plate
     assert readers.can_read(folder)
     dataset = readers.read(folder, columns=["area", "intensity_mean"])
     assert dataset.var_names == ("area", "intensity_mean")
-    assert readers.spaces(folder) == [dataset.space]
-    assert "intensity_mean" in readers.columns(folder)
+    assert spaces(folder) == [dataset.space]
+    assert "intensity_mean" in columns(folder)
     with pytest.raises(DataError, match="only 'measures of plate'"):
         readers.read(folder, space="X_pca")

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
-from napari_embedding_game.data import readers
 from napari_embedding_game.data.loading import load, load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
@@ -66,13 +65,13 @@ def written(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["npz", "csv", "mtx", "h5ad"])
-def test_what_else_could_be_read_is_told_by_reading(kind, tmp_path):
+def test_what_else_could_be_read_is_told_by_reading(kind, tmp_path, spaces, columns):
     path = written(kind, tmp_path)
-    for space in readers.spaces(path):
+    for space in spaces(path):
         result = finish(load_with_choices(path, ReadOptions(space=space)))
         assert result.dataset.space == space
-        assert result.spaces == readers.spaces(path)
-        assert result.columns == readers.columns(path, space)
+        assert result.spaces == spaces(path)
+        assert result.columns == columns(path, space)
         chosen = result.columns[:2]
         options = ReadOptions(space=space, columns=tuple(chosen))
         fewer = finish(load_with_choices(path, options))

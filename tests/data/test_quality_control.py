@@ -39,7 +39,7 @@ def test_the_figures_are_those_of_scanpy(mixed, kind):
     found = cell_quality(kind(mixed.X), list(mixed.var_names))
     mixed.var["mt"] = np.arange(300) < 3
     sc.pp.calculate_qc_metrics(mixed, qc_vars=["mt"], inplace=True, percent_top=None)
-    for name, values in found.columns().items():
+    for name, values in found.items():
         np.testing.assert_allclose(values, mixed.obs[name], rtol=1e-6, err_msg=name)
 
 

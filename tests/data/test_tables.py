@@ -13,7 +13,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features, has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import columns, read
+from napari_embedding_game.data.readers import read
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def measurements():
     return frame.assign(area_um=frame["area"] * 0.25, again=frame["tone"], note="x")
 
 
-def test_chosen_columns(tmp_path):
+def test_chosen_columns(tmp_path, columns):
     frame = measurements().rename(columns={"tone": "tone, mean"})
     dataset = from_features(
         frame, "cells", options=ReadOptions(columns=["tone, mean", "area"])

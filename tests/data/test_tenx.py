@@ -11,7 +11,7 @@ from scipy.io import mmwrite
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.readers import columns, read, spaces
+from napari_embedding_game.data.readers import read
 
 N_CELLS, N_GENES = 12, 130
 
@@ -70,7 +70,7 @@ def by_scanpy(function, path):
 
 
 @pytest.mark.parametrize("kind", ["h5", "folder"])
-def test_same_as_scanpy(request, kind):
+def test_same_as_scanpy(request, kind, spaces, columns):
     path = request.getfixturevalue(kind)
     adata = by_scanpy("read_10x_h5" if kind == "h5" else "read_10x_mtx", path)
     dataset = read(path)

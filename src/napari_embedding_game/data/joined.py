@@ -31,17 +31,8 @@ def load_joined(
 ) -> Stages[tuple[ReadResult, Join]]:
     """Load a file in stages, with the label and the bounding box of each row.
 
-    Parameters
-    ----------
-    path : Path
-    request : JoinRequest
-    options : ReadOptions
-
-    Returns
-    -------
-    ReadResult, Join
-        The rows are objects where there is a match; its sentences, or why there is
-        none, are among the notes of the dataset.
+    The rows are objects where there is a match; its sentences, or why there is none,
+    are among the notes of the dataset.
     """
     if is_table(path):
         yield Stage(f"Reading {path.name}")
@@ -55,7 +46,7 @@ def load_joined(
     else:
         result = yield from load_with_choices(path, options)
         yield FINDING
-        found = join(table_of(result.dataset), request, path.name)
+        found = join(_table_of(result.dataset), request, path.name)
     dataset = joined(result.dataset, found)
     return replace(result, dataset=dataset), found
 
@@ -72,14 +63,11 @@ def joined(dataset: Dataset, found: Join) -> Dataset:
     return linked(dataset, found)
 
 
-def table_of(dataset: Dataset) -> pd.DataFrame:
+def _table_of(dataset: Dataset) -> pd.DataFrame:
     """Return the metadata of all rows of the source, with names that are numbers."""
-    obs = dataset.source_obs
+    obs, source = dataset.source_obs, dataset.source
     if obs is None:
         return pd.DataFrame(index=range(dataset.n_source_rows))
-    if dataset.source is None or dataset.source.suffix.lower() not in (
-        ".h5ad",
-        ".zarr",
-    ):
+    if source is None or source.suffix.lower() not in (".h5ad", ".zarr"):
         return obs
     return obs.assign(**{ROW_NAMES: obs.index})

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import open_store, read_element
-from napari_embedding_game.data.quality_control import CellQuality, cell_quality
+from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import (
@@ -68,18 +68,9 @@ def write_components(
     They are computed by Dask: by its threads here, or by the workers of a cluster
     whose client is the present one, which read the file at the same path.
 
-    Parameters
-    ----------
-    source : Path
-        .h5ad or .zarr of AnnData.
-    out : Path
-        Of the array of zarr.
-    recipe : Recipe, optional
-        Without batches and doublets.
-    space : str, optional
-        The counts, ``X`` by default, or such as ``layers['counts']``.
-    tell : callable
-        Receives what is being done.
+    `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` or such
+    as ``layers['counts']``.  The array of zarr is written to `out`.  The recipe takes
+    neither batches nor doublets.  `tell` receives what is being done.
 
     Raises DataError if dask or scanpy is missing, these are no counts, or too little is
     left.
@@ -92,11 +83,6 @@ def write_components(
     except ImportError as error:
         raise DataError(NEEDS_DASK) from error
     recipe, where = recipe or Recipe(), space or "X"
-    if recipe.doublets:
-        raise DataError(
-            "Doublets are not found in counts that are read in parts: leave them out "
-            "before, or read the whole file."
-        )
 
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         chunks = X.to_delayed().ravel()
@@ -121,7 +107,7 @@ def write_components(
         tell("Counting the genes of each cell")
         names = read_element(root["var"], source.name, "its table var").index
         quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
-        cells = passing(left_out_by(recipe, _joined(quality), source.name))
+        cells = passing(left_out_by(recipe, pd.concat(quality), source.name))
         X = X[np.flatnonzero(cells)]
         n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
         genes = genes_left(n_found, recipe, source.name)
@@ -167,15 +153,6 @@ def _counts(root: Any, space: str, name: str) -> Any:
             raise DataError(f"{name} has no {space}: choose the space of its counts.")
         item = item[part]
     return item
-
-
-def _joined(parts: Any) -> CellQuality:
-    shares = [part.mitochondrial for part in parts]
-    return CellQuality(
-        np.concatenate([part.counts for part in parts]),
-        np.concatenate([part.genes for part in parts]),
-        None if shares[0] is None else np.concatenate(shares),
-    )
 
 
 def _cells_with_each_gene(counts: Any) -> NDArray[np.int64]:

@@ -17,9 +17,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.tables import (
-    KnownRows,
-)
+from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.harmony import (
     SEED,
     check_batches,

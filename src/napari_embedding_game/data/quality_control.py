@@ -34,38 +34,22 @@ Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 """(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""
 
 
-@dataclass(frozen=True, eq=False)
-class CellQuality:
-    """Figures of n cells."""
+def cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
+    """Return the quality of every cell, by raw counts (n, G), dense or sparse.
 
-    counts: FloatArray
-    """(n,) all counts of the cell."""
-    genes: FloatArray
-    """(n,) genes with a count."""
-    mitochondrial: FloatArray | None
-    """(n,) per cent of the counts that are of mitochondrial genes; None where no gene
-    has such a name."""
-
-    def columns(self) -> dict[str, FloatArray]:
-        """Return the figures of all cells by scanpy's names."""
-        columns = {"total_counts": self.counts, "n_genes_by_counts": self.genes}
-        if self.mitochondrial is not None:
-            columns["pct_counts_mt"] = self.mitochondrial
-        return columns
-
-
-def cell_quality(X: Any, names: Sequence[str]) -> CellQuality:
-    """Return the quality of every cell, by raw counts (n, G), dense or sparse."""
+    (n,) all counts of the cell, genes with a count, and per cent of the counts that are
+    of mitochondrial genes; without the last where no gene has such a name.
+    """
 
     def sums(values: Any) -> FloatArray:
         return np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
 
-    places = [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]
-    counts, share = sums(X), None
-    if places:
-        part = 100 * sums(X[:, places])
+    figures = {"total_counts": sums(X), "n_genes_by_counts": sums(X > 0)}
+    if places := [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]:
+        part, counts = 100 * sums(X[:, places]), figures["total_counts"]
         share = np.divide(part, counts, out=np.zeros_like(part), where=counts > 0)
-    return CellQuality(counts, sums(X > 0), share)
+        figures["pct_counts_mt"] = share
+    return pd.DataFrame(figures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,36 +67,35 @@ class CellLimits:
     """Cells with a higher share of mitochondrial counts, in per cent, are left out as
     dying."""
 
-    def left_out(self, quality: CellQuality) -> Reasons:
+    def left_out(self, quality: pd.DataFrame) -> Reasons:
         """Return the cells, (n,), that each limit leaves out first, and why.
 
         A cell is counted once, under the first of its reasons.
         """
-        genes, counts, share = quality.genes, quality.counts, quality.mitochondrial
-        share = np.zeros_like(genes) if share is None else share
-        most_genes, most_counts, most_mito = (
-            most or np.inf for most in (self.max_genes, self.max_counts, self.max_mito)
-        )
-        reasons = {
-            "min_genes": genes < max(1, self.min_genes),
-            "max_genes": genes > most_genes,
-            "min_counts": counts < self.min_counts,
-            "max_counts": counts > most_counts,
-            "max_mito": share > most_mito,
-        }
+        told = np.zeros(len(quality), bool)
         found: Reasons = {}
-        told = np.zeros(len(genes), bool)
-        for limit, rows in reasons.items():
-            most_or_least, what = limit.split("_")
-            than = "fewer" if most_or_least == "min" else "more"
-            number = f"{getattr(self, limit):,}".removesuffix(".0")
-            what = "% mitochondrial counts" if what == "mito" else what
-            why = f"{than} than {number} {what}"
+        for limit, (column, what) in _LIMITED.items():
+            number, is_least = getattr(self, limit), limit.startswith("min")
+            values = quality[column].to_numpy() if column in quality else 0 * told
+            if limit == "min_genes":
+                rows = values < max(1, number)
+            else:
+                rows = values < number if is_least else values > (number or np.inf)
+            than = "fewer" if is_least else "more"
+            why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
             found[limit] = rows & ~told, why
             told = told | rows
         return found
 
 
+_LIMITED = {
+    "min_genes": ("n_genes_by_counts", "genes"),
+    "max_genes": ("n_genes_by_counts", "genes"),
+    "min_counts": ("total_counts", "counts"),
+    "max_counts": ("total_counts", "counts"),
+    "max_mito": ("pct_counts_mt", "% mitochondrial counts"),
+}
+"""The figure that each limit is of, and its words."""
 LIMITS = tuple(field.name for field in fields(CellLimits))
 """Names of the limits."""
 

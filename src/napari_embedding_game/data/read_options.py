@@ -55,8 +55,8 @@ class ReadOptions:
     """How a source is to be read, or was read."""
 
     space: str | None = None
-    """What is embedded, one of :func:`~.readers.spaces`; for a table, names of columns
-    with commas between them; None for what suits a map best."""
+    """What is embedded, one of :attr:`~.read_result.ReadResult.spaces`; for a table,
+    names of columns with commas between them; None for what suits a map best."""
     columns: tuple[str, ...] | None = None
     """Only these columns of it."""
     missing: Missing = "error"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.quality_control import CellQuality
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class ReadResult:
     """What can be embedded, the default first."""
     columns: Sequence[str]
     """All columns of the space that was read, of which some may be chosen."""
-    quality: CellQuality | None = None
-    """Of every cell that was read, where it has raw counts."""
+    quality: pd.DataFrame | None = None
+    """:func:`~.cell_quality` of every cell that was read, where it has raw counts."""
     has_genes_in_rows: bool = False
     """Whether the file is a table whose rows look like genes, and may be transposed."""

@@ -1,4 +1,4 @@
-"""Read any supported file by its extension: :func:`read`, :func:`spaces`."""
+"""Read any supported file by its extension: :func:`read`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from typing import Any
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.anndata import (
-    anndata_columns,
-    anndata_spaces,
-    anndata_stages,
-)
+from napari_embedding_game.data.formats.anndata import anndata_stages
 from napari_embedding_game.data.formats.arrays import array_stages
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, KnownRows, table_stages
@@ -62,8 +58,7 @@ def read_stages(
 ) -> Stages[ReadResult]:
     """Do what :func:`read` does, in stages: a generator that may be closed.
 
-    The file is read once: the result also tells what :func:`spaces` and
-    :func:`columns` would.  `rows` is the content of a table that was read before.
+    `rows` is the content of a table that was read before.
     """
     path = Path(path)
     reader = _reader(path)
@@ -74,29 +69,6 @@ def read_stages(
     else:
         result = yield from reader(path, options)
     return replace(result, dataset=replace(result.dataset, read_options=options))
-
-
-def spaces(path: str | Path) -> list[str]:
-    """List what can be embedded in the file, the default first.
-
-    Raises DataError if the file cannot be read or holds nothing to embed.
-    """
-    path = Path(path)
-    if _reader(path) is anndata_stages:
-        return anndata_spaces(path)
-    return list(_skimmed(path, None).spaces)
-
-
-def columns(path: str | Path, space: str | None = None) -> list[str]:
-    """List the columns of a space (the default one) of which some may be chosen."""
-    path = Path(path)
-    if _reader(path) is anndata_stages:
-        return anndata_columns(path, space)
-    return list(_skimmed(path, space).columns)
-
-
-def _skimmed(path: Path, space: str | None) -> ReadResult:
-    return finish(read_stages(path, ReadOptions(space=space, missing="drop")))
 
 
 def is_table(path: str | Path) -> bool:

@@ -29,7 +29,6 @@ from napari_embedding_game.data.harmony import (
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
-    CellQuality,
     Reasons,
     cell_quality,
     find_doublets,
@@ -91,7 +90,7 @@ def apply_recipe(
     counts = sp.csr_matrix(dataset.X)
     quality = cell_quality(counts, dataset.var_names)
     reasons = left_out_by(recipe, quality, name)
-    figures = quality.columns()
+    figures = {name: quality[name].to_numpy() for name in quality}
     if recipe.doublets:
         kept = passing(reasons)
         scores = np.full(len(kept), np.nan)
@@ -181,14 +180,16 @@ def apply_recipe(
 # The steps, of arrays and of Dask
 
 
-def left_out_by(recipe: Recipe, quality: CellQuality, where: str) -> Reasons:
+def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
     """Return the cells that the limits of a recipe leave out.
 
     Raises DataError if fewer than three are left.
     """
     reasons = recipe.limits.left_out(quality)
-    n, n_kept = len(quality.genes), int(passing(reasons).sum())
-    n_genes = int(np.count_nonzero(quality.genes >= max(1, recipe.min_genes)))
+    n, n_kept = len(quality), int(passing(reasons).sum())
+    n_genes = int(
+        np.count_nonzero(quality["n_genes_by_counts"] >= max(1, recipe.min_genes))
+    )
     if n_genes < 3:
         raise DataError(
             f"Only {n_genes} of {n:,} cells of {where} have at least "

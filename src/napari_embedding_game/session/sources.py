@@ -23,7 +23,6 @@ from napari_embedding_game.data.images.measure import (
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import can_mix, load_with_choices, prepared
-from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -52,7 +51,7 @@ class LoadResult:
     """What can be embedded; one or none: there is no choice."""
     columns: Sequence[str] = ()
     """Columns of the space, of which some may be chosen."""
-    quality: CellQuality | None = None
+    quality: pd.DataFrame | None = None
     """Of every cell that was read, where it has raw counts."""
     has_genes_in_rows: bool = False
     """Whether these are rows of a table that look like genes, and may be transposed."""

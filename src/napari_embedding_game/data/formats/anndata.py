@@ -52,7 +52,6 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.stored_columns import (
     StoredColumns,
-    StoredMatrix,
     seen_values,
 )
 from napari_embedding_game.data.validation import as_float32, as_rows, check_shape
@@ -118,20 +117,6 @@ def from_parts(
     result = yield from _read(_Source(root, path.name, path.name, path), options)
     notes = (*root.get("notes", ()), *result.dataset.notes)
     return replace(result, dataset=replace(result.dataset, notes=notes))
-
-
-def anndata_spaces(path: Path) -> list[str]:
-    """Spaces that can be embedded, the default first."""
-    with _opened(path) as root:
-        return spaces_of(root, path.name)
-
-
-def anndata_columns(path: Path, space: str | None = None) -> list[str]:
-    """Names of the columns of a space that may be chosen."""
-    with _opened(path) as root:
-        chosen = choose(root, space, path.name)
-        var = read_element(root["var"], path.name, "its table var")
-        return _column_names(chosen, var, item_of(root, chosen))
 
 
 def object_spaces(adata: AnnData, where: str) -> list[str]:
@@ -307,7 +292,7 @@ def _compared(source: _Source, part: str, item: Any) -> Any:
         return None
     check_part(item["indptr"], source.where, part)
     opened = partial(_opened_part, source.path, part)
-    return StoredColumns(StoredMatrix(source.path, opened))
+    return StoredColumns.of(source.path, opened)
 
 
 @contextmanager

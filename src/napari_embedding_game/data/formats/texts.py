@@ -20,6 +20,7 @@ def count_texts() -> None:
     """
     import numcodecs
     import zarr
+    from zarr.codecs import VLenUTF8Codec as OfZarr
 
     class OldTexts(numcodecs.VLenUTF8):  # type: ignore[misc]
         """Texts of version 2 of zarr."""
@@ -28,7 +29,7 @@ def count_texts() -> None:
             _check(bytes(memoryview(buf).cast("B")[:_NUMBER]), memoryview(buf).nbytes)
             return super().decode(buf, out)
 
-    class VLenUTF8Codec(zarr.codecs.VLenUTF8Codec):
+    class VLenUTF8Codec(OfZarr):
         """Texts of version 3 of zarr, which asks for a codec of this name."""
 
         async def _decode_single(self, chunk_bytes: Any, chunk_spec: Any) -> Any:

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import plain
-from napari_embedding_game.data.quality_control import CellQuality, find_doublets
+from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
@@ -130,14 +130,17 @@ class CellQualityView(QWidget):
         """Take on the colours of napari's theme."""
         self.canvas.set_theme(colors)
 
-    def show_cells(self, quality: CellQuality, dataset: Dataset) -> None:
+    def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
         self._finding.stop()
         self._dataset = dataset
-        self._values = {COUNTS: quality.counts, GENES: quality.genes}
+        self._values = {
+            COUNTS: quality["total_counts"].to_numpy(),
+            GENES: quality["n_genes_by_counts"].to_numpy(),
+        }
         views = [COUNTS, GENES, AGAINST, DOUBLETS]
-        if quality.mitochondrial is not None:
-            self._values[MITO] = quality.mitochondrial
+        if "pct_counts_mt" in quality:
+            self._values[MITO] = quality["pct_counts_mt"].to_numpy()
             views.insert(2, MITO)
         if "doublet_score" in dataset.quality:
             self._values[DOUBLETS] = dataset.quality["doublet_score"]

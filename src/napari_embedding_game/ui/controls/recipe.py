@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-import numpy as np
+import pandas as pd
 from magicgui.widgets import ComboBox, FloatSpinBox, SpinBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QWidget
@@ -15,7 +15,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.quality_control import (
     LIMITS,
     NEEDS_SKIMAGE,
-    CellQuality,
     has_scrublet,
 )
 from napari_embedding_game.data.read_options import Recipe
@@ -96,7 +95,7 @@ class RecipePanel(QWidget):
         super().__init__()
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
-        self._quality: CellQuality | None = None
+        self._quality: pd.DataFrame | None = None
         self._found: tuple[Limits, int] | None = None
         """How many doublets were found within which limits."""
         self.offer = text_label(OFFER, "warning")
@@ -147,7 +146,7 @@ class RecipePanel(QWidget):
         is_counts: bool,
         applied: Recipe | None = None,
         batch_columns: Sequence[str] = (),
-        quality: CellQuality | None = None,
+        quality: pd.DataFrame | None = None,
         dataset: Dataset | None = None,
     ) -> None:
         """Offer the recipe for counts, or what it was once it was applied.
@@ -156,7 +155,7 @@ class RecipePanel(QWidget):
         ----------
         batch_columns : sequence of str
             Columns whose levels can be mixed; without any, nothing is asked.
-        quality : CellQuality, optional
+        quality : DataFrame, optional
             Of every cell of the source, to choose limits by.
         dataset : Dataset, optional
             What was read; it knows how many doublets were left out.
@@ -190,16 +189,16 @@ class RecipePanel(QWidget):
             add_row(rows, title, box)
         return rows
 
-    def _show_cells(self, quality: CellQuality | None, dataset: Dataset | None) -> None:
+    def _show_cells(self, quality: pd.DataFrame | None, dataset: Dataset | None) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
         former, self._quality = self._quality, quality
         self.fold.setVisible(quality is not None)
         if quality is None or dataset is None:
             return
-        has_mito = quality.mitochondrial is not None
+        has_mito = "pct_counts_mt" in quality
         show_row(self._limits, self.numbers["max_mito"], has_mito)
         self.no_mito.setVisible(not has_mito)
-        if former is None or not np.array_equal(quality.counts, former.counts):
+        if former is None or not quality.equals(former):
             self._found = None
             self.doublets.setChecked(False)
             least = self.numbers["min_genes"].value
@@ -232,7 +231,7 @@ class RecipePanel(QWidget):
         limits, key = self._present(), self.batches.value
         self.cells.show_limits(limits, key if key != NO_BATCHES else self._a_batch())
         reasons = self.recipe().limits.left_out(self._quality).values()
-        n, n_out = len(self._quality.genes), sum(int(r.sum()) for r, _ in reasons)
+        n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
         ]
