@@ -189,7 +189,9 @@ class RecipePanel(QWidget):
             add_row(rows, title, box)
         return rows
 
-    def _show_cells(self, quality: pd.DataFrame | None, dataset: Dataset | None) -> None:
+    def _show_cells(
+        self, quality: pd.DataFrame | None, dataset: Dataset | None
+    ) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
         former, self._quality = self._quality, quality
         self.fold.setVisible(quality is not None)
