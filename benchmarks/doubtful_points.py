@@ -1,4 +1,4 @@
-"""What finds points in a wrong place: stretch, LOO-map's scores, scDEED's, pressure.
+"""What finds points in a wrong place: stretch, isolation, scDEED, pressure.
 
 Of each labelled data set a map is made, and of it with planted errors, four kinds:
 
@@ -9,11 +9,6 @@ Of each labelled data set a map is made, and of it with planted errors, four kin
   many columns, centred and scaled to the same root mean square length.
 - doublets: 2 % of the rows are means of two rows with different labels.
 
-``--published`` is the case of the LOO-map paper: three clusters of images with strays
-among them, judged in each cluster by itself.  The images are 600 each of the digits 0,
-1 and 7 (or ``--clusters``), where the paper has CIFAR's, and the strays are 40 of
-COIL-20 or 200 of the other digits, where it has textures.
-
 Planted rows are judged where most of their neighbours on the map are not planted: a
 group of their own is right.  Figures are areas under the ROC curve (AUC) of each
 measure: 1 finds them all first, 0.5 is chance.  Labels serve to judge only: no measure
@@ -21,37 +16,27 @@ knows them.
 
 - stretch, isolation: of the package; 1 - recall: neighbours in the data that are none
   on the map; pressure: of the package (paper 004)
-- perturbation (LOO-map): how far the point's place jumps when its row is moved along
-  one of three principal axes, both ways, and placed anew among the others; by the
-  median distance to the 15th neighbour
-- singularity (LOO-map): minus the smallest eigenvalue of the Hessian of the point's own
-  energy, which sorts as its inverse does where that is defined
 - scDEED: minus its reliability score, the correlation of the distances on the map to
   the nearest half of all points there with those to the nearest half in the data, each
   in order.  Its null of permuted columns sets a threshold and changes no order, so it
   is left out.
 
-``--speed`` measures the time of stretch and isolation at 70,000 points instead,
-``--unlike`` how many rows of each data set, as it is and with stray rows, the window
-tells to be unlike anything.
+``--unlike`` prints how many rows of each data set, as it is and with stray rows, the
+window calls outliers.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.snapshot import UNLIKE
 from shared import Input, arguments, load, load_all, report
 
@@ -67,71 +52,14 @@ MOST_ROWS = 3_000
 PLANTED = 0.02
 FEWEST = 10
 """Points in a wrong place, from which an AUC means something."""
-AXES = 3
 OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
-    "published": {"action": "store_true", "help": "the case of the LOO-map paper"},
-    "clusters": {"type": int, "nargs": 3, "default": [0, 1, 7], "help": "its digits"},
     "unlike": {"action": "store_true", "help": "rows that are told to be unlike"},
-    "speed": {"action": "store_true", "help": "times at 70,000 points"},
     "seeds": {"type": int, "default": 1},
 }
 
 
 # --- Measures
-
-
-def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarray:
-    """Return how far each point jumps where its row is moved a little."""
-    fitted = model._fitted  # the rows, their edges and the repulsion
-    method, edges = get_method(fitted.settings.method), fitted._edges
-    functions = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
-    centred = X - X.mean(axis=0)
-    axes = np.linalg.svd(centred, full_matrices=False)[2][:AXES]
-    farthest = np.zeros(len(X))
-    own = np.arange(len(X))[:, None]
-    for axis in np.concatenate([axes, -axes]):
-        moved = (X + length * axis).astype(np.float32)
-        found, distances = fitted.search(moved, edges.n_searched)
-        weights = edges.weights(moved, fitted.X, found, distances)
-        weights[found == own] = 0  # the point itself is left out
-        placed = np.empty_like(fitted.points)
-        place_loops.place_rows(
-            0,
-            len(placed),
-            *functions,
-            found,
-            weights,
-            fitted.points,
-            fitted._field,
-            placed,
-        )
-        jumps = np.linalg.norm(placed - fitted.points, axis=1)
-        farthest = np.maximum(farthest, jumps)
-    return farthest
-
-
-def singularity(model: EmbeddingGame, embedding: np.ndarray) -> np.ndarray:
-    """Return minus the smallest eigenvalue of each point's Hessian."""
-    y = embedding.astype(np.float64)
-    found = np.empty(len(y))
-    for i, point in enumerate(y):
-        row = model.affinity_matrix_[[i]]
-        pulls = _hessian(point - y[row.indices], 2.0, row.data, "pull")
-        pushes = _hessian(np.delete(point - y, i, axis=0), -2.0, 2.0, "push")
-        found[i] = -np.linalg.eigvalsh(pulls + model.repulsion_ / len(y) * pushes)[0]
-    return found
-
-
-def _hessian(d: np.ndarray, first: float, weights: Any, kind: str) -> np.ndarray:
-    """Return the summed Hessians of log(1 + |d|^2), or of 1 / (1 + |d|^2)."""
-    q = 1 / (1 + (d**2).sum(axis=1))
-    if kind == "pull":
-        flat, steep = first * q, -4 * q**2
-    else:
-        flat, steep = first * q**2, 8 * q**3
-    outer = np.einsum("n,ni,nj->ij", weights * steep, d, d)
-    return np.sum(weights * flat) * np.eye(d.shape[1]) + outer
 
 
 def scdeed(X: np.ndarray, embedding: np.ndarray) -> np.ndarray:
@@ -230,13 +158,8 @@ class Map:
         }
 
     def all(self) -> dict[str, np.ndarray]:
-        """Return all measures; those of LOO-map and pressure need the fitted map."""
-        length = float(np.median(self.graph.distances[:, -1]))
-        return self.on(self.embedding) | {
-            "perturbation": perturbation(self.model, self.X, length),
-            "singularity": singularity(self.model, self.embedding),
-            "pressure": self.model.pressure_,
-        }
+        """Return all measures; pressure needs the fitted map."""
+        return {**self.on(self.embedding), "pressure": self.model.pressure_}
 
 
 def judged(
@@ -289,68 +212,7 @@ def means(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-# --- The case of the LOO-map paper
-
-N_EACH = 600
-
-
-def published(args: Any, seed: int) -> list[dict[str, Any]]:
-    """Return a row for each of three clusters of images with strays among them."""
-    digits, guest = load("mnist pixels", args), load("coil20", args)
-    if digits is None or guest is None:
-        return []
-    rng, clusters = np.random.default_rng(seed), args.clusters
-    rows = [
-        rng.choice(np.flatnonzero(digits.labels == one), N_EACH, replace=False)
-        for one in clusters
-    ]
-    X = digits.X[np.concatenate(rows)]
-    others = digits.X[~np.isin(digits.labels, clusters)]
-    strays = {
-        "COIL-20": as_guests(guest.X[rng.choice(len(guest.X), 40, False)], X),
-        "other digits": others[rng.choice(len(others), 200, False)],
-    }
-    told = []
-    for kind, images in strays.items():
-        labels = np.repeat([*clusters, -1], [*[N_EACH] * 3, len(images)])
-        one = Map(np.concatenate([X, images]), seed)
-        found, is_stray = one.all(), labels < 0
-        for cluster in clusters:
-            near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
-            said = judged(found, is_stray, near & (is_stray | (labels == cluster)))
-            if said is not None:
-                among = f"{kind} among {cluster}"
-                told.append({"kind": among, "seed": seed, **said})
-    return told
-
-
-def speed() -> list[dict[str, Any]]:
-    """Return the times of the package's measures at 70,000 points."""
-    rng = np.random.default_rng(0)
-    n = 70_000
-    y = rng.normal(size=(n, 2)).astype(np.float32)
-    graph: NeighborGraph = knn_graph(y + rng.normal(0, 0.01, y.shape), N_NEIGHBORS)
-    told = []
-    for name, work in (
-        ("stretch", lambda: stretch(graph.indices, y)),
-        ("isolation", lambda: isolation(graph.indices, graph.distances)),
-    ):
-        work()  # compiles, or reads the cache
-        spent, busy = [], []
-        for _ in range(15):
-            begin, begin_busy = time.perf_counter(), time.process_time()
-            work()
-            spent.append(1000 * (time.perf_counter() - begin))
-            busy.append(1000 * (time.process_time() - begin_busy))
-        told.append(
-            {
-                "measure": name,
-                "median, ms": round(float(np.median(spent)), 1),
-                "longest, ms": round(max(spent), 1),
-                "processor, ms": round(float(np.median(busy)), 1),
-            }
-        )
-    return told
+# --- Rows that are called outliers
 
 
 def unlike(args: Any) -> list[dict[str, Any]]:
@@ -393,20 +255,11 @@ def _isolated(graph: NeighborGraph) -> np.ndarray:
 def main() -> None:
     """Print the tables."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
-    if args.speed:
-        report("Times at 70,000 points", speed(), args)
-        return
     if args.unlike:
         rows = unlike(args)
         names = dict.fromkeys(name for row in rows for name in row)
         whole = [dict.fromkeys(names, "–") | row for row in rows]
         report("Rows that are told to be unlike anything in the data", whole, args)
-        return
-    if args.published:
-        rows = [row for seed in range(args.seeds) for row in published(args, seed)]
-        report("Strays among three clusters of images, AUC", rows, args)
-        names = list(rows[0])[3:] if rows else []
-        report("Means over the seeds", means(rows, names), args)
         return
     rows = []
     for data in load_all(args.inputs, args):
