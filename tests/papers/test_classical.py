@@ -108,30 +108,9 @@ def test_gradient_pca_is_gradient_descent_written_out(some):
     np.testing.assert_allclose(found, centred @ left @ right, atol=1e-8)
 
 
-def test_a_long_game_finds_the_principal_components():
-    X = np.random.default_rng(0).normal(size=(300, 8)) * [9, 7, 1, 1, 1, 0.5, 0.5, 0.1]
-    centred, right = dense_pca(X)
-    found = linear.gradient_pca(X, 2, 1, 0, n_rounds=3000)
-    angles = subspace_angles(found, centred @ right[:2].T)
-    assert np.rad2deg(angles.max()) < 0.1
-
-
 # --- Eigenmaps
 
 LINE = np.array([0.0, 1, 3, 7])[:, None]
-
-
-def test_a_dense_point_has_more_neighbours_but_not_too_many():
-    scale = np.array([0.5, 1.0, 2.0])
-    growth = np.exp(1 / scale)
-    wanted = 1 + 6 * growth / growth.mean()
-    found = eigenmaps.variable_radius(scale, 6, 100)
-    np.testing.assert_array_equal(found, wanted.astype(int))
-    for least in (1e-300, 1e-3):
-        scale = np.array([least, *np.ones(99)])
-        found = eigenmaps.variable_radius(scale, 3, 100)
-        np.testing.assert_array_equal(found, [40, *np.ones(99)])
-        assert eigenmaps.variable_radius(scale, 30, 100).max() == 99
 
 
 def test_variable_weights_join_where_one_is_the_others_neighbour():

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize_scalar
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
@@ -16,7 +15,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import (
     Settings,
@@ -31,8 +30,7 @@ from napari_embedding_game.papers.minimizers import (
     point_energy,
     spectral_direction,
 )
-from napari_embedding_game.papers.pressured_points import Lifted, pressured_points
-from napari_embedding_game.papers.spectral_direction import SpectralDirection
+from napari_embedding_game.papers.pressured_points import pressured_points
 
 DOWN = {"spectral_direction": spectral_direction, "lbfgs": lbfgs}
 OPTIMIZERS = [*DOWN, "homotopy", "pressured_points"]
@@ -97,12 +95,6 @@ def test_landmarks_and_edges_that_push_are_refused():
             next(pressured_points(objective_of("ee", approximation), start()))
 
 
-def test_points_without_edges_are_no_trouble():
-    none = np.zeros(0, np.uint32)
-    lonely = Edges(np.zeros(61, np.uint32), none, np.zeros(0))
-    assert np.isfinite(SpectralDirection(lonely)(start())).all()
-
-
 def test_homotopy_is_not_above_the_median_of_random_starts():
     objective = objective_of("ee")
     whole = objective.repulsion
@@ -155,30 +147,6 @@ def test_it_helps_maps_that_are_stuck():
     # As a rule, not always: nothing binds it to the energy that it began from.
     assert np.mean(gains) > 0.02
     assert np.sum(np.array(gains) > 0) >= 3
-
-
-@pytest.mark.parametrize("name", ["ee", "ssne"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("mu", [0.0, 3.0])
-def test_heights_are_the_minima_of_one_point(name, weighted, mu):
-    objective = objective_of(name, weighted=weighted, apart=1)
-    direct = SpectralDirection(objective.forces.edges)
-    lifted = Lifted(objective, direct.degrees)
-    lifted.mu = mu
-    flat = np.column_stack([3 * start(1), np.zeros(N)])
-    _, raised, is_free = lifted.lift(flat, np.zeros(N, bool))
-    found = raised[:, -1]
-    np.testing.assert_array_equal(found > 0, is_free)
-    assert found.any()
-    for k in range(0, N, 9):
-
-        def energy(h, k=k):
-            x = flat.copy()
-            x[k, -1] = h
-            return lifted(x)[0]
-
-        wanted = minimize_scalar(energy, bounds=(0, 10), method="bounded").x
-        assert found[k] == pytest.approx(wanted, abs=2e-4)
 
 
 # --- In the place of the game -------------------------------------------------------

@@ -20,7 +20,6 @@ from napari_embedding_game.core.settings import Settings, affinities, resolve
 from napari_embedding_game.papers.pca import (
     LOW_RANK,
     SPREAD,
-    low_rank_rows,
     principal_energy,
     principal_gradient,
     principal_steps,
@@ -86,22 +85,6 @@ def test_it_ends_at_the_principal_components_and_never_swings_away(X, d):
     assert apart(layouts[-1], components(X, d)) < 1e-8
     lengths = [np.linalg.norm(y) for y in layouts]
     assert max(lengths) < 1.1 * lengths[-1]
-
-
-def test_low_rank_rows_are_nearly_the_best(X):
-    rows = low_rank_rows(X, 3, np.random.default_rng(0))
-    assert rows.shape == (60, 3)
-    centred = X - X.mean(axis=0)
-    gram = centred @ centred.T
-    left = np.linalg.norm(gram - rows @ rows.T)
-    assert left < 1.01 * np.linalg.norm(np.linalg.eigvalsh(gram)[:-3])
-    for y in islice(principal_steps(X), 1, 20):
-        assert (principal_gradient(X, y) * principal_gradient(rows, y)).sum() > 0
-    assert apart(after(300, principal_steps(X, 2, low_rank=3)), components(X)) < 0.01
-    flat = X[:, :3] @ np.random.default_rng(1).normal(size=(3, 40)) + 100
-    rows = low_rank_rows(flat, 6, np.random.default_rng(0))
-    centred = flat - flat.mean(axis=0)
-    np.testing.assert_allclose(rows @ rows.T, centred @ centred.T, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -161,15 +161,13 @@ def _bottom(matrix: sparse.csr_matrix, n_components: int, random_state: int) -> 
 
 
 def _squared(graph: NeighborGraph) -> Vectors:
-    squared: Vectors = graph.distances.astype(np.float64) ** 2
-    return squared
+    return np.asarray(graph.distances.astype(np.float64) ** 2)
 
 
 def _scaled_weights(graph: NeighborGraph, scale: Vectors, t: int) -> Vectors:
     """Return exp(-d^2 / (t A_i A_j)) for each pair of the graph, (N, K)."""
     squared = _squared(graph) / (scale[:, None] * scale[graph.indices])
-    weights: Vectors = np.exp(-squared / t)
-    return weights
+    return np.asarray(np.exp(-squared / t))
 
 
 def _directed(graph: NeighborGraph, weights: Any) -> sparse.csr_matrix:

@@ -70,12 +70,10 @@ def centred(X: Any) -> LinearOperator:
 def reconstruction_gradient(rows: LinearOperator, U: Matrix) -> Matrix:
     """Return the gradient of |U U^T X - X|^2 in U (paper 2, Theorem 1.7)."""
     CU = rows.T @ (rows @ U)
-    gradient: Matrix = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)
-    return gradient
+    return np.asarray(2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU))
 
 
 def nearest_orthogonal(U: Matrix) -> Matrix:
     """Return the matrix with orthonormal columns that is nearest to ``U``."""
     left, _, right = np.linalg.svd(U, full_matrices=False)
-    nearest: Matrix = left @ right
-    return nearest
+    return np.asarray(left @ right)

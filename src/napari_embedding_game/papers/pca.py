@@ -122,8 +122,7 @@ def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
         basis, _ = np.linalg.qr(_centred(X @ (X.T @ _centred(basis))))
     # Columns beyond the rank of the data are any, and need not have mean 0.
     left, singular, _ = np.linalg.svd((X.T @ _centred(basis)).T, full_matrices=False)
-    rows: Layout = basis @ (left[:, :rank] * singular[:rank])
-    return rows
+    return np.asarray(basis @ (left[:, :rank] * singular[:rank]))
 
 
 def _centred(rows: Any) -> Layout:
@@ -174,8 +173,7 @@ def layouts(
             "edges with the affinity inner_products."
         )
     # In double precision, so that no product copies them anew.
-    rows = problem.edges.rows
-    rows = rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
+    rows = problem.edges.rows.astype(np.float64)
     seed, d = problem.random_state, problem.n_components
     if low_rank is not None:
         rank = min(low_rank, *rows.shape)

@@ -35,20 +35,7 @@ _CG_TOLERANCE = 0.1
 class SpectralDirection:
     """Directions for points, and for heights out of their map.
 
-    Parameters
-    ----------
-    edges : Edges
-        Those that attract.
-
-    Attributes
-    ----------
-    degrees : (N,) float64
-        Sum of the weights of each point's edges.
-
-    Raises
-    ------
-    InputError
-        Some edges push, so that the curvature is not positive.
+    InputError where some of the edges push, so that the curvature is not positive.
     """
 
     def __init__(self, edges: Edges) -> None:
@@ -59,6 +46,7 @@ class SpectralDirection:
                 "these push: choose lbfgs."
             )
         self.degrees: Array = np.asarray(weights.sum(axis=1)).ravel()
+        """Sum of the weights of each point's edges, (N,)."""
         self._curvature = sparse.csr_matrix(2 * (sparse.diags(self.degrees) - weights))
         # Where there are no edges at all, the gradient itself is the direction.
         self._floor = 2 * _SMALLEST * float(self.degrees.mean()) or 1.0
@@ -70,8 +58,8 @@ class SpectralDirection:
     def __call__(self, gradient: NDArray[np.floating]) -> Array:
         """Return the (N, d) direction for an (N, d) gradient, which leads downhill."""
         wanted = -gradient.astype(np.float64)
-        solved: Array = linalg.cho_solve(self._factor, wanted, check_finite=False)
-        return solved
+        solved = linalg.cho_solve(self._factor, wanted, check_finite=False)
+        return np.asarray(solved)
 
     def of_heights(
         self, gradient: NDArray[np.floating], free: NDArray[np.bool_], mu: float
