@@ -169,7 +169,7 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
         for (_, kept), row in zip(found, rows, strict=True)
         for measure, words in what.items()
     ]
-    n_iter = 300 if inputs.quick else Setting.n_iter
+    n_iter = 300 if inputs.quick else SETTINGS["mnist"].n_iter
     title = f"After {n_iter:,} iterations of the paper's schedule, K = 15"
     return Result({title: rows}, [*checks, majority])
 
