@@ -173,21 +173,21 @@ def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cl
     zarr.save_array(str(tmp_path / "cells.zarr"), cells)
     rows = LazyRows(tmp_path / "cells.zarr")
     model = EmbeddingGame(random_state=0, max_iter=60).fit(cells[:800])
-    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, large_fit.here)
+    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, map)
     pids = [worker.pid for worker in cluster.workers.values()]
     seen = []
     with large_fit.on_cluster(cluster.scheduler_address) as run:
 
-        def run_and_kill(work, chunks):
+        def run_and_kill(work, begins, ends):
             def slowly(begin, end):
                 time.sleep(0.3)
                 return (*work(begin, end), os.getpid())
 
-            for begin, end, (*found, pid) in run(slowly, chunks):
+            for *found, pid in run(slowly, begins, ends):
                 if len(seen) == 2:
                     os.kill(pids[0], signal.SIGKILL)
                 seen.append(pid)
-                yield begin, end, found
+                yield found
 
         out = tmp_path / "there.zarr"
         large_fit.place_all(rows, model, out, {}, run_and_kill)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -65,15 +65,8 @@ _PATIENCE = 10
 
 Work = Callable[[int, int], tuple[NDArray[Any], ...]]
 """Takes the begin and the end of a chunk; returns arrays with a row for each row."""
-Done = Iterator[tuple[int, int, tuple[NDArray[Any], ...]]]
-Run = Callable[[Work, list[tuple[int, int]]], Done]
-"""Works on chunks and yields begin, end and result of each, in any order."""
-
-
-def here(work: Work, chunks: list[tuple[int, int]]) -> Done:
-    """Work on chunks in this process, one after the other."""
-    for begin, end in chunks:
-        yield begin, end, work(begin, end)
+Run = Callable[[Work, Iterable[int], Iterable[int]], Iterable[tuple[NDArray[Any], ...]]]
+"""Works on chunks, given their begins and their ends, as ``map`` does."""
 
 
 @contextmanager
@@ -86,7 +79,7 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
         Dask is not installed, no scheduler answers, or workers end again and again.
     """
     try:
-        from distributed import Client, KilledWorker, as_completed
+        from distributed import Client, KilledWorker
     except ImportError as error:
         raise InputError(
             'A scheduler needs Dask: pip install "napari-embedding-game[dask]".'
@@ -99,22 +92,19 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
             "scheduler`, or leave the scheduler out."
         ) from error
 
-    def run(work: Work, chunks: list[tuple[int, int]]) -> Done:
+    def run(
+        work: Work, begins: Iterable[int], ends: Iterable[int]
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
         sent = client.scatter(work, broadcast=True)
-        waiting = {
-            client.submit(_call, sent, *chunk, pure=False, retries=_RETRIES): chunk
-            for chunk in chunks
-        }
-        for future in as_completed(list(waiting)):
-            try:
-                done = future.result()
-            except KilledWorker as error:
-                raise InputError(
-                    "The workers of the cluster end again and again while they work on "
-                    "rows: give them more memory, or draw a smaller reference."
-                ) from error
-            yield *waiting.pop(future), done
-            future.release()
+        workers = client.get_executor(pure=False, retries=_RETRIES)
+        starts = list(begins)
+        try:
+            yield from workers.map(_call, [sent] * len(starts), starts, list(ends))
+        except KilledWorker as error:
+            raise InputError(
+                "The workers of the cluster end again and again while they work on "
+                "rows: give them more memory, or draw a smaller reference."
+            ) from error
 
     with client:
         yield run
@@ -202,7 +192,7 @@ def map_file(
     n_rows = min(n_reference, n_rows)
     check_rows(n_rows, n_searched(resolve(Settings(**settings)), n_rows))
     with ExitStack() as closing:
-        run = closing.enter_context(on_cluster(scheduler)) if scheduler else here
+        run = closing.enter_context(on_cluster(scheduler)) if scheduler else map
         if rows is None:
             folder = TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
             path = Path(closing.enter_context(folder)) / "components.zarr"
@@ -236,7 +226,7 @@ def map_file(
 
 
 def draw_reference(
-    rows: LazyRows, n_rows: int, random_state: int = 0, run: Run = here
+    rows: LazyRows, n_rows: int, random_state: int = 0, run: Run = map
 ) -> NDArray[np.int64]:
     """Return the numbers of rows that stand for all, ascending."""
     n = rows.shape[0]
@@ -250,8 +240,8 @@ def draw_reference(
     sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for begin, end, found in run(partial(_nearest, rows, middle, centres), _chunks(n)):
-        labels[begin:end], squared[begin:end] = found
+    for part, found in _worked(run, partial(_nearest, rows, middle, centres), n):
+        labels[part], squared[part] = found
     return reference_rows(labels, squared, n_rows, random_state)
 
 
@@ -275,9 +265,9 @@ def place_all(
 
     n = rows.shape[0]
     cluster_of = _clusters(model)
-    part = out.with_name(f".{out.name}.part")
+    half = out.with_name(f".{out.name}.part")
     try:
-        group = zarr.open_group(str(part), mode="w")
+        group = zarr.open_group(str(half), mode="w")
         group.attrs["embedding_game"] = json.loads(json.dumps(dict(facts), default=str))
         d = model.embedding_.shape[1]
         places = group.create_array(
@@ -290,14 +280,14 @@ def place_all(
         if numbers is not None:
             group.create_array("row", data=numbers, chunks=(CHUNK,))
         work = partial(_placed, rows, model, cluster_of >= 0)
-        for begin, end, found in run(work, _chunks(n)):
-            places[begin:end], landmarks[begin:end] = found
-            clusters[begin:end] = cluster_of[found[1]]
+        for part, found in _worked(run, work, n):
+            places[part], landmarks[part] = found
+            clusters[part] = cluster_of[found[1]]
         if out.exists():
             shutil.rmtree(out)
-        part.rename(out)
+        half.rename(out)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(half, ignore_errors=True)
 
 
 def _checked(source: Path) -> Path:
@@ -320,5 +310,10 @@ def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
     return numbers
 
 
-def _chunks(n: int) -> list[tuple[int, int]]:
-    return [(begin, min(begin + CHUNK, n)) for begin in range(0, n, CHUNK)]
+def _worked(
+    run: Run, work: Work, n: int
+) -> Iterator[tuple[slice, tuple[NDArray[Any], ...]]]:
+    """Yield each chunk of n rows with what came of it."""
+    begins = range(0, n, CHUNK)
+    ends = [min(begin + CHUNK, n) for begin in begins]
+    yield from zip(map(slice, begins, ends), run(work, begins, ends), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from psygnal import Signal
@@ -12,15 +12,6 @@ from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource, LoadResult, Source
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
-    """How the data of a map were read, and what came of it."""
-
-    source: Source
-    options: ReadOptions
-    loaded: LoadResult
 
 
 class Loading:
@@ -33,13 +24,13 @@ class Loading:
 
     def __init__(self, session: Session, maps: MapTree) -> None:
         self._maps = maps
-        self._by_map: dict[str, ReadRecord] = {}
+        self._by_map: dict[str, LoadResult] = {}
         self.source: Source | None = None
         """What was asked for last, with ``options``: how."""
         self.options = ReadOptions()
         self.taken: Source | None = None
         """The source of what is on show; None before anything was read."""
-        self.shown: ReadRecord | None = None
+        self.shown: LoadResult | None = None
         """How that was read; None of a session file."""
         self.columns: tuple[str, ...] = ()
         """Columns of the space that was asked for, before any were left out."""
@@ -82,11 +73,11 @@ class Loading:
     def take_up(self, source: Source, loaded: LoadResult) -> None:
         """Note what came of reading a source: the data of the open map."""
         self.is_reading = False
-        read = ReadRecord(source, self.options, loaded)
+        read = replace(loaded, source=source, options=self.options)
         self._by_map[self._maps.current] = read
         self._show(read)
 
-    def take_back(self, saved: SavedSession) -> ReadRecord | None:
+    def take_back(self, saved: SavedSession) -> LoadResult | None:
         """Note how the data of a session file were read again; return of the open map.
 
         None where they were not read from a file, or how is not known.
@@ -103,7 +94,7 @@ class Loading:
         self.is_reading, self.source, shown = False, self.taken, self.shown
         self.options = ReadOptions() if shown is None else shown.options
         if shown is not None and not self.columns:
-            self.columns = tuple(shown.loaded.columns)
+            self.columns = tuple(shown.columns)
 
     # Inside
 
@@ -128,20 +119,20 @@ class Loading:
         if not self._maps.is_moving:
             self._by_map = {}
 
-    def _show(self, read: ReadRecord) -> None:
+    def _show(self, read: LoadResult) -> None:
         self.taken, self.shown = read.source, read
         if not self.columns:
-            self.columns = tuple(read.loaded.columns)
+            self.columns = tuple(read.columns)
 
 
 def _is_of_file(saved: SavedMap) -> bool:
     return saved.reading is not None and saved.reading.dataset.source is not None
 
 
-def _read(saved: SavedMap) -> ReadRecord:
+def _read(saved: SavedMap) -> LoadResult:
     result = saved.reading
     assert result is not None
     assert result.dataset.source is not None
-    source, options = FileSource(result.dataset.source), result.dataset.read_options
-    loaded = LoadResult.of(result, result.dataset)
-    return ReadRecord(source, options or ReadOptions(), loaded)
+    options = result.dataset.read_options or ReadOptions()
+    source = FileSource(result.dataset.source)
+    return LoadResult.of(result, source=source, options=options)

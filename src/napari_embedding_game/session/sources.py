@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.formats import tables
@@ -24,7 +24,7 @@ from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import can_mix, load_with_choices, prepared
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
@@ -64,18 +64,15 @@ class LoadResult:
     """The AnnData of a layer that results go back into."""
     images: ExperimentImages | None = None
     """The images that were measured, where the source is a folder of them."""
+    source: Source | None = None
+    """What was read, with ``options``: how."""
+    options: ReadOptions = AS_USUAL
 
     @classmethod
-    def of(cls, result: ReadResult, dataset: Dataset, **others: Any) -> LoadResult:
-        """Return what was read, with the dataset that came of it."""
-        return cls(
-            dataset=dataset,
-            spaces=result.spaces,
-            columns=result.columns,
-            quality=result.quality,
-            has_genes_in_rows=result.has_genes_in_rows,
-            **others,
-        )
+    def of(cls, result: ReadResult, **others: Any) -> LoadResult:
+        """Return what was read, with what else is known of it."""
+        known = {one.name: getattr(result, one.name) for one in fields(result)}
+        return cls(**{**known, **others})
 
     @cached_property
     def is_counts(self) -> bool:
@@ -91,31 +88,31 @@ class LoadResult:
         return batch_columns(self.dataset.obs) if is_mixable else ()
 
 
-class Source(Protocol):
+class Source:
     """Something that can be read, again and in another way if need be."""
+
+    words: ClassVar[str]
+    """What a person calls it, with its fields."""
 
     @property
     def name(self) -> str:
         """What a person calls it."""
-        ...
+        return self.words.format(**vars(self))
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class FileSource:
+class FileSource(Source):
     """A file or folder of any kind that can be read."""
+
+    words = "{path.name}"
 
     path: Path
     request: JoinRequest | None = None
     """The label images whose objects the rows may be; None: they are no objects."""
-
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return self.path.name
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
@@ -124,22 +121,19 @@ class FileSource:
             result = yield from load_with_choices(self.path, options)
         else:
             result, found = yield from load_joined(self.path, self.request, options)
-        return LoadResult.of(result, result.dataset, join=found)
+        return LoadResult.of(result, join=found)
 
 
 @dataclass(frozen=True, eq=False)
-class AnnDataSource:
+class AnnDataSource(Source):
     """The table of a layer of SpatialData: an AnnData in memory."""
+
+    words = "the AnnData of layer '{layer_name}'"
 
     table: SpatialTable
     layer_name: str
     labels: Any = None
     """The label image whose instances the rows are; None: a layer of another kind."""
-
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return f"the AnnData of layer '{self.layer_name}'"
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read the rows about the layer, and find the object of each."""
@@ -158,22 +152,19 @@ class AnnDataSource:
             dataset = joined(dataset, join(dataset.source_obs, request, where))
         if self.table.told:
             dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
-        return LoadResult.of(result, dataset, table=self.table)
+        return LoadResult.of(result, dataset=dataset, table=self.table)
 
 
 @dataclass(frozen=True, eq=False)
-class FeaturesSource:
+class FeaturesSource(Source):
     """The features table of a napari layer, as it was when asked for."""
+
+    words = "the table of layer '{layer_name}'"
 
     features: pd.DataFrame
     layer_name: str
     request: JoinRequest | None = None
     """The label image that the rows are the objects of."""
-
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return f"the table of layer '{self.layer_name}'"
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and find the object of each row."""
@@ -198,8 +189,10 @@ class FeaturesSource:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredSource:
+class MeasuredSource(Source):
     """The objects of a label image, measured in an image."""
+
+    words = "the objects of '{layer_name}'"
 
     image: Any
     """As for :func:`~napari_embedding_game.data.images.measure.measure_stages`."""
@@ -211,11 +204,6 @@ class MeasuredSource:
     with_border: bool = True
     notes: tuple[str, ...] = ()
     """Sentences on what is measured in, told with what came of it."""
-
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return f"the objects of '{self.layer_name}'"
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Measure every object."""
@@ -234,15 +222,12 @@ class MeasuredSource:
 
 
 @dataclass(frozen=True, eq=False)
-class ExperimentSource:
+class ExperimentSource(Source):
     """A folder of images with their labels, whose objects are measured."""
 
-    experiment: Experiment
+    words = "the images of '{experiment.folder.name}'"
 
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return f"the images of '{self.experiment.folder.name}'"
+    experiment: Experiment
 
     def stop(self) -> None:
         """Measure no further image; ``read`` returns what is measured."""
@@ -266,16 +251,13 @@ def source_of(path: Path) -> Source:
 
 
 @dataclass(frozen=True)
-class SampleSource:
+class SampleSource(Source):
     """One of the ``SAMPLES``; MNIST may be given as a file or a folder."""
+
+    words = "the sample {key}"
 
     key: str
     path: Path | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the name shown to the person."""
-        return f"the sample {self.key}"
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it."""

@@ -409,16 +409,9 @@ def _write_session(saved: SavedMap, path: Path) -> None:
 
 
 def _code_of(value: Any) -> str:
-    """Return the code of a value: texts in double quotes, as formatters write them."""
+    """Return the code of a value: a text in double quotes, as formatters write it."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_code_of, value))}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_code_of, value))}{',' * (len(value) == 1)})"
-    if isinstance(value, dict):
-        pairs = (f"{_code_of(key)}: {_code_of(one)}" for key, one in value.items())
-        return f"{{{', '.join(pairs)}}}"
     return repr(value.item() if hasattr(value, "item") else value)
 
 

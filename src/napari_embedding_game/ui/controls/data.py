@@ -222,7 +222,7 @@ class DataControls(QWidget):
         self._set_drop(self._loading.options.missing == "drop")
         self.drop.hide()
         if shown is not None:
-            self._show_read(shown.loaded)
+            self._show_read(shown)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""

@@ -185,7 +185,7 @@ class ReadingTask(QObject):
             self._workspace.maps.restore(saved)
             read = self._loading.take_back(saved)
             if read is not None:
-                self.loaded.emit(read.source, read.loaded)
+                self.loaded.emit(read.source, read)
             self.session_opened.emit()
             if troubles:
                 self.trouble.emit(" ".join(troubles))
