@@ -27,7 +27,7 @@ def facts(path):
     assert troubles == []
     tree = MapTree(Session(pace=UNPACED))
     tree.restore(opened)
-    return [_facts_of(tree, place.key) for place in tree.places]
+    return [_facts_of(tree, place.key) for place in tree.maps]
 
 
 def _facts_of(tree, key):

@@ -10,8 +10,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from napari_embedding_game.core.inspect.clusters import MergeTree
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.annotation import Annotation, Group
-from napari_embedding_game.session.clusters.clustering import shown
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
 
@@ -58,21 +56,6 @@ def fifty(clusters, labels=None):
     """Let a game with 50 landmarks be played."""
     labels = np.arange(200) % 50 if labels is None else labels
     clusters.receive(labels.astype(np.int32), 50, chained(50))
-
-
-def test_each_of_few_landmarks_is_its_own_cluster(six):
-    assert six.n_clusters is None
-    assert sizes(six) == {str(i): 10 for i in range(L)}
-    np.testing.assert_array_equal(six.labels, LABELS)
-
-
-@pytest.mark.parametrize(
-    ("n_points", "n_clusters"), [(41, 3), (313, 9), (2638, 20), (10**6, 20)]
-)
-def test_many_landmarks_are_as_many_clusters_as_can_be_read(n_points, n_clusters):
-    clusters = Clusters(n_points)
-    clusters.receive((np.arange(n_points) % 41).astype(np.int32), 41, chained(41))
-    assert clusters.n_clusters == n_clusters
 
 
 def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chosen():
@@ -160,14 +143,6 @@ def test_a_name_stays_on_its_points_through_game_and_slider(three):
     np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
 
 
-def test_points_that_come_later_get_no_name(three):
-    merged = three.merge([id_of(three, "1"), id_of(three, "2")])
-    three.rename(merged, "B cells")
-    three.receive(np.zeros(N, np.int32), L, chained(L))
-    assert sorted(sizes(three).values()) == [10, 50]
-    assert sizes(three)["B cells"] == 50
-
-
 def test_names_of_points_that_part_are_told(three):
     for name in ("1", "2", "3"):
         three.rename(id_of(three, name), f"type {name}")
@@ -199,11 +174,6 @@ def test_merge_keeps_the_given_name_colour_and_note(three):
     assert sizes(three)["NK"] == 50
     three.undo()
     assert sizes(three)["NK"] == 10
-
-
-def test_merge_without_names_says_of_what(three):
-    three.merge(c.id for c in three.clusters)
-    assert sizes(three) == {"1 + 2 + 3": 60}
 
 
 def test_parts_become_groups_and_the_largest_stays(three):
@@ -274,21 +244,6 @@ def test_a_restored_state_shows_what_was_seen(three):
     other.set_n_clusters(2)
     three.set_n_clusters(2)
     assert other.clusters == three.clusters
-
-
-def test_what_is_on_show_is_a_function_of_two_columns():
-    cluster = np.array([1, 1, 2, 2, 3], np.int32)
-    codes = np.array([4, -1, 4, 2, -1], np.int32)
-    groups = {4: Group(name="3", color="#000000"), 2: Group(name="B", note="x")}
-    found = shown(cluster, Annotation(codes, groups))
-    assert found.labels.tolist() == [4, 1, 4, 2, 3]
-    assert [(c.id, c.name, c.size, c.is_named) for c in found.clusters] == [
-        (1, "1", 1, False),
-        (2, "B", 1, True),
-        (3, "3 (2)", 1, False),
-        (4, "3", 2, True),
-    ]
-    assert found.names.tolist() == ["3", "1", "3", "B", "3 (2)"]
 
 
 class Editing(RuleBasedStateMachine):

@@ -10,7 +10,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.steering import (
     DEEPEST,
     DEPTH,
-    NOISE,
     redimensioned,
 )
 from worlds import play, session_of
@@ -35,18 +34,6 @@ def layout(d, n=50, seed=0):
 
 
 # Layouts
-
-
-def test_a_new_coordinate_is_small_noise_of_the_seed():
-    flat = layout(2)
-    one, same, other = (redimensioned(flat, 3, seed)[0] for seed in (5, 5, 6))
-    assert np.array_equal(one.embedding[:, :2], flat.embedding)
-    assert np.array_equal(one.landmarks[:, :2], flat.landmarks)
-    radius = flat.embedding.std(axis=0).max()
-    assert 0.5 * NOISE * radius < one.embedding[:, 2].std() < 2 * NOISE * radius
-    assert np.array_equal(one.embedding, same.embedding)
-    assert np.array_equal(one.landmarks, same.landmarks)
-    assert not np.array_equal(one.embedding, other.embedding)
 
 
 @pytest.mark.parametrize("lacks", [False, True])
@@ -79,23 +66,6 @@ def test_a_new_coordinate_is_smooth_over_neighbours_and_new(make_snapshot, lacks
         assert found.landmarks[landmark, 2] == pytest.approx(mine.mean(), abs=1e-4)
 
 
-def test_fewer_dimensions_are_the_plane_in_which_the_points_spread_most():
-    # Wide along x and z, narrow along y: the plane is that of x and z.
-    space = layout(3)
-    swapped = WarmStart(
-        embedding=space.embedding[:, [0, 2, 1]],
-        landmarks=space.landmarks[:, [0, 2, 1]],
-        iterations_left=11,
-    )
-    flat = redimensioned(swapped, 2, 0)[0]
-    assert flat.embedding.shape == (50, 2)
-    assert flat.iterations_left == 11
-    squared = ((swapped.embedding - swapped.embedding.mean(axis=0)) ** 2).sum()
-    kept = ((flat.embedding - flat.embedding.mean(axis=0)) ** 2).sum()
-    values = np.linalg.eigvalsh(np.cov(swapped.embedding.T))
-    assert kept / squared == pytest.approx(values[1:].sum() / values.sum(), rel=1e-4)
-
-
 def test_there_and_back_the_map_stands_as_it_stood():
     flat = layout(2)
     there = redimensioned(flat, 3, 0)[0]
@@ -125,14 +95,6 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     assert played.settings.n_components == 2
     play(played, played.play_on())
     assert played.snapshot.embedding.shape == (40, 2)
-
-
-def test_without_a_map_it_is_a_setting(session):
-    assert session.change_dimensions(3) is None
-    assert session.settings.n_components == 3
-    play(session, session.begin())
-    assert session.snapshot.embedding.shape == (40, 3)
-    assert session.change_dimensions(3) is None
 
 
 def test_a_map_without_its_data_stays_as_it_is(played, dataset):

@@ -7,7 +7,6 @@ import pytest
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.expression_rows import (
-    CLUSTERS,
     RowChoice,
     offered_rows,
     rows_of,
@@ -43,24 +42,16 @@ LABELS = np.array([7, 7, 7, 2, 2, 2])
 BOTH = [cluster(7, "seven"), cluster(2, "two")]
 
 
-def test_clusters_are_as_they_are(dataset):
-    rows = rows_of(CLUSTERS, dataset, LABELS, BOTH)
-    assert (rows.ids, rows.names, rows.clusters) == ((7, 2), ("seven", "two"), (7, 2))
-    np.testing.assert_array_equal(rows.labels, LABELS)
-
-
 def test_levels_that_occur_in_their_order_and_what_is_missing(dataset):
     rows = rows_of(RowChoice("kind"), dataset, LABELS, BOTH)
     assert rows.names[:2] == ("T", "B")
     assert len(rows.names) == 3
-    assert rows.clusters is None
     assert rows.labels.tolist() == [0, 1, 0, 2, 1, 0]
 
 
 def test_clusters_by_a_column_have_the_levels_that_are_in_them(dataset):
     rows = rows_of(RowChoice("stim", True), dataset, LABELS, BOTH)
     assert rows.names == ("seven · no", "seven · yes", "two · no", "two · yes")
-    assert rows.clusters == (7, 7, 2, 2)
     assert rows.labels.tolist() == [1, 0, 1, 2, 3, 2]
     only = rows_of(RowChoice("kind", True), dataset, LABELS, BOTH[:1])
     assert only.names == ("seven · T", "seven · B")

@@ -200,10 +200,10 @@ def predicted_and_placed(tree, session):
 def looked_at(tree, session):
     n = len(session.dataset.obs)
     inside = np.arange(n) < 20
-    session.comparisons.add(
-        ShownComparison(title="a", inside=inside, outside=None, method="t-test")
+    session.comparisons = (
+        ShownComparison(title="a", inside=inside, outside=None, method="t-test"),
     )
-    session.figures.add(ShownFigure(kind="dots", genes=("a", "b"), column="stage"))
+    session.figures = (ShownFigure(kind="dots", genes=("a", "b"), column="stage"),)
     session.add(Dataset.add_column, "Stability", np.linspace(0, 1, n))
 
 
@@ -285,7 +285,7 @@ def assert_same_maps(tree, path):
     again = reopened(path)
     assert_same(tree.capture().maps, again.capture().maps)
     assert again.current == tree.current
-    for place in again.places:
+    for place in again.maps:
         for one in (tree, again):
             one.open(place.key)
         shown, found = (one._session.clusters for one in (tree, again))

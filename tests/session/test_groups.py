@@ -7,9 +7,16 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.session.groups import REST, Against, GroupChoice
+from napari_embedding_game.session.groups import (
+    REST,
+    Against,
+    groups,
+    level_columns,
+    levels_in,
+    offered,
+)
 from napari_embedding_game.session.marker_table import write_markers
-from napari_embedding_game.session.session import Session
+from worlds import play, session_of
 
 
 @pytest.fixture
@@ -19,58 +26,48 @@ def session(engine, dataset):
     obs = dataset.obs.assign(
         stim=pd.Categorical(["CTRL", "STIM"] * 20),
         donor=pd.Categorical(list("abcd") * 10),
-        barcode=[f"b{i}" for i in range(40)],
+        barcode=[f"b{i:02}" for i in range(40)],
         depth=rng.random(40),
     )
-    session = Session(engine)
-    session.load(replace(dataset, obs=obs))
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    session = session_of(replace(dataset, obs=obs), engine)
+    play(session)
     return session
 
 
-@pytest.fixture
-def choice(session):
-    return GroupChoice(session)
+def rows_of(groups):
+    return [np.flatnonzero(group).tolist() for group in groups]
 
 
-def test_conditions_inside_the_selection(session, choice):
+def test_conditions_inside_the_selection(session):
     session.selection.select_points(np.arange(20))
+    columns = level_columns(session.dataset.obs)
+    assert "depth" not in columns
     stim = Against("levels", column="stim", levels=("STIM", "CTRL"))
-    labels = {against: label for label, against in choice.offered()}
+    labels = {against: label for label, against in offered(session, columns)}
     assert labels[stim] == "stim: STIM against CTRL"
     assert labels[replace(stim, levels=("CTRL", "STIM"))] == "stim: CTRL against STIM"
     donor = Against("levels", column="donor", levels=("a", ""))
     assert labels[donor] == "donor: one level against another"
-    assert [(one.name, one.n_points) for one in choice.levels("donor")] == [
-        (name, 5) for name in "abcd"
-    ]
-    donor = replace(donor, levels=("b", ""))
+    assert levels_in(session, "donor") == dict.fromkeys("abcd", 5)
     assert not any(against.column in ("barcode", "depth") for against in labels)
-    groups = choice.groups(stim)
-    np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 2))
-    np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(0, 20, 2))
-    groups = choice.groups(donor)
-    np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
-    assert groups.outside.sum() == 15
-    groups = choice.groups(replace(donor, levels=("b", "d")))
-    np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
-    np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(3, 20, 4))
+    donor = replace(donor, levels=("b", ""))
+    odd, even = list(range(1, 20, 2)), list(range(0, 20, 2))
+    b, d = list(range(1, 20, 4)), list(range(3, 20, 4))
+    assert rows_of(groups(session, stim)) == [odd, even]
+    assert rows_of(groups(session, donor)) == [b, sorted({*range(20)} - {*b})]
+    assert rows_of(groups(session, replace(donor, levels=("b", "d")))) == [b, d]
 
 
-def test_clusters_and_the_rest(session, choice):
+def test_clusters_and_the_rest(session):
     one, other = session.clusters.clusters[:2]
     session.selection.select(one.id)
-    offered = dict(choice.offered())
-    assert offered["against all the rest"] == REST
-    assert f"against cluster {one.name}" not in offered
-    groups = choice.groups(offered[f"against cluster {other.name}"])
-    np.testing.assert_array_equal(groups.inside, session.clusters.labels == one.id)
-    np.testing.assert_array_equal(groups.outside, session.clusters.labels == other.id)
-    assert choice.groups(REST).outside is None
+    choices = dict(offered(session, []))
+    assert choices["against all the rest"] == REST
+    assert f"against cluster {one.name}" not in choices
+    inside, outside = groups(session, choices[f"against cluster {other.name}"])
+    np.testing.assert_array_equal(inside, session.clusters.labels == one.id)
+    np.testing.assert_array_equal(outside, session.clusters.labels == other.id)
+    assert groups(session, REST)[1] is None
 
 
 def test_the_saved_table_is_that_of_scanpy(session, tmp_path):

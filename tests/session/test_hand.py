@@ -139,21 +139,6 @@ def test_on_a_map_at_rest_a_branch_begins(session):
     assert same(replay(X.astype(np.float32), session.played), session.snapshot)
 
 
-def test_a_moved_cluster_is_held_where_it_was_moved_to(session):
-    played = begun(session)
-    played.to_the_end()
-    session.hand.hold(ONE)
-    played.to_the_end()
-    before = session.snapshot.embedding[ONE]
-    cluster = int(session.clusters.labels[0])
-    rows = session.clusters.clustering.rows(cluster)
-    by = np.array([5.0, 5.0], np.float32)
-    branch = Played(session, session.move_cluster(cluster, by))
-    branch.to_the_end()
-    expected = before + by * np.isin(ONE, rows)[:, None]
-    assert np.array_equal(session.snapshot.embedding[ONE], expected)
-
-
 def test_a_landmark_is_dragged_pinned_and_let_go(session):
     played = begun(session)
     hand, place = session.hand, np.array([4.0, -3.0])

@@ -37,6 +37,10 @@ def play(session):
             session.stop()
 
 
+def back(tree):
+    tree.open(tree.path[-2].key)
+
+
 def names(session):
     return {c.name: c.size for c in session.clusters.clusters if c.is_named}
 
@@ -75,17 +79,16 @@ def test_there_and_back(tree, session, child):
     assert len(session.dataset.obs) == 20
     assert [p.title for p in tree.path] == ["cells", "lymphocytes"]
     shown = session.snapshot
-    tree.back()
+    back(tree)
     assert session.dataset.obs.shape[0] == 40
     assert names(session) == {"lymphocytes": 10}
     assert session.selection.clusters == (1, 2)
-    tree.back()
     assert tree.current == ""
     tree.open(child)
     np.testing.assert_array_equal(session.snapshot.embedding, shown.embedding)
-    assert [(p.key, p.depth, p.n_points) for p in tree.places] == [
-        ("", 0, 40),
-        (child, 1, 20),
+    assert [(p.key, p.parent, len(p.dataset.obs)) for p in tree.maps] == [
+        ("", None, 40),
+        (child, "", 20),
     ]
 
 
@@ -104,7 +107,7 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
     session.clusters.rename(1, "CD4")
     session.look.color_by, session.look.limits = "3", (0.5, 2.0)
     session.settings.repulsion = 123.0
-    before, places, path = session.capture(), tree.places, tree.path
+    before, places, path = session.capture(), tree.maps, tree.path
 
     @session.restored.connect
     def refuse(saved):
@@ -113,7 +116,8 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
 
     with pytest.raises(EmitLoopError, match="no place for 77"):
         tree.restore(elsewhere)
-    assert (tree.places, tree.path) == (places, path)
+    assert [one.key for one in tree.maps] == [one.key for one in places]
+    assert len(tree.path) == len(path)
     after = session.capture()
     for name in ("dataset", "settings", "record", "snapshot", "look", "selected"):
         assert getattr(after, name) == getattr(before, name), name
@@ -122,7 +126,7 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
     assert session.clusters.undo_label == "Undo rename of 1"
     session.restored.disconnect(refuse)
     tree.restore(elsewhere)
-    assert (len(tree.places), session.settings.n_neighbors) == (1, 77)
+    assert (len(tree.maps), session.settings.n_neighbors) == (1, 77)
     assert session.look.limits is None
 
 
@@ -130,7 +134,7 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     session.clusters.rename(0, "CD4")
     session.clusters.rename(3, "CD8")
     cd8 = rows_named(session, "CD8")
-    tree.back()
+    back(tree)
     assert names(session) == {"lymphocytes": 5, "CD4": 5, "CD8": 5}
     assert rows_named(session, "CD8") == cd8
     assert session.clusters.undo_label == "Undo names from lymphocytes"
@@ -138,18 +142,43 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     assert names(session) == {"lymphocytes": 10}
 
 
+def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, child):
+    column = session.dataset.obs["annotation"]
+    assert column.value_counts(dropna=False).to_dict() == {
+        "lymphocytes": 10,
+        np.nan: 10,
+    }
+    assert names(session) == {}  # its own clusters are on show
+    session.clusters.rename(session.clusters.labels[12], "CD4")
+    session.look.color_by = "annotation"
+    tree.embed(np.arange(20), "all of them again")
+    given = session.dataset.obs["annotation"]
+    is_cd4 = (given == "CD4").to_numpy()
+    assert is_cd4.sum() == 5
+    np.testing.assert_array_equal(given[~is_cd4].isna(), column[~is_cd4].isna())
+    session.clusters.annotate_by(given)
+    assert names(session) == {"lymphocytes": (given == "lymphocytes").sum(), "CD4": 5}
+    back(tree)
+    assert session.look.color_by == "annotation"
+
+
+def test_a_child_without_names_above_has_no_such_column(session):
+    MapTree(session).embed(np.arange(20), "half")
+    assert "annotation" not in session.dataset.obs
+
+
 def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
     session.clusters.rename(0, "CD4")
-    tree.back()
+    back(tree)
     tree.open(child)
     assert session.clusters.undo_label == "Undo rename of 0"
     session.clusters.rename(0, "CD4 memory")
-    tree.back()
+    back(tree)
     assert names(session) == {"lymphocytes": 5, "CD4 memory": 5}
     tree.open(child)
     session.clusters.undo()
     session.clusters.undo()
-    tree.back()
+    back(tree)
     assert names(session) == {"lymphocytes": 10}
 
 
@@ -159,7 +188,7 @@ def test_what_is_done_above_holds_unless_it_changes_below(
 ):
     session.clusters.rename(0, "CD4")
     session.clusters.rename(3, "CD8")
-    tree.back()
+    back(tree)
     cd4, cd8 = (
         next(c.id for c in session.clusters.clusters if c.name == name)
         for name in ("CD4", "CD8")
@@ -172,25 +201,20 @@ def test_what_is_done_above_holds_unless_it_changes_below(
         tree.restore(saved)
     tree.open(child)
     session.clusters.annotate(3, "a second look")
-    tree.back()
+    back(tree)
     assert names(session) == {"lymphocytes": 5, "CD4 memory": 5, "CD8": 5}
 
 
 def test_a_grandchild_reaches_the_first_map(tree, session, child):
     session.selection.select_points(np.arange(12))
-    grandchild = tree.embed(session.selection.points, "some of them")
+    tree.embed(session.selection.points, "some of them")
     play(session)
     drawn = session.clusters.make_cluster(np.array([2, 3]), "rare")
     rows = session.dataset.obs.index[session.clusters.clustering.rows(drawn)].tolist()
-    assert [p.depth for p in tree.path] == [0, 1, 2]
+    assert len(tree.path) == 3
     tree.open("")
     assert names(session)["rare"] == 2
     assert rows_named(session, "rare") == rows
-    tree.remove(child)
-    assert [p.key for p in tree.places] == [""]
-    assert names(session)["rare"] == 2
-    with pytest.raises(DataError, match="gone"):
-        tree.open(grandchild)
 
 
 def test_a_child_in_another_space_keeps_its_rows(tree, session):
@@ -203,7 +227,7 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     play(session)
     session.clusters.rename(0, "first")
     first = rows_named(session, "first")
-    tree.back()
+    back(tree)
     assert rows_named(session, "first") == first
 
 
@@ -213,22 +237,13 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
         (lambda t: t.embed(np.arange(3), "few"), "3 points are too few"),
         (lambda t: t.embed(np.arange(20), "x", read(n=30, drop=())), "has other rows"),
         (lambda t: t.open("child9"), "This map is gone"),
-        (lambda t: t.remove(""), "first map cannot be removed"),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):
     with pytest.raises(DataError, match=sentence):
         act(tree)
-    assert len(tree.places) == 1
+    assert len(tree.maps) == 1
     assert len(session.dataset.obs) == 40
-
-
-def test_other_data_begin_a_new_tree(tree, session, child):
-    heard = []
-    tree.changed.connect(lambda: heard.append(len(tree.places)))
-    session.load(read())
-    assert heard == [1]
-    assert tree.path[0].n_points == 40
 
 
 def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
@@ -246,7 +261,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
     assert tree_again.current == child
     assert views == [{"camera": {"zoom": 3.0}}]
     assert names(other) == {"CD4": 5}
-    tree_again.back()
+    back(tree_again)
     assert names(other) == {"lymphocytes": 5, "CD4": 5}
     tree_again.embed(np.arange(20), "one more")
     assert tree_again.current == "child2"

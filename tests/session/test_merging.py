@@ -37,13 +37,6 @@ def test_landmarks_of_a_blob_come_together(blobs):
     assert len(set(zip(truth.tolist(), of_points.tolist(), strict=True))) == 4
 
 
-def test_a_moment_later_the_clusters_are_the_same(blobs):
-    weighted, labels, _ = blobs
-    first = Merging.of(weighted, labels, 9)
-    again = Merging.of(weighted, labels, 9, first)
-    np.testing.assert_array_equal(again.cut(4), first.cut(4))
-
-
 class Paced(CoreEngine):
     """The real engine, of which every iteration is seen, or only the ends."""
 

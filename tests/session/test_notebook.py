@@ -21,6 +21,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.looked_at import (
     ShownComparison,
     ShownFigure,
+    newest,
 )
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
@@ -98,15 +99,14 @@ class Desk:
         return self
 
     def saw(self, inside, outside=None, method="wilcoxon", **options):
-        self.session.comparisons.add(
-            ShownComparison(
-                title="these against those",
-                inside=inside,
-                outside=outside,
-                method=method,
-                **options,
-            )
+        shown = ShownComparison(
+            title="these against those",
+            inside=inside,
+            outside=outside,
+            method=method,
+            **options,
         )
+        self.session.comparisons = newest(self.session.comparisons, shown)
 
     @property
     def saved(self):
@@ -235,9 +235,8 @@ def looked_at(folder, cells):
         "matrix": {"column": "batch", "is_scaled": False},
         "cells": {"column": "day", "splits_clusters": True},
     }.items():
-        figure = ShownFigure(kind=kind, genes=GENES, **options)
-        desk.session.figures.add(figure)
-    desk.session.figures.add(ShownFigure(kind="dots", genes=("gene3", "gone")))
+        desk.session.figures += (ShownFigure(kind=kind, genes=GENES, **options),)
+    desk.session.figures += (ShownFigure(kind="dots", genes=("gene3", "gone")),)
     return desk
 
 

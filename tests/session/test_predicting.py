@@ -160,7 +160,7 @@ def test_cells_lie_where_transform_places_them(tree, placed, reference):
     assert (told[truth == "D"] == UNLIKE).mean() > 0.8
     assert (told == truth)[truth != "D"].mean() > 0.8
     assert sum(cluster.size for cluster in session.clusters.clusters) == len(obs)
-    tree.back()
+    tree.open("")
     assert session.snapshot is own
     assert session.behind is None
     assert "cell_type_predicted" in session.dataset.obs
@@ -183,7 +183,7 @@ def test_names_given_there_are_given_to_the_cells(tree, placed):
     tree.place(placed)
     first = session.clusters.clusters[0]
     session.clusters.rename(first.id, "lymphocytes")
-    tree.back()
+    tree.open("")
     named = [c for c in session.clusters.clusters if c.name == "lymphocytes"]
     assert [c.size for c in named] == [first.size]
 

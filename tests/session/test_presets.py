@@ -29,25 +29,6 @@ def test_a_built_in_preset_can_be_played_and_is_known_again(preset, settings):
     assert preset.description
 
 
-def test_the_first_is_the_defaults(settings):
-    assert preset_of(settings) is PRESETS[0]
-    settings.n_neighbors = 16
-    assert preset_of(settings) is None
-    settings.metric = "cosine"
-    settings.n_neighbors = 15
-    assert preset_of(settings) is PRESETS[0]
-
-
-def test_whoever_listens_hears_of_complete_settings(settings):
-    settings.optimizer, settings.approximation = "lbfgs", None
-    settings.affinity = "entropic"
-    heard = []
-    settings.changed.connect(lambda name: heard.append(settings.value))
-    apply(BY_NAME["As in the paper"], settings)
-    assert heard
-    assert all(state == settings.value for state in heard)
-
-
 def test_a_running_game_takes_up_what_acts_at_once(engine, dataset):
     session = Session(engine)
     session.load(dataset)

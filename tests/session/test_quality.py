@@ -3,7 +3,6 @@
 from dataclasses import asdict, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from napari_embedding_game.core.inspect.quality import (
@@ -69,22 +68,6 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     assert followed_samples(quality()) is None
     assert followed_samples(quality(kinds, mixed)) is None
     assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
-
-
-def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):
-    n = len(dataset.obs)
-    obs = dataset.obs.assign(
-        one=pd.Categorical(["a"] * n),
-        each=pd.Categorical([f"cell {i}" for i in range(n)]),
-        gaps=pd.Categorical([None, "a", "b", None] * (n // 4)),
-    )
-    found = group_columns(pd.concat([obs] * 3))
-    assert set(found) == {"kind", "each", "gaps"}
-    assert found["gaps"].min() == -1
-    twice = pd.concat([obs, obs[["kind"]]], axis=1)
-    assert "kind" not in group_columns(twice)
-    many = pd.DataFrame({"each": pd.Categorical(map(str, range(101)))})
-    assert group_columns(many) == {}
 
 
 def test_twice_the_neighbours_or_the_perplexity_are_offered_where_there_are_more():

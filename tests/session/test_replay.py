@@ -83,20 +83,6 @@ def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
     assert same(replay(X, record(run, last)), last)
 
 
-@pytest.mark.parametrize("until", [7, 400])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "spectral_direction"])
-def test_minimisers(optimizer, until):
-    settings = replace(CHOSEN, optimizer=optimizer, max_iter=25)
-    run, last = Run(X, settings, pace=UNPACED), None
-    for frame in run.frames():
-        last = frame.snapshot
-        if last is not None and (last.finished or last.iteration >= until):
-            run.stop()
-    again = replay(X, record(run, last))
-    assert same(again, last)
-    assert again.finished == last.finished
-
-
 @pytest.mark.usefixtures("torch")
 def test_paused_stepped_and_stopped_in_the_middle():
     run = Run(X, CHOSEN, pace=UNPACED)
@@ -129,14 +115,6 @@ def test_paused_stepped_and_stopped_in_the_middle():
     assert same(replay(X, record(run, last)), last)
 
 
-def test_settings_not_yet_played_with_are_not_recorded():
-    run, _ = played({120: steer(repulsion=50.0)})
-    taken_up = run.played.steered[0][0]
-    before = replay(X, RunRecord(settings=CHOSEN, steered=(), n_iter=taken_up))
-    assert record(run, before).steered == ()
-    assert same(replay(X, record(run, before)), before)
-
-
 @pytest.mark.parametrize(
     ("iterations", "n_iter"), [((5, 5), 10), ((7, 3), 10), ((10,), 10), ((-1,), 10)]
 )
@@ -144,8 +122,3 @@ def test_a_record_that_cannot_be_true(iterations, n_iter):
     steered = tuple(Steering(iteration=i, settings=CHOSEN) for i in iterations)
     with pytest.raises(DataError, match="out of order"):
         replay(X, RunRecord(settings=CHOSEN, steered=steered, n_iter=n_iter))
-
-
-def test_a_record_longer_than_its_game():
-    with pytest.raises(DataError, match=r"121 iterations.*ended before"):
-        replay(X, RunRecord(settings=CHOSEN, n_iter=121))

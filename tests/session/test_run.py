@@ -96,28 +96,6 @@ def test_steering_after_the_end_plays_on(drive, engine):
     assert one.stays_at(70)
 
 
-def test_the_newest_wish_wins(drive, engine):
-    one = drive()
-    one.wait_for(50)
-    one.run.pause()
-    one.run.steer(replace(Settings(), repulsion=500.0))
-    one.run.steer(replace(Settings(), repulsion=600.0))
-    assert one.stays_at(50)
-    one.run.resume()
-    one.wait_for(70)
-    assert [g.repulsion for g in engine.games] == [None, 600.0]
-
-
-def test_what_is_changed_during_preparation_holds_from_the_beginning(drive, engine):
-    engine.gate.clear()
-    one = drive()
-    one.run.steer(replace(Settings(), repulsion=42.0))
-    engine.gate.set()
-    one.wait_for(50)
-    assert engine.games[0].repulsion == 42.0
-    assert one.run.played.steered == []
-
-
 def test_pause_holds_step_plays_one_frame_resume_goes_on(drive, engine):
     engine.gate.clear()
     one = drive()

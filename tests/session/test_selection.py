@@ -33,15 +33,6 @@ def test_points_of_clusters_follow_the_game(selection):
     assert selection.points.tolist() == selection.members(selection._labels).tolist()
 
 
-def test_clusters_that_have_gone_are_dropped_and_told(selection):
-    selection.replace([1, 7])
-    heard = []
-    selection.changed.connect(heard.append)
-    selection.follow(np.zeros(8, int))
-    assert heard == [()]
-    assert selection.is_empty
-
-
 def test_drawn_points_stay_whatever_the_game_does(selection):
     selection.select_points(np.array([2, 3, 6]))
     assert selection.clusters == ()
@@ -51,16 +42,6 @@ def test_drawn_points_stay_whatever_the_game_does(selection):
     selection.select(0)
     assert not selection.is_of_points
     assert selection.points.all()
-
-
-def test_points_are_added_to_clusters_and_taken_out(selection):
-    selection.select(1)
-    selection.select_points(np.array([0]), "add")
-    assert selection.rows.tolist() == [0, 2, 3, 4]
-    selection.select_points(selection.points & np.array([1, 0] * 4, bool), "remove")
-    assert selection.rows.tolist() == [3]
-    selection.select_points(np.array([3]), "remove")
-    assert selection.is_empty
 
 
 def test_shares_of_touched_clusters(selection):

@@ -4,7 +4,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord
@@ -28,11 +27,6 @@ def play(session, until=50):
         if session.snapshot and session.snapshot.iteration >= until:
             return run, frames
     return run, frames
-
-
-def test_nothing_to_run_without_data(engine):
-    with pytest.raises(DataError, match="Load some data first"):
-        Session(engine).begin()
 
 
 def test_states_of_a_run_from_beginning_to_end(session):
@@ -100,25 +94,6 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     assert engine.games[-1].repulsion is None
     session.settings.choose_optimizer("game")
     assert session.stale
-
-
-@pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
-def test_what_the_game_does_not_move_cannot_be_steered(session, engine, method):
-    session.settings.choose_method(method)
-    _, frames = play(session, until=10)
-    session.settings.n_landmarks = 7
-    assert session.stale
-    next(frames)
-    assert engine.games[-1].n_landmarks == 200
-
-
-def test_loading_stops_the_run_and_forgets_the_map(session, dataset):
-    run, _ = play(session, until=10)
-    session.selection.select(1)
-    session.load(dataset)
-    assert run.stopped
-    assert (session.state, session.snapshot) == ("idle", None)
-    assert session.selection.clusters == ()
 
 
 def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
@@ -209,25 +184,3 @@ def test_a_cluster_is_split_along_its_landmarks(session):
     with pytest.raises(InputError, match="cannot be split"):
         session.split(parts[1])
     assert len(session.clusters.clusters) == 3
-
-
-def test_a_new_run_has_no_record_before_its_first_frame(session):
-    play(session)
-    shown = session.played
-    session.settings.repulsion = 50.0
-    session.begin()
-    assert session.played == shown
-    assert session.energies[-1][0] == 50
-
-
-def test_all_pairs_of_too_many_points_wait_for_the_next_run(
-    session, engine, monkeypatch
-):
-    monkeypatch.setattr(choices, "MOST_EXACT", len(session.dataset.X) - 1)
-    _, frames = play(session, until=10)
-    session.settings.approximation = "exact"
-    assert session.stale
-    next(frames)
-    assert engine.games[-1].approximation != "exact"
-    session.settings.approximation = "landmarks"
-    assert not session.stale

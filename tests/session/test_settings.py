@@ -1,10 +1,6 @@
-import pytest
-
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.session.settings import (
     ChosenSettings,
-    paper_lambda,
-    repulsion_range,
 )
 
 
@@ -15,10 +11,6 @@ def test_a_change_is_told_once_by_its_name():
     settings.repulsion = 70.0
     assert heard == ["repulsion"]
     assert settings.value.repulsion == 70.0
-
-
-def test_the_paper_s_lambda_for_mnist():
-    assert paper_lambda(Settings(repulsion=70.0), 70_000) == 0.001
 
 
 def test_a_method_brings_its_own_edges_repulsion_and_approximation():
@@ -56,23 +48,3 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     settings.choose_method("umap")
     assert settings.optimizer == "game"
     assert heard == ["method", "optimizer", "method"]
-
-
-def test_edges_that_push_leave_an_optimiser_that_needs_pull():
-    settings, heard = ChosenSettings(), []
-    settings.choose_optimizer("spectral_direction")
-    settings.changed.connect(heard.append)
-    settings.choose_affinity("lle")
-    assert (settings.affinity, settings.optimizer) == ("lle", "game")
-    assert heard == ["optimizer", "affinity"]
-    settings.choose_optimizer("lbfgs")
-    settings.choose_method("two_kernel_lle")
-    settings.choose_affinity("uniform")
-    assert settings.optimizer == "lbfgs"
-    settings.choose_optimizer("spectral_direction")
-    settings.choose_affinity("auto")
-    assert settings.optimizer == "game"
-
-
-def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
-    assert repulsion_range("game") == pytest.approx((10.0, 10_000.0))

@@ -80,9 +80,9 @@ def test_boxes_have_names_of_their_own(teaching):
     teaching.rename(0, "mitotic")
     teaching.rename(1, " mitotic ")
     teaching.rename(1, "")
-    assert [box.name for box in teaching.boxes] == ["mitotic", "mitotic 2"]
+    assert list(teaching.boxes) == ["mitotic", "mitotic (2)"]
     teaching.remove(0)
-    assert [box.name for box in teaching.boxes] == ["mitotic 2"]
+    assert list(teaching.boxes) == ["mitotic (2)"]
 
 
 def test_all_points_get_a_class_and_a_confidence(session, teaching):
@@ -99,23 +99,6 @@ def test_all_points_get_a_class_and_a_confidence(session, teaching):
     assert told.startswith("100% ± ")
     assert "(by chance 33%; cross-validated balanced accuracy)" in told
     assert teaching.recalls() == {"Box 1": 1, "Box 2": 1, "third": 1}
-
-
-def test_a_column_of_the_file_stays(session, teaching):
-    teaching.column = "kind"
-    before = session.dataset.obs["kind"].tolist()
-    assert learn(filled(session, teaching)) == "kind 2"
-    assert session.dataset.obs["kind"].tolist() == before
-
-
-def test_the_least_sure_points_are_no_examples(session, teaching):
-    assert not len(teaching.doubtful())
-    learn(filled(session, teaching))
-    doubtful = teaching.doubtful()
-    confidence = session.dataset.obs["taught_confidence"].to_numpy()
-    assert np.all(np.diff(confidence[doubtful]) >= 0)
-    boxes = [teaching.points(i) for i in range(3)]
-    assert not np.any(boxes, axis=0)[doubtful].any()
 
 
 def test_in_a_map_of_a_part_boxes_and_classes_stay(session, teaching):
@@ -137,7 +120,7 @@ def test_other_data_begin_with_empty_boxes(session, teaching):
     session.load(
         Dataset.from_rows(name="n", X=X, obs=obs, var_names=["a", "b"], space="X")
     )
-    assert [box.rows for box in teaching.boxes] == [frozenset(), frozenset()]
+    assert list(teaching.boxes.values()) == [(), ()]
     assert teaching.learned is None
 
 
@@ -149,7 +132,7 @@ def saved_and_opened(session, path):
 def test_boxes_come_back_that_nothing_was_learned_from(session, teaching, tmp_path):
     teaching.rename(1, "b")
     teaching.put(1, of_kind(session, 1, 2))
-    kept = list(teaching.boxes)
+    kept = teaching.boxes
     saved = saved_and_opened(session, tmp_path / "work.zip")
     again = Session()
     restored = Teaching(again)
@@ -168,7 +151,7 @@ def test_all_maps_have_the_same_boxes(session, teaching):
     maps.embed(np.arange(N) >= 9, "part")
     teaching.put(0, of_kind(session, 1, 5))
     learn(teaching)
-    kept = list(teaching.boxes)
+    kept = teaching.boxes
     assert all(one.boxes == session.boxes for one in maps.capture().maps)
     maps.open("")
     assert teaching.boxes == kept
@@ -182,8 +165,8 @@ def test_changes_are_undone(session, teaching):
     teaching.put(0, of_kind(session, 0, 3))
     teaching.remove(0)
     teaching.undo()
-    assert [len(box.rows) for box in teaching.boxes] == [3, 0]
+    assert [*map(len, teaching.boxes.values())] == [3, 0]
     teaching.add_box()
     for _ in range(5):
         teaching.undo()
-    assert [len(box.rows) for box in teaching.boxes] == [0, 0]
+    assert [*map(len, teaching.boxes.values())] == [0, 0]

@@ -1,7 +1,5 @@
 """Marks of a map: kept, thinned out, looked back at, and gone on from."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
@@ -9,7 +7,6 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
-from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.moment import Moment
@@ -17,11 +14,9 @@ from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.steering import moved
 from napari_embedding_game.session.timeline import (
     Timeline,
     n_bytes,
-    told_change,
     warm_start,
 )
 from worlds import rows, session_of
@@ -104,17 +99,6 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     assert timeline.marks[1].parent == marks[0].number
 
 
-def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
-    (one := Timeline()).add("one", "hand", moment(s := make_snapshot()))
-    each = n_bytes(one.marks) - s.neighbors.nbytes
-    shared = s.neighbors
-    timeline = Timeline(most_bytes=3 * each + shared.nbytes)
-    add(timeline, make_snapshot, "end of first", neighbors=shared)
-    timeline.begin_branch(None)
-    add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
-    assert labels(timeline) == ["end of first", "b", "c"]
-
-
 def test_what_is_on_show_is_not_deleted(make_snapshot):
     timeline = Timeline()
     a, b = add(timeline, make_snapshot, "a", "b")
@@ -126,12 +110,6 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
     assert labels(timeline) == ["b"]
     with pytest.raises(DataError, match="no longer kept"):
         timeline.show(a.number)
-
-
-def test_changes_are_told_in_words():
-    strong = replace(CHOSEN, repulsion=1200.0, n_landmarks=50)
-    assert told_change(CHOSEN, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
-    assert told_change(CHOSEN, replace(CHOSEN, method="tsne")) == "Method t-SNE"
 
 
 # The timeline of a session
@@ -235,17 +213,6 @@ def test_other_neighbours_are_used_from_the_map_on_show_on(session, engine, stat
     assert not session.stale
 
 
-def test_restart_keeps_the_map_that_it_replaces(session):
-    run = session.begin()
-    frames_to(session, run, 30)
-    kept = session.snapshot
-    again = session.begin()
-    frames_to(session, again, 50)
-    assert session.timeline.marks[0].snapshot.embedding is kept.embedding
-    assert labels(session.timeline) == ["Before Run again", "Finished"]
-    assert [mark.parent for mark in session.timeline.marks] == [None, None]
-
-
 def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
     with pytest.raises(DataError, match="no map"):
         session.play_on()
@@ -264,7 +231,7 @@ def test_each_map_of_a_tree_has_its_timeline(session):
     frames_to(session, session.begin(), 30)
     maps.embed(np.arange(20), "part")
     assert session.timeline.marks == ()
-    maps.back()
+    maps.open("")
     assert labels(session.timeline) == ["Left here"]
     session.look_back(session.timeline.marks[0].number)
     assert session.snapshot.iteration == 30
@@ -328,15 +295,6 @@ def _centred(places):
     return places.astype(float) - places.mean(axis=0)
 
 
-def test_a_branch_is_replayed_with_its_map_or_refused():
-    settings = resolve(Settings(**SHORT))
-    end = to_end(Run(X, settings, pace=UNPACED))[-1]
-    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
-    last = to_end(branch)[-1]
-    with pytest.raises(DataError, match="went on from another map"):
-        replay(X, replace(record(branch, last), warm_start=None))
-
-
 # Moved by hand
 
 
@@ -358,26 +316,6 @@ def test_a_cluster_moved_by_hand_begins_a_branch_there(session):
     assert session.played.is_branch
     session.look_back(mark.number)
     assert session.snapshot.embedding is before.embedding
-
-
-def test_landmarks_go_with_the_most_of_their_points(make_snapshot):
-    snapshot = replace(make_snapshot(3), labels=np.array([0, 0, 0, 1, 1, 1], np.int32))
-    landmarks = np.array([[0, 0], [5, 5], [9, 9]], np.float32)
-    layout = WarmStart(embedding=np.zeros((6, 2), np.float32), landmarks=landmarks)
-    after = moved(layout, snapshot, np.array([0, 1, 3]), np.array([1.0, 2.0]))
-    assert np.array_equal(after.landmarks, [[1, 2], [5, 5], [9, 9]])
-    assert np.array_equal(np.flatnonzero(after.embedding[:, 0]), [0, 1, 3])
-    assert np.array_equal(layout.landmarks, landmarks)
-
-
-def test_a_cluster_that_is_gone_cannot_be_moved(session):
-    with pytest.raises(DataError, match="no map"):
-        session.move_cluster(0, np.ones(2))
-    frames_to(session, session.begin())
-    n_marks = len(session.timeline.marks)
-    with pytest.raises(DataError, match="no points any more"):
-        session.move_cluster(-7, np.ones(2))
-    assert len(session.timeline.marks) == n_marks
 
 
 def test_a_cluster_moved_by_hand_is_replayed_to_the_bit():

@@ -16,7 +16,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox
 
 from napari_embedding_game.session.file import autosave
-from napari_embedding_game.session.run.run import UNPACED, Pace
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
@@ -213,7 +213,7 @@ def play(dock, click_run):
 @pytest.fixture
 def slow(session):
     """Have the session play so slowly that the test can do something meanwhile."""
-    session._pace = Pace(seconds=60, shortest=60, deadline=600)
+    session._pace = 60.0
 
 
 @pytest.fixture(scope="session")

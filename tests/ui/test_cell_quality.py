@@ -178,7 +178,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     session, maps = dock.workspace.session, dock.workspace.maps
     before, told = session.dataset, panel.state.text()
     maps.embed(np.arange(len(before.obs)) < 100, "a part")
-    maps.back()
+    maps.open("")
     path = tmp_path / "work.zip"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *q: (str(path), ""))
@@ -215,10 +215,10 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     stage = dock.run.stage.text()
     assert {"Continue from here", "Run again"} <= shown
     assert "as it was saved" in stage
-    (part,) = (place.key for place in maps.places if place.key != maps.current)
+    (part,) = (place.key for place in maps.maps if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])
-    maps.back()
+    maps.open("")
     dock.data_fold.expand(animate=False)
     panel.numbers["n_comps"].value = 5
     with qtbot.waitSignal(reading.loaded, timeout=60_000):

@@ -72,12 +72,12 @@ def test_a_tooltip_tells_of_the_point_under_the_mouse(hover, session, qtbot):
     qtbot.waitUntil(lambda: "<img" in QToolTip.text())  # when it has been made
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
     mixed = pd.Categorical(list("pqrst") * 8)
-    for name, values in {**dict.fromkeys("abcdef", mixed), "part": parts}.items():
+    for name, values in {**dict.fromkeys("abcdef", mixed), "my label": parts}.items():
         session.dataset.add_taught(name, values, np.ones(40), {})
     session.columns_changed.emit()
     told = hover(30)
     assert "Cluster 3" in told
-    assert ">part<" in told  # the clusters explain it, if it is the last
+    assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
 
 

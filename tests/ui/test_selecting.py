@@ -320,11 +320,11 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     session.selection.replace((1, 2))
     qtbot.waitUntil(lambda: inspector.report is not None)
     qtbot.waitUntil(lambda: inspector.report.column == column)
-    share = inspector.report.composition[1]
+    level = inspector.report.composition["level"][1]
     bars = inspector.details.composition
     middle = QPoint(20, ROW + ROW // 2)
     qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=middle)
-    rows = (as_levels(dataset.obs[column]) == share.level).to_numpy()
+    rows = (as_levels(dataset.obs[column]) == level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
     assert "Click to select" in bars.toolTip()
     below = QPoint(20, 20 * ROW)

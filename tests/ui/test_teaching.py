@@ -84,10 +84,10 @@ def test_classes_are_added_named_and_removed(qtbot, teach):
     editor.selectAll()
     QTest.keyClicks(editor, "Box 1")
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: column(teach.classes, 0)[2:] == ["Box 1 2"])
+    qtbot.waitUntil(lambda: column(teach.classes, 0)[2:] == ["Box 1 (2)"])
     put(teach, 0, [7])
     QTest.mouseClick(teach.remove, LEFT)
-    assert column(teach.classes, 0) == ["Box 2", "Box 1 2"]
+    assert column(teach.classes, 0) == ["Box 2", "Box 1 (2)"]
 
 
 def test_learning_colours_the_map_and_doubtful_points_are_accepted(
@@ -109,7 +109,7 @@ def test_learning_colours_the_map_and_doubtful_points_are_accepted(
     assert session.selection.rows.tolist() == [expected[0]]
     place = session.dataset.obs["taught"].cat.codes.iloc[expected[0]]
     QTest.mouseClick(teach.accept, LEFT)
-    assert expected[0] in teach.workspace.teaching.boxes[place].rows
+    assert expected[0] in list(teach.workspace.teaching.boxes.values())[place]
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
     assert teach.workspace.maps.made == "9 examples in boxes"

@@ -48,8 +48,6 @@ class ExpressionRows:
     """(R,)"""
     names: tuple[str, ...]
     """(R,)"""
-    clusters: tuple[int, ...] | None
-    """(R,) ids of the clusters that the rows are of; None for a column alone."""
 
 
 def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
@@ -84,11 +82,11 @@ def rows_of(
     """
     ids, names = [c.id for c in clusters], [c.name for c in clusters]
     if not choice.column:
-        return ExpressionRows(labels, tuple(ids), tuple(names), tuple(ids))
+        return ExpressionRows(labels, tuple(ids), tuple(names))
     coded = as_levels(dataset.obs[choice.column]).cat.remove_unused_categories()
     levels, codes = tuple(coded.cat.categories), coded.cat.codes.to_numpy()
     if not choice.splits_clusters:
-        return ExpressionRows(codes, tuple(range(len(levels))), levels, None)
+        return ExpressionRows(codes, tuple(range(len(levels))), levels)
     # A pair is a number: those of the first cluster, of the second, ...
     pairs = places_of(labels, ids).astype(np.intp) * len(levels) + codes
     is_known = pairs >= 0
@@ -100,5 +98,4 @@ def rows_of(
         of_row,
         tuple(range(len(parts))),
         tuple(f"{names[place]} · {levels[code]}" for place, code in parts),
-        tuple(ids[place] for place, _ in parts),
     )

@@ -1,4 +1,4 @@
-"""Which points are compared with which: the selection, and what it stands against."""
+"""Which points are compared with which: the selection, and what stands against it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ FEWEST_SAMPLES = 3
 """Columns of two levels name conditions rather than samples."""
 
 
-def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return those of the columns that can name the samples of the points."""
-    named = (column for column in columns if not is_continuous(obs[column]))
-    most = min(MOST_SAMPLES, len(obs) // 10)
-    return [
-        column for column in named if FEWEST_SAMPLES <= obs[column].nunique() <= most
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Against:
     """What the selected points are compared with.
@@ -47,111 +38,16 @@ class Against:
     levels: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A level of a column in the selection."""
-
-    name: str
-    n_points: int
-
-
 REST = Against()
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Two groups of points."""
-
-    inside: NDArray[np.bool_]
-    """(N,)"""
-    outside: NDArray[np.bool_] | None
-    """(N,); None for all others."""
-
-
-class GroupChoice:
-    """The groups that a session's points can be compared in.
-
-    Parameters
-    ----------
-    session : Session
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._of_levels: tuple[object, dict[object, bool]] = None, {}
-        """The metadata, and whether a column is of few levels: to find out of many rows
-        takes long."""
-
-    def offered(self) -> Iterator[tuple[str, Against]]:
-        """Yield what the selection can be compared with, and how that is called."""
-        session = self._session
-        yield "against all the rest", REST
-        dataset, selection = session.dataset, session.selection
-        if dataset is not None and not selection.is_empty:
-            yield from self._of_columns(dataset.obs, selection.rows)
-        for cluster in session.clusters.clusters:
-            if cluster.id not in selection.clusters:
-                name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
-                yield f"against {name}", Against("cluster", cluster.id)
-
-    def levels(self, column: str) -> tuple[Level, ...]:
-        """Return the levels of a column that the selection has enough points of.
-
-        In the order of the column.
-        """
-        dataset, selection = self._session.dataset, self._session.selection
-        if dataset is None or column not in dataset.obs:
-            return ()
-        return _levels_in(dataset.obs[column], selection.rows)
-
-    def groups(self, against: Against) -> Groups:
-        """Return the groups of this comparison, from the present selection.
-
-        Points that are in both count to the selection.
-        """
-        session, chosen = self._session, self._session.selection.points
-        if against.kind == "cluster":
-            other = session.clusters.labels == against.cluster
-            return Groups(chosen, other & ~chosen)
-        if against.kind == "levels" and session.dataset is not None:
-            levels = as_levels(session.dataset.obs[against.column]).to_numpy()
-            one, other = against.levels
-            inside = chosen & (levels == one)
-            outside = chosen & (levels == other if other else levels != one)
-            return Groups(inside, outside)
-        return Groups(chosen, None)
-
-    def _of_columns(
-        self, obs: pd.DataFrame, rows: NDArray[np.intp]
-    ) -> Iterator[tuple[str, Against]]:
-        """Yield the comparisons inside of the chosen points.
-
-        Both ways round of two levels; of more the first with the others, which stands
-        for all that can be chosen.
-        """
-        if self._of_levels[0] is not obs:
-            self._of_levels = obs, {}
-        are_known = self._of_levels[1]
-        for column in obs.columns[~obs.columns.duplicated(keep=False)]:
-            values = obs[column]
-            if column not in are_known:
-                are_known[column] = is_of_levels(values)
-            if not are_known[column]:
-                continue
-            name, levels = str(column), _levels_in(values, rows)
-            if is_of_many(levels):
-                first = Against("levels", column=name, levels=(levels[0].name, ""))
-                yield f"{name}: one level against another", first
-            elif len(levels) == 2:
-                one, other = sorted(level.name for level in levels)
-                for pair in ((one, other), (other, one)):
-                    label = f"{name}: {pair[0]} against {pair[1]}"
-                    yield label, Against("levels", column=name, levels=pair)
-
-
-def is_of_many(levels: Sequence[Level]) -> bool:
-    """Return whether two of these levels have to be chosen: there are more."""
-    return len(levels) > 2
+def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Return those of the columns that can name the samples of the points."""
+    named = (column for column in columns if not is_continuous(obs[column]))
+    most = min(MOST_SAMPLES, len(obs) // 10)
+    return [
+        column for column in named if FEWEST_SAMPLES <= obs[column].nunique() <= most
+    ]
 
 
 def is_of_levels(values: pd.Series) -> bool:
@@ -164,8 +60,66 @@ def is_of_levels(values: pd.Series) -> bool:
     return int(values.nunique()) <= MOST_LEVELS
 
 
-def _levels_in(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Level, ...]:
+def level_columns(obs: pd.DataFrame) -> list[str]:
+    """Return the columns whose levels can be compared; of many rows that takes long."""
+    once = obs.columns[~obs.columns.duplicated(keep=False)]
+    return [str(column) for column in once if is_of_levels(obs[column])]
+
+
+def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Against]]:
+    """Yield what the selection can be compared with, and how that is called.
+
+    Inside of it both ways round of two levels; of more the first with the others, which
+    stands for all that can be chosen.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Those of :func:`level_columns`.
+    """
+    yield "against all the rest", REST
+    for column in columns:
+        names = list(levels_in(session, column))
+        if len(names) > 2:
+            first = Against("levels", column=column, levels=(names[0], ""))
+            yield f"{column}: one level against another", first
+        elif len(names) == 2:
+            for one, other in (sorted(names), sorted(names)[::-1]):
+                against = Against("levels", column=column, levels=(one, other))
+                yield f"{column}: {one} against {other}", against
+    for cluster in session.clusters.clusters:
+        if cluster.id not in session.selection.clusters:
+            name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
+            yield f"against {name}", Against("cluster", cluster.id)
+
+
+def levels_in(session: Session, column: str) -> dict[str, int]:
+    """Return the levels that the selection has enough points of, and how many.
+
+    In the order of the column.
+    """
+    dataset, selection = session.dataset, session.selection
+    if dataset is None or column not in dataset.obs or selection.is_empty:
+        return {}
     # Without the names of the rows, which would be looked up as well.
-    chosen = pd.Series(values.array.take(rows), copy=False)
+    chosen = pd.Series(dataset.obs[column].array.take(selection.rows), copy=False)
     counts = as_levels(chosen).value_counts(sort=False)
-    return tuple(Level(str(name), int(n)) for name, n in counts.items() if n >= FEWEST)
+    return {str(name): int(n) for name, n in counts.items() if n >= FEWEST}
+
+
+def groups(
+    session: Session, against: Against
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Return the points, (N,), of both groups; None for all others.
+
+    Points that are in both count to the selection.
+    """
+    chosen = session.selection.points
+    if against.kind == "cluster":
+        return chosen, (session.clusters.labels == against.cluster) & ~chosen
+    if against.kind == "levels" and session.dataset is not None:
+        levels = as_levels(session.dataset.obs[against.column]).to_numpy()
+        one, other = against.levels
+        is_other = levels == other if other else levels != one
+        return chosen & (levels == one), chosen & is_other
+    return chosen, None

@@ -100,9 +100,9 @@ class Loading:
 
     def _follow_map(self) -> None:
         """Go to how the data of the open map were read, or of the one it is part of."""
-        known = {place.key for place in self._maps.places}
+        known = {one.key for one in self._maps.maps}
         self._by_map = {k: read for k, read in self._by_map.items() if k in known}
-        path = [place.key for place in self._maps.path[::-1]]
+        path = [one.key for one in self._maps.path[::-1]]
         read = next((self._by_map[key] for key in path if key in self._by_map), None)
         options = ReadOptions() if self.shown is None else self.shown.options
         if read is None or self.is_reading:

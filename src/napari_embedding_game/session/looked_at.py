@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,22 +61,7 @@ class ShownFigure:
 T = TypeVar("T", bound="ShownComparison | ShownFigure")
 
 
-class Newest(Generic[T]):
-    """The newest ones, each once, in their order; a new one gives way to none."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Any, T] = {}
-
-    def __iter__(self) -> Iterator[T]:
-        """Iterate over them, the oldest first."""
-        return iter(list(self._kept.values()))
-
-    def add(self, new: T) -> None:
-        """Remember one; the same one from before gives way to it."""
-        self._kept.pop(new.key, None)
-        newest = list(self._kept.items())[1 - MOST :]
-        self._kept = {**dict(newest), new.key: new}
-
-    def clear(self) -> None:
-        """Forget all: other data."""
-        self._kept = {}
+def newest(kept: tuple[T, ...], new: T) -> tuple[T, ...]:
+    """Return what is remembered with a new one: the same one gives way to it."""
+    others = [one for one in kept if one.key != new.key]
+    return (*others[1 - MOST :], new)

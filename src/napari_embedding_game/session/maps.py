@@ -3,7 +3,8 @@
 The maps of a session are a tree.  One is open and lives in the :class:`Session`;
 the others rest as :class:`SavedMap`.  What is named or made by hand in a child map
 is a cluster by hand in its parent, too: rows are the same wherever they are shown,
-since every dataset knows which rows of the source it holds.
+since every dataset knows which rows of the source it holds.  A child map has the
+names of its parent as a column of its metadata.
 
 Data read in another way (another space, other columns, counts prepared anew) are a
 child of the map that was open, with all its rows: a *reading* of it.  So are the
@@ -12,12 +13,13 @@ same rows *placed* on the map of a reference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
@@ -38,22 +40,13 @@ from napari_embedding_game.session.session import Session
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
 UNSAID = -2
+ANNOTATION = "annotation"
+"""Column of a child map: what its cells are called in its parent."""
 PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
 
 Work: TypeAlias = tuple[list[tuple[str, Annotation]], Examples]
 """What a person decided: to be compared with what it was before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One map in the tree, as a list or a path shows it."""
-
-    key: str
-    title: str
-    parent: str | None
-    n_points: int
-    depth: int
 
 
 class MapTree:
@@ -70,12 +63,14 @@ class MapTree:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
+        """By their keys, parents first; the open one as it was stored last."""
         self._told: dict[str, Annotation] = {}
         """What each child map has told its parent last."""
         self._current = ""
         self._is_moving = False
         self._view: Mapping[str, Any] = {}
-        session.dataset_changed.connect(self._on_dataset)
+        session.dataset_changed.connect(self._on_dataset, max_args=0)
+        self._on_dataset()
 
     # What there is
 
@@ -90,25 +85,26 @@ class MapTree:
         return self._is_moving
 
     @property
-    def places(self) -> list[Place]:
-        """All maps, each parent directly before its children."""
-        return [place for key in self._children(None) for place in self._places(key, 0)]
+    def maps(self) -> list[SavedMap]:
+        """All maps, parents before their children; the open one as it was stored last.
+
+        Its key, title, parent and rows are those of now.
+        """
+        return list(self._maps.values())
 
     @property
-    def path(self) -> list[Place]:
+    def path(self) -> list[SavedMap]:
         """The way from the first map to the one that is open."""
-        known = {place.key: place for place in self.places}
-        way = []
-        key: str | None = self._current
-        while key is not None and key in known:
-            way.append(known[key])
-            key = known[key].parent
+        way, one = list[SavedMap](), self._maps.get(self._current)
+        while one is not None:
+            way.append(one)
+            one = None if one.parent is None else self._maps[one.parent]
         return way[::-1]
 
     @property
-    def parts(self) -> list[Place]:
-        """The maps of parts of the open map."""
-        return [place for place in self.places if place.parent == self._current]
+    def parts(self) -> list[SavedMap]:
+        """The maps below the open one."""
+        return [self._maps[key] for key in self._children(self._current)]
 
     def note_view(self, view: Mapping[str, Any]) -> None:
         """Remember what only the window knows of the open map, such as the camera."""
@@ -141,11 +137,10 @@ class MapTree:
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
         child = _part(parent, mask, dataset)
-        self._leave()
-        former, key = self._current, self._new_key(PART)
-        self._go(key, lambda: self._session.load(child))
-        self._hang(key, title, former)
-        return key
+        self._add_names(child)
+        return self._begin(
+            PART, title, self._current, lambda: self._session.load(child)
+        )
 
     def place(self, cells: PlacedCells) -> str:
         """Open a map of the cells on show where they were placed; return its key.
@@ -169,20 +164,14 @@ class MapTree:
                 "on its map again."
             )
         column = self._session.add(Dataset.add_predicted, cells.predicted) + OR_UNLIKE
-        self._leave()
-        former, key = self._current, self._new_key(PLACED)
-        parent = self._maps[former].parent if former.startswith(PLACED) else former
         title = f"On {Path(cells.on.reference).name}"
-        of_session = self._session.capture(key, title)
+        of_session = self._session.capture("", title)
         assert of_session is not None
-        child = dataset.subset(np.ones(len(dataset.obs), bool))
+        n_components = cells.on.placed.shape[1]
         saved = replace(
             of_session,
-            parent=parent,
-            dataset=child,
-            settings=replace(
-                of_session.settings, n_components=cells.on.placed.shape[1]
-            ),
+            dataset=dataset.subset(np.ones(len(dataset.obs), bool)),
+            settings=replace(of_session.settings, n_components=n_components),
             record=cells.moment.record,
             snapshot=cells.moment.snapshot,
             energies=(),
@@ -195,14 +184,12 @@ class MapTree:
             timeline=None,
             placed_on=cells.on,
         )
-        self._maps[key] = saved
-        try:
-            self._go(key, lambda: self._session.restore(saved, child))
-        except Exception:
-            del self._maps[key]
-            raise
-        self.changed.emit()
-        return key
+        is_placed = self._current.startswith(PLACED)
+        parent = self._maps[self._current].parent if is_placed else self._current
+        assert parent is not None
+        return self._begin(
+            PLACED, title, parent, lambda: self._session.restore(saved, saved.dataset)
+        )
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
@@ -227,9 +214,8 @@ class MapTree:
             raise DataError("These are rows of other data: open them instead.")
         base = self._base
         whole = shown if base == self._current else self._maps[base].dataset
-        known = self._maps.get(base)
-        if known is not None and known.parent is not None:  # a map of a part
-            dataset = _taken(dataset, whole)
+        if self._maps[base].parent is not None:  # a map of a part
+            dataset = _part(whole, np.ones(len(whole.obs), bool), dataset)
         if has_same_rows(shown, dataset):
             self._session.dataset = replace(
                 shown,
@@ -238,10 +224,12 @@ class MapTree:
                 provenance=dataset.provenance,
             )
             return self._current
-        for one in self._readings(base):
-            if has_same_rows(one.dataset, dataset):
-                self.open(one.key)
-                return one.key
+        readings = [key for key in self._children(base) if key.startswith(READING)]
+        for key in (base, *readings):
+            is_other = key != self._current
+            if is_other and has_same_rows(self._maps[key].dataset, dataset):
+                self.open(key)
+                return key
         return self._read_anew(base, shown, dataset)
 
     def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
@@ -253,21 +241,14 @@ class MapTree:
             labels = np.zeros(n_points, np.int32)
             self._session.clusters.restore(state, labels, 0)
 
-        if self._session.snapshot is None and not self._children(self._current):
+        title = f"{self._maps[base].title.partition(' · ')[0]} · {dataset.space}"
+        key = self._current
+        if self._session.snapshot is None and not self._children(key):
             # Nothing was played here: nothing is lost.
-            key = self._current
-            known = self._maps.get(key)
             self._go(key, move)
-            if known is not None:
-                self._hang(key, _reading_title(known.title, dataset), known.parent)
-            else:
-                self.changed.emit()
+            self._hang(key, title, self._maps[key].parent)
             return key
-        self._leave()
-        key = self._new_key(READING)
-        title = self._maps[base].title
-        self._go(key, move)
-        self._hang(key, _reading_title(title, dataset), base)
+        key = self._begin(READING, title, base, move)
         self._told[key] = state.annotation
         return key
 
@@ -282,39 +263,13 @@ class MapTree:
         self._go(key, lambda: self._session.restore(saved, saved.dataset))
         self.changed.emit()
 
-    def back(self) -> None:
-        """Open the parent of the open map; without one, nothing happens."""
-        parent = self._maps[self._current].parent if self._current else None
-        if parent is not None:
-            self.open(parent)
-
-    def remove(self, key: str) -> None:
-        """Forget a child map and its own children; names it gave stay.
-
-        Raises
-        ------
-        DataError
-            It is the first map, which the others hang on.
-        """
-        if self._maps.get(key) is None or self._maps[key].parent is None:
-            raise DataError("The first map cannot be removed: open other data instead.")
-        inside = {place.key for place in self._places(key, 0)}
-        if self._current in inside:
-            parent = self._maps[key].parent
-            assert parent is not None
-            self.open(parent)
-        for one in inside:
-            del self._maps[one]
-            self._told.pop(one, None)
-        self.changed.emit()
-
     @property
     def made(self) -> str:
         """What a person made in all these maps, in words; "" where it is nothing."""
-        decided = dict(self.decided())
-        names = {x.name for one in decided.values() for x in one.groups.values()}
-        n_parts = sum(key.startswith(PART) for key in decided)
-        n_examples = sum(map(len, self._session.boxes.values()))
+        decided, boxes = self.work
+        names = {x.name for _, said in decided for x in said.groups.values()}
+        n_parts = sum(key.startswith(PART) for key, _ in decided)
+        n_examples = sum(map(len, boxes.values()))
         parts = (
             (len(names), "named cluster", "named clusters"),
             (n_parts, "map of a part", "maps of parts"),
@@ -325,21 +280,13 @@ class MapTree:
 
     @property
     def work(self) -> Work:
-        """The annotation of each map, and the examples in boxes."""
-        return self.decided(), self._session.boxes
-
-    def decided(self) -> list[tuple[str, Annotation]]:
-        """Return the annotation of each map by its key, the first map's first."""
-        keys = [place.key for place in self.places]
-        return [
-            (
-                key,
-                self._session.clusters.state.annotation
-                if key == self._current
-                else self._maps[key].clusters.annotation,
-            )
-            for key in keys
+        """The annotation of each map by its key, and the examples in boxes."""
+        now = self._session.clusters.state.annotation
+        decided = [
+            (key, now if key == self._current else self._maps[key].clusters.annotation)
+            for key in self._maps
         ]
+        return decided, self._session.boxes
 
     # To and from a file
 
@@ -348,10 +295,11 @@ class MapTree:
         if self._session.dataset is None:
             return None
         self._rest()
-        maps, boxes = [self._maps[p.key] for p in self.places], self._session.boxes
+        boxes = self._session.boxes
         return SavedSession(
             maps=tuple(
-                replace(one, boxes=boxes, dataset=one.dataset.frozen()) for one in maps
+                replace(one, boxes=boxes, dataset=one.dataset.frozen())
+                for one in self.maps
             ),
             current=self._current,
             saved_at=archive.now(),
@@ -382,22 +330,32 @@ class MapTree:
     @property
     def _base(self) -> str:
         """Key of the map that the open one is a reading of, or of the open one."""
-        known = self._maps.get(self._current)
+        parent = self._maps[self._current].parent
         is_reading = self._current.startswith(READING)
-        if known is None or known.parent is None or not is_reading:
-            return self._current
-        return known.parent
+        return self._current if parent is None or not is_reading else parent
 
-    def _readings(self, base: str) -> list[SavedMap]:
-        """Return a map and its readings, the open one left out."""
-        keys = [base, *(c for c in self._children(base) if c.startswith(READING))]
-        return [self._maps[key] for key in keys if key != self._current]
+    def _begin(
+        self, kind: str, title: str, parent: str, move: Callable[[], None]
+    ) -> str:
+        """Leave the open map for a new one below another; return its key."""
+        self._leave()
+        numbers = [int(key.removeprefix(kind)) for key in self._maps if kind in key]
+        key = f"{kind}{max(numbers, default=0) + 1}"
+        self._go(key, move)
+        self._hang(key, title, parent)
+        return key
 
-    def _new_key(self, kind: str) -> str:
-        numbers = [
-            int(key.removeprefix(kind)) for key in self._maps if key.startswith(kind)
-        ]
-        return f"{kind}{max(numbers, default=0) + 1}"
+    def _add_names(self, child: Dataset) -> None:
+        """Give a dataset the names of the cells of the open map, as a column."""
+        parent, said = self._session.dataset, self._session.clusters.state.annotation
+        assert parent is not None
+        rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
+        if ANNOTATION in child.worked_out:
+            names = child.obs[ANNOTATION].astype(object)
+        for code, group in said.groups.items():
+            names[said.codes[rows] == code] = group.name
+        if names.notna().any():
+            child.add_column(ANNOTATION, pd.Categorical(names))
 
     def _hang(self, key: str, title: str, parent: str | None) -> None:
         """Store the open map below another."""
@@ -411,14 +369,15 @@ class MapTree:
         )
         self.changed.emit()
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
+    def _on_dataset(self) -> None:
         """Begin a new tree when a person has loaded something."""
         if not self._is_moving:
-            self._maps, self._told = {}, {}
+            first = self._session.capture()
+            self._maps, self._told = {} if first is None else {"": first}, {}
             self._current, self._view = "", {}
             self.changed.emit()
 
-    def _go(self, key: str, move: Any) -> None:
+    def _go(self, key: str, move: Callable[[], None]) -> None:
         former = self._current, self._view
         self._current, self._view = key, {}
         self._is_moving = True
@@ -438,13 +397,10 @@ class MapTree:
     def _rest(self) -> None:
         """Store the open map, and what its clusters mean to its parents."""
         key = self._current
-        known = self._maps.get(key)
-        title, view = (known.title, known.view) if known else ("", {})
-        saved = self._session.capture(key, title, self._view or view)
+        known = self._maps[key]
+        saved = self._session.capture(key, known.title, self._view or known.view)
         assert saved is not None
-        if known is not None:
-            saved = replace(saved, parent=known.parent, overlaid=known.overlaid)
-        self._maps[key] = saved
+        self._maps[key] = replace(saved, parent=known.parent, overlaid=known.overlaid)
         while self._maps[key].parent is not None:
             key = self._tell_parent(self._maps[key])
 
@@ -468,21 +424,8 @@ class MapTree:
         self._maps[parent.key] = replace(parent, clusters=state)
         return parent.key
 
-    def _children(self, key: str | None) -> list[str]:
-        keys = [one.key for one in self._maps.values() if one.parent == key]
-        if key is None and not keys and self._session.dataset is not None:
-            return [self._current]  # nothing has been stored yet
-        return keys
-
-    def _places(self, key: str, depth: int) -> list[Place]:
-        one = self._maps.get(key)
-        if one is None:
-            dataset = self._session.dataset
-            assert dataset is not None
-            return [Place(key, dataset.name, None, len(dataset.obs), depth)]
-        here = Place(key, one.title, one.parent, len(one.dataset.obs), depth)
-        below = [self._places(child, depth + 1) for child in self._children(key)]
-        return [here, *(place for places in below for place in places)]
+    def _children(self, key: str) -> list[str]:
+        return [one.key for one in self._maps.values() if one.parent == key]
 
 
 def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Dataset:
@@ -503,15 +446,6 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
     wanted = np.zeros(parent.n_source_rows, bool)
     wanted[parent.kept] = mask
     return other.subset(wanted[other.kept])
-
-
-def _taken(dataset: Dataset, part: Dataset) -> Dataset:
-    """Return only the rows of a part."""
-    return _part(part, np.ones(len(part.obs), bool), dataset)
-
-
-def _reading_title(title: str, dataset: Dataset) -> str:
-    return f"{title.partition(' · ')[0]} · {dataset.space}"
 
 
 def _changed_levels(

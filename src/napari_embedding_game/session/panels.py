@@ -45,9 +45,7 @@ class Panels:
     """(2, d) corners of what the scale of the map goes by.
 
     Of flat panels their corners.  In space a cube around the first one, as wide as
-    all panels from whichever side they are seen."""
-    middle: NDArray[np.float64]
-    """(d,) of the first panel; in space it is turned about that."""
+    all panels from whichever side they are seen: it is turned about its middle."""
     facing: NDArray[np.floating]
     """(2, d) steps of length 1 that go right and up."""
 
@@ -130,7 +128,6 @@ def lay_out(
         offsets=offsets,
         corners=corners.astype(np.float32),
         box=np.broadcast_to(box, (2, n_axes)).astype(np.float32),
-        middle=middle,
         facing=facing,
     )
 

@@ -38,11 +38,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.looked_at import (
-    Newest,
-    ShownComparison,
-    ShownFigure,
-)
+from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.engine import CoreEngine
@@ -52,7 +48,7 @@ from napari_embedding_game.session.run.record import (
     record,
     result_of,
 )
-from napari_embedding_game.session.run.run import Pace, Progress, Run
+from napari_embedding_game.session.run.run import PACE, Progress, Run
 from napari_embedding_game.session.same_rows import is_same_source
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
@@ -83,8 +79,8 @@ class Session:
     ----------
     engine : CoreEngine, optional
         What computes; the real engine by default.
-    pace : Pace, optional
-        How slowly small games are shown.
+    pace : float
+        Seconds that a small game is made to last, so that it can be seen.
     """
 
     dataset_changed = Signal(object)
@@ -101,9 +97,7 @@ class Session:
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
 
-    def __init__(
-        self, engine: CoreEngine | None = None, pace: Pace | None = None
-    ) -> None:
+    def __init__(self, engine: CoreEngine | None = None, pace: float = PACE) -> None:
         self.settings = ChosenSettings()
         self.clusters = Clusters()
         self.selection = Selection()
@@ -125,9 +119,9 @@ class Session:
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.view = View(self)
-        self.comparisons = Newest[ShownComparison]()
+        self.comparisons: tuple[ShownComparison, ...] = ()
         """Of groups of points, as they were kept or saved in the Inspector."""
-        self.figures = Newest[ShownFigure]()
+        self.figures: tuple[ShownFigure, ...] = ()
         """Of genes in groups, as the Inspector has shown them."""
         self.boxes: Examples = {}
         """Rows of the source that are sorted into boxes to teach by, as
@@ -141,7 +135,7 @@ class Session:
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or CoreEngine()
-        self._pace = pace or Pace()
+        self._pace = pace
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
@@ -161,8 +155,7 @@ class Session:
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
-        self.comparisons.clear()
-        self.figures.clear()
+        self.comparisons, self.figures = (), ()
         self.say("")
         self._go("idle")
         self._check_staleness()
@@ -581,9 +574,9 @@ class Session:
             drawn=self.selection.points if self.selection.is_of_points else None,
             look=replace(self.look),
             view=dict(view or {}),
-            comparisons=tuple(self.comparisons),
+            comparisons=self.comparisons,
             boxes=self.boxes,
-            figures=tuple(self.figures),
+            figures=self.figures,
             timeline=self.timeline.state,
             placed_on=self.placed_on,
         )
@@ -622,10 +615,7 @@ class Session:
         self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on
         self.hand.restore(saved.record)
-        for comparison in saved.comparisons:
-            self.comparisons.add(comparison)
-        for figure in saved.figures:
-            self.figures.add(figure)
+        self.comparisons, self.figures = saved.comparisons, saved.figures
         self.clusters.restore(saved.clusters, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from psygnal import Signal
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.taught_classes import (
     add_classes,
@@ -22,21 +22,13 @@ from napari_embedding_game.session.taught_classes import (
 TAUGHT = "taught"
 """What the column of the classes is called where nobody names it."""
 N_SHOWN = 20
-"""Points that are offered together to be sorted."""
+"""Points that are offered together to be judged."""
 MOST_UNDONE = 100
 """Changes of the boxes that can be taken back."""
 FEW = 5
 """With fewer examples of a class, its share of right ones says little."""
 EMPTY = "Box 1", "Box 2"
 """The boxes that there are at first."""
-
-
-class Box(NamedTuple):
-    """A named class with its examples."""
-
-    name: str
-    rows: frozenset[int] = frozenset()
-    """Rows of the source."""
 
 
 class Teaching:
@@ -57,7 +49,6 @@ class Teaching:
         """What was learned last; None before, and on another map."""
         self._learned_from: Examples = {}
         self._former: list[Examples] = []
-        self._n_drawn = 0
         self._shown: Examples = {}
         session.dataset_changed.connect(self._follow, max_args=0)
         session.restored.connect(self._follow, max_args=0)
@@ -66,30 +57,30 @@ class Teaching:
     # The boxes
 
     @property
-    def boxes(self) -> list[Box]:
-        """The boxes in their order."""
-        boxes = self._session.boxes or dict.fromkeys(EMPTY, ())
-        return [Box(name, frozenset(rows)) for name, rows in boxes.items()]
+    def boxes(self) -> Examples:
+        """The boxes in their order: rows of the source by the name of the class."""
+        return self._session.boxes or dict.fromkeys(EMPTY, ())
 
     def add_box(self, name: str = "") -> int:
         """Add an empty box, and return its place."""
         boxes = self.boxes
         wanted = name.strip() or f"Box {len(boxes) + 1}"
-        self._take([*boxes, Box(_unique(wanted, boxes))])
+        self._take({**boxes, unique_name(wanted, set(boxes)): ()})
         return len(boxes)
 
     def rename(self, place: int, name: str) -> None:
         """Give a box another name; an empty one changes nothing."""
         boxes, wanted = self.boxes, name.strip()
-        others = boxes[:place] + boxes[place + 1 :]
-        if wanted and wanted != boxes[place].name:
-            boxes[place] = boxes[place]._replace(name=_unique(wanted, others))
-            self._take(boxes)
+        former = list(boxes)[place]
+        if wanted and wanted != former:
+            given = unique_name(wanted, set(boxes) - {former})
+            names = (given if name == former else name for name in boxes)
+            self._take(dict(zip(names, boxes.values(), strict=True)))
 
     def remove(self, place: int) -> None:
         """Remove a box; its examples are in none then."""
-        boxes = self.boxes
-        self._take(boxes[:place] + boxes[place + 1 :])
+        gone = list(self.boxes)[place]
+        self._take({name: rows for name, rows in self.boxes.items() if name != gone})
 
     def put(self, place: int, points: NDArray[np.bool_]) -> str:
         """Put points (n,) into a box, and take them out of any other.
@@ -99,29 +90,33 @@ class Teaching:
         str
             A sentence on those that were in another box; "" if none were.
         """
-        boxes, new = self.boxes, self._source_rows(points)
+        boxes, new, name = (
+            self.boxes,
+            self._source_rows(points),
+            list(self.boxes)[place],
+        )
         moved = [
-            f"{len(box.rows & new):,} out of {box.name}"
-            for i, box in enumerate(boxes)
-            if i != place and box.rows & new
+            f"{len(new.intersection(rows)):,} out of {other}"
+            for other, rows in boxes.items()
+            if other != name and new.intersection(rows)
         ]
         self._take(
-            [
-                Box(box.name, box.rows | new if i == place else box.rows - new)
-                for i, box in enumerate(boxes)
-            ]
+            {
+                other: {*rows} | new if other == name else {*rows} - new
+                for other, rows in boxes.items()
+            }
         )
-        told = f"Moved {' and '.join(moved)} to {boxes[place].name}"
+        told = f"Moved {' and '.join(moved)} to {name}"
         return f"{told}: a point is of one class." if moved else ""
 
     def take_out(self, points: NDArray[np.bool_]) -> None:
         """Take points (n,) out of whatever box they are in."""
         gone = self._source_rows(points)
-        self._take([Box(box.name, box.rows - gone) for box in self.boxes])
+        self._take({name: {*rows} - gone for name, rows in self.boxes.items()})
 
     def points(self, place: int) -> NDArray[np.bool_]:
         """(n,) whether each point of the map is in a box."""
-        return rows_of(self._dataset, self.boxes[place].rows)
+        return rows_of(self._dataset, list(self.boxes.values())[place])
 
     def box_of(self) -> NDArray[np.intp]:
         """(n,) place of the box that each point of the map is in; -1: in none."""
@@ -134,7 +129,7 @@ class Teaching:
     @property
     def n_elsewhere(self) -> int:
         """Examples that are no points of this map, which may be one of a part."""
-        n_examples = sum(len(box.rows) for box in self.boxes)
+        n_examples = sum(map(len, self.boxes.values()))
         return n_examples - int(np.count_nonzero(self.box_of() >= 0))
 
     @property
@@ -226,12 +221,6 @@ class Teaching:
         order = np.argsort(confidence, kind="stable")[:N_SHOWN]
         return order[np.isfinite(confidence[order])]
 
-    def drawn(self) -> NDArray[np.intp]:
-        """Return some points that are in no box, drawn at random, others each time."""
-        rng = np.random.default_rng(self._n_drawn)
-        self._n_drawn += 1
-        return rng.permutation(np.flatnonzero(self.box_of() < 0))[:N_SHOWN]
-
     def recalls(self) -> dict[str, float]:
         """Return for each class the share of left-out examples that are told right."""
         if self.learned is None:
@@ -272,8 +261,8 @@ class Teaching:
         assert self._session.dataset is not None
         return self._session.dataset
 
-    def _take(self, boxes: list[Box]) -> None:
-        new = {box.name: tuple(sorted(box.rows)) for box in boxes}
+    def _take(self, boxes: Mapping[str, Collection[int]]) -> None:
+        new = {name: tuple(sorted(rows)) for name, rows in boxes.items()}
         if new != self._session.boxes:
             self._former = [*self._former[-MOST_UNDONE:], self._session.boxes]
             self._tell(new)
@@ -282,8 +271,8 @@ class Teaching:
         self._session.boxes = self._shown = boxes
         self.changed.emit()
 
-    def _source_rows(self, points: NDArray[np.bool_]) -> frozenset[int]:
-        return frozenset(np.flatnonzero(self._dataset.kept)[points].tolist())
+    def _source_rows(self, points: NDArray[np.bool_]) -> set[int]:
+        return set(np.flatnonzero(self._dataset.kept)[points].tolist())
 
     def _follow(self) -> None:
         """Take up the classes of another map; other boxes have no former ones."""
@@ -296,15 +285,6 @@ class Teaching:
         if dataset is not None and self.column in taught:
             self._learned_from = _on_map(dataset, taught[self.column])
         self.changed.emit()
-
-
-def _unique(wanted: str, others: list[Box]) -> str:
-    taken = {box.name for box in others}
-    name, number = wanted, 1
-    while name in taken:
-        number += 1
-        name = f"{wanted} {number}"
-    return name
 
 
 def _on_map(dataset: Dataset, examples: Examples) -> Examples:

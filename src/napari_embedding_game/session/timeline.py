@@ -158,9 +158,7 @@ class Timeline:
         last = max([self.state.branch, *(mark.branch for mark in self.marks)])
         self._set(head=number, shown=None, branch=last + 1)
 
-    def add(
-        self, label: str, kind: Kind, moment: Moment, *, is_beside: bool = False
-    ) -> Mark:
+    def add(self, label: str, kind: Kind, moment: Moment) -> Mark:
         """Keep a moment, after the newest mark of the map on show.
 
         Parameters
@@ -169,23 +167,20 @@ class Timeline:
             What happened here, in a person's words.
         moment : Moment
             With a layout.
-        is_beside : bool
-            Whether it is another map altogether, that nothing on show leads to.
         """
         state, self._changed_at = self.state, self._clock()
         mark = Mark(
             number=state.n_made + 1,
             label=label,
             kind=kind,
-            parent=None if is_beside else state.head,
-            branch=state.branch + is_beside,
+            parent=state.head,
+            branch=state.branch,
             made_at=self._changed_at,
             **self._of(moment),
         )
-        shown = {} if is_beside else {"head": mark.number}
-        if state.shown and not is_beside:
-            shown["shown"] = mark.number
-        self._set(marks=(*state.marks, mark), n_made=mark.number, **shown)
+        number, marks = mark.number, (*state.marks, mark)
+        shown = state.shown and number
+        self._set(marks=marks, n_made=number, head=number, shown=shown)
         return mark
 
     def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:

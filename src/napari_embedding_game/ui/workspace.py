@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from psygnal import Signal
 
-from napari_embedding_game.session.column_order import ColumnOrder
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
@@ -45,7 +44,6 @@ class Workspace:
         self.linked = LinkedLayers()
         self.plots: dict[type, Callable[..., Any]] = {}
         """What returns the plot of a kind that the tabs show, or None."""
-        self.column_order = ColumnOrder(self.session)
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""
         self.kept_map: KeptMap | None = None

@@ -59,7 +59,7 @@ def compare_maps(
     )
     size, other = (math.sqrt(((e - e.mean(axis=0)) ** 2).sum()) for e in (a, b))
     scale = size / other if other > 0 else 1.0
-    laid = laid_on(a, scale * b)[0][:, :d]
+    laid = laid_on(a, scale * b)[:, :d]
     kept_first = np.ascontiguousarray(first, dtype=np.float32)
     radius = size / math.sqrt(n) if size > 0 else 1.0
     moved = np.linalg.norm(laid - kept_first, axis=1) / radius
@@ -71,20 +71,13 @@ def compare_maps(
 
 
 def laid_on(
-    first: NDArray[np.floating],
-    second: NDArray[np.floating],
-    *others: NDArray[np.floating],
-) -> tuple[NDArray[np.float32], ...]:
-    """Return a second map, shifted, rotated and reflected to lie as the first one.
-
-    Its size stays.  ``others`` (m, d): what goes with it, such as its landmarks.
-    """
+    first: NDArray[np.floating], second: NDArray[np.floating]
+) -> NDArray[np.float32]:
+    """Return a second map, shifted, rotated and reflected to lie as the first one."""
     middle, former = first.mean(axis=0, dtype=float), second.mean(axis=0, dtype=float)
     rotation, _ = orthogonal_procrustes(second - former, first - middle)
-    return tuple(
-        ((part - former) @ rotation + middle).astype(np.float32)
-        for part in (second, *others)
-    )
+    laid: NDArray[np.float32] = (second - former) @ rotation + middle
+    return laid.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)

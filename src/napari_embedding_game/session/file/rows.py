@@ -215,7 +215,7 @@ def _add_made(dataset: Dataset, rows: Rows) -> None:
     for one in rows.predicted:
         dataset.add_predicted(one)
     for name, values in rows.worked_out.items():
-        dataset.add_column(str(name), values.to_numpy())
+        dataset.add_column(str(name), values.array)
 
 
 def fingerprint(dataset: Dataset) -> str:

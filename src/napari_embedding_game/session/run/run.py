@@ -41,27 +41,12 @@ class Progress:
     """How the landmarks can be merged, as far as is known by now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How slowly a small game is shown, so that it can be seen at all.
-
-    A schedule is stretched to ``seconds``, or to what is left of ``deadline`` seconds
-    after the click when the preparation was long, but never to less than ``shortest``.
-    A game that takes longer by itself is never slowed.
-    """
-
-    seconds: float = 2.0
-    shortest: float = 1.0
-    deadline: float = 3.5
-
-    def duration(self, prepared_in: float) -> float:
-        """Return the seconds a schedule should last at least."""
-        return min(self.seconds, max(self.shortest, self.deadline - prepared_in))
-
-
+PACE, UNPACED = 2.0, 0.0
+"""Seconds that a small game lasts, so that it can be seen at all; after a long
+preparation down to half of them.  A game that takes longer by itself is never slowed.
+"""
 _USUAL_ITER = 200
 """Iterations that the pace reckons with where nobody knows how many there will be."""
-UNPACED = Pace(seconds=0.0, shortest=0.0)
 
 
 @dataclass
@@ -71,7 +56,7 @@ class Run:
     X: Any
     settings: Settings
     engine: CoreEngine = field(default_factory=CoreEngine)
-    pace: Pace = field(default_factory=Pace)
+    pace: float = PACE
     warm_start: WarmStart | None = None
     """The map that the run goes on from; None: from the start layout."""
     edges: Any = None
@@ -157,9 +142,9 @@ class Run:
             self._layout = self.warm_start.embedding
         snapshot = self._advance()
         self.settings = self.played.settings
-        duration = self.pace.duration(time.monotonic() - begun)
+        due = 1.75 * self.pace - (time.monotonic() - begun)
         try:
-            yield from self._play(snapshot, duration)
+            yield from self._play(snapshot, min(self.pace, max(self.pace / 2, due)))
         finally:
             self.played.close()
 

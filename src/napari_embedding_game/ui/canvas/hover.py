@@ -150,8 +150,7 @@ class Hover(QObject):
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
         chosen = (name_of(choice, dataset), self._workspace.composition_column)
-        columns = self._workspace.column_order.of(composition_columns(dataset))
-        names = [*filter(None, chosen), *columns]
+        names = [*filter(None, chosen), *composition_columns(dataset)]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]
         return row_details(dataset, row, cluster, names, self._worked_out(row))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from qtpy.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 from superqt import QElidingLabel
 
-from napari_embedding_game.session.maps import MapTree, Place
+from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
@@ -56,15 +57,15 @@ class Breadcrumb(QWidget):
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _button(self, place: Place) -> QPushButton:
+    def _button(self, place: SavedMap) -> QPushButton:
         title = place.title
         short = title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…"
         tip = f"Back to {_told(place)}."
         return push_button(f"‹ {short}", tip, self._opener(place))
 
-    def _opener(self, place: Place) -> Callable[[], None]:
+    def _opener(self, place: SavedMap) -> Callable[[], None]:
         return lambda: self._open_map(place.key)
 
 
-def _told(place: Place) -> str:
-    return f"{place.title} ({place.n_points:,} points)"
+def _told(place: SavedMap) -> str:
+    return f"{place.title} ({len(place.dataset.obs):,} points)"

@@ -23,7 +23,7 @@ from napari_embedding_game.session.expression_rows import (
     offered_rows,
     rows_of,
 )
-from napari_embedding_game.session.looked_at import ShownFigure
+from napari_embedding_game.session.looked_at import ShownFigure, newest
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.style.coloring import SHADES, name_of, worded
 from napari_embedding_game.ui.style.colors import value_colors, value_limits
@@ -250,7 +250,8 @@ class DotPlotPane(PlotPane):
             are_leading=not self._asked.names,
             is_scaled=self.scaled.isChecked(),
         )
-        self._session.figures.add(figure)  # a notebook tells what was on show
+        # A notebook tells what was on show.
+        self._session.figures = newest(self._session.figures, figure)
 
     def _bands(self, axes: Any) -> Sequence[Any]:
         """Draw bands behind the chosen clusters and the gene of the colours."""

@@ -21,11 +21,13 @@ from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
     REST,
     Against,
-    GroupChoice,
-    is_of_many,
+    groups,
+    level_columns,
+    levels_in,
+    offered,
     sample_columns,
 )
-from napari_embedding_game.session.looked_at import ShownComparison
+from napari_embedding_game.session.looked_at import ShownComparison, newest
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
@@ -145,7 +147,8 @@ class MarkersPane(QWidget):
         """Whoever shows what was compared."""
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
-        self.groups = GroupChoice(session)
+        self._columns: list[str] = []
+        """Those whose levels can be compared."""
         self.against = self._box(AGAINST_TIP)
         self.test = self._box(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
         self.one = self._box("The level whose markers are looked for.")
@@ -190,6 +193,7 @@ class MarkersPane(QWidget):
         """Let samples be named by these columns; what was chosen stays, if it can."""
         dataset, present = self._session.dataset, self.test.currentText()
         named = [] if dataset is None else sample_columns(dataset.obs, columns)
+        self._columns = [] if dataset is None else level_columns(dataset.obs)
         tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
         self.test.clear()
         for text, how in tests.items():
@@ -209,11 +213,11 @@ class MarkersPane(QWidget):
             self._show_none("Select two or more points to find their markers.")
             return
         against, (method, samples) = self._against(), self.test.currentData()
-        groups = self.groups.groups(against)
+        inside, outside = groups(self._session, against)
         shown = ShownComparison(
             title=self._title(against),
-            inside=groups.inside.copy(),
-            outside=groups.outside,
+            inside=inside.copy(),
+            outside=outside,
             method=method,
             samples=samples,
         )
@@ -222,7 +226,7 @@ class MarkersPane(QWidget):
             expression = dataset.expression
             values, names = expression.values, dataset.profile_names
             found = iter_markers(
-                *(values, groups.inside, groups.outside, names),
+                *(values, inside, outside, names),
                 method=method,
                 samples=dataset.obs[samples].to_numpy() if samples else None,
                 n_top=None,
@@ -251,7 +255,7 @@ class MarkersPane(QWidget):
         if self.compared is None:
             return None
         if is_saved:
-            self._session.comparisons.add(self.compared.groups)
+            self._remember(self.compared)
         return self.compared.plot()
 
     # Inside
@@ -266,7 +270,8 @@ class MarkersPane(QWidget):
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""
         present = self._against()
-        labels, self._offered = zip(*self.groups.offered(), strict=True)
+        choices = offered(self._session, self._columns)
+        labels, self._offered = zip(*choices, strict=True)
         # Of a column of many levels there is one choice, whichever two are compared.
         columns = [one.kind == "levels" and one.column for one in self._offered]
         place = 0
@@ -283,14 +288,12 @@ class MarkersPane(QWidget):
     def _offer_levels(self, present: Against) -> None:
         """Offer two boxes where two of many levels are to be chosen."""
         of = self._choice().column
-        levels = self.groups.levels(of) if of else ()
-        is_wanted = is_of_many(levels)
+        levels = levels_in(self._session, of) if of else {}
+        is_wanted = len(levels) > 2
         self._level_column = of if is_wanted else ""
         self.levels.setVisible(is_wanted)
         if is_wanted:
-            texts = {
-                level.name: f"{level.name} ({level.n_points:,})" for level in levels
-            }
+            texts = {name: f"{name} ({n:,})" for name, n in levels.items()}
             one, other = present.levels if present.column == of else ("", "")
             _fill(self.one, texts, one)
             texts.pop(self.one.currentData())
@@ -322,13 +325,18 @@ class MarkersPane(QWidget):
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            self._session.comparisons.add(compared.groups)
+            self._remember(compared)
             self._say(f"Saved as {path.name}.")
 
     def _keep(self) -> None:
         if self.compared is not None:
-            self._session.comparisons.add(self.compared.groups)
+            self._remember(self.compared)
             self._say(f"Kept for the notebook: {self.compared.groups.title}.")
+
+    def _remember(self, compared: Compared) -> None:
+        """Have a notebook tell a comparison."""
+        session = self._session
+        session.comparisons = newest(session.comparisons, compared.groups)
 
     def _title(self, against: Against) -> str:
         """Return what is compared, in words."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QStringListModel, Qt
 from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
@@ -14,8 +15,6 @@ from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import DPI, plain
 from napari_embedding_game.session.axis_values import (
-    Axis,
-    Gate,
     axis_names,
     axis_of,
     correlation,
@@ -53,7 +52,7 @@ Drawn = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.intp]]
 class ScatterPlot:
     """Points at two of their numbers."""
 
-    axes: tuple[Axis, Axis]
+    axes: tuple[pd.Series, pd.Series]
     drawn: Drawn
     rgba: Colors
     """(n, 4)"""
@@ -69,7 +68,7 @@ class ScatterPlot:
     def paint(self, axes: Any) -> None:
         """Draw the axes; the points come when their size is known."""
         across, up = self.axes
-        axes.set(xlim=_limits(across.values), ylim=_limits(up.values))
+        axes.set(xlim=_limits(across), ylim=_limits(up))
         axes.set(xlabel=plain(across.name), ylabel=plain(up.name))
         axes.spines[["top", "right"]].set_visible(False)
 
@@ -101,11 +100,11 @@ class ScatterPane(PlotPane):
         self._session, self._palette = session, palette
         self._obs: object = None
         """The metadata, of which each change makes another frame."""
-        self._axes: tuple[Axis, Axis] | None = None
+        self._axes: tuple[pd.Series, pd.Series] | None = None
         self._drawn: Drawn | None = None
         self._gated: NDArray[np.bool_] | None = None
         """The points that a gate has selected, as long as they are."""
-        self._gate: Gate | None = None
+        self._gate: tuple[list[float], list[float]] | None = None
         self.names = QStringListModel(self)
         """What can be an axis."""
         self.across, self.up = self._field("to the right"), self._field("upwards")
@@ -191,12 +190,15 @@ class ScatterPane(PlotPane):
         self._tell_axes()
 
     def _show(
-        self, axes: tuple[Axis, Axis] | None, said: str = "", role: str = "note"
+        self,
+        axes: tuple[pd.Series, pd.Series] | None,
+        said: str = "",
+        role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
         if axes is not None:
             rng = np.random.default_rng(0)
-            x, y = (_spread(axis.values, rng) for axis in axes)
+            x, y = (_spread(axis, rng) for axis in axes)
             # In random order none of two mixed groups covers the other.
             self._drawn = x, y, rng.permutation(len(x))
         show_text(self.state, said, role)
@@ -204,7 +206,7 @@ class ScatterPane(PlotPane):
 
     def _tell_axes(self) -> None:
         if self._axes is not None:
-            r = correlation(self._axes[0].values, self._axes[1].values)
+            r = correlation(*self._axes)
             told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
             show_text(self.state, f"{told}Drag to select cells.", "note")
 
@@ -212,7 +214,7 @@ class ScatterPane(PlotPane):
         """Draw the gate."""
         if self._gate is None:
             return ()
-        (left, right), (low, high) = self._gate.x, self._gate.y
+        (left, right), (low, high) = self._gate
         across, up = (left, right, right, left, left), (low, low, high, high, low)
         color = axes.xaxis.label.get_color()
         lines: list[Any] = axes.plot(across, up, "--", color=color, linewidth=1)
@@ -223,8 +225,9 @@ class ScatterPane(PlotPane):
         selection = self._session.selection
         if self._axes is None or self._session.snapshot is None:
             return
-        self._gate = Gate.between((x, y), (to_x, to_y))
-        inside = self._gate.inside(self._axes[0].values, self._axes[1].values)
+        across, up = self._gate = sorted([x, to_x]), sorted([y, to_y])
+        is_in = self._axes[0].between(*across) & self._axes[1].between(*up)
+        inside = is_in.to_numpy()
         self._gated = inside | selection.points if adds else inside
         if self._gated.any():
             selection.select_points(self._gated)
@@ -235,8 +238,9 @@ class ScatterPane(PlotPane):
         show_text(self.state, told, "note")
 
 
-def _limits(values: NDArray[np.floating]) -> tuple[float, float]:
+def _limits(axis: pd.Series) -> tuple[float, float]:
     """Return the ends of an axis: beyond the lowest and the highest value."""
+    values = axis.to_numpy()
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     span = high - low or max(abs(low), 1.0)
@@ -250,10 +254,9 @@ def _has_band(values: NDArray[np.floating]) -> bool:
     return bool(zeros > MANY_ZEROS * len(values) and np.nanmin(values) == 0)
 
 
-def _spread(
-    values: NDArray[np.floating], rng: np.random.Generator
-) -> NDArray[np.floating]:
+def _spread(axis: pd.Series, rng: np.random.Generator) -> NDArray[np.floating]:
     """Return where values are drawn: those of 0 in a band below it, if many."""
+    values = axis.to_numpy()
     if not _has_band(values):
         return values
     width = BAND * (float(np.nanmax(values)) or 1.0)

@@ -15,7 +15,6 @@ from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
-    Contrast,
     as_levels,
     cluster_report,
     contrasts,
@@ -219,7 +218,7 @@ class SelectionTab(QWidget):
     def _offer_columns(self) -> None:
         """Offer columns; if none was chosen, begin with that of the colours or groups.
 
-        Of the groups it is the column that the clusters explain best.
+        Of the groups it is the first, which tells by its name what a cell is.
         """
         session, present = self._session, self.column.value
         dataset = session.dataset
@@ -228,7 +227,7 @@ class SelectionTab(QWidget):
         if is_free and columns and dataset is not None:
             present = name_of(session.look.color_by, dataset)
             if present not in columns:
-                present = self.workspace.column_order.of(columns)[0]
+                present = columns[0]
         with self.column.changed.blocked():
             self.column.choices = columns
             if present in columns:
@@ -376,18 +375,13 @@ class SelectionTab(QWidget):
         dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
         assert dataset is not None
-        wanted, labels = clusters, session.clusters.labels
-        if not clusters:
-            wanted, labels = (1,), session.selection.points.astype(np.int8)
+        labels, chosen = session.clusters.labels, session.selection.points
 
         def describe() -> tuple[ClusterReport, tuple[int, ...]]:
             report = cluster_report(
                 dataset,
-                wanted,
-                labels,
-                snapshot.pressure,
-                stretch=snapshot.stretch,
-                isolation=snapshot.isolation,
+                np.isin(labels, clusters) if clusters else chosen,
+                snapshot,
                 column=column,
                 n_draw=MOST_PICTURES,
                 seed=seed,
@@ -436,7 +430,7 @@ class SelectionTab(QWidget):
             self.differences.show_frame(pd.DataFrame())
         self._comparing.ask(lambda: contrasts(dataset, points))
 
-    def _on_differences(self, found: tuple[Contrast, ...]) -> None:
+    def _on_differences(self, found: pd.DataFrame) -> None:
         self.differences.show_frame(_differences(found))
 
     def _say(self, hint: str) -> None:
@@ -458,8 +452,7 @@ class SelectionTab(QWidget):
         known = self._session.clusters.clustering.by_id
         names = [known[c].name for c in clusters if c in known]
         if len(clusters) == 1 and names:
-            cluster = known[clusters[0]]
-            return cluster.name if cluster.is_named else f"Cluster {cluster.name}"
+            return known[clusters[0]].title
         if clusters:
             shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
             return f"{len(clusters)} clusters: {shown}"
@@ -471,24 +464,29 @@ class SelectionTab(QWidget):
 
 def _composition(report: ClusterReport) -> pd.DataFrame:
     """Return a row for each value, by the values that it sums up."""
-    shares = report.composition
-    keys = pd.Index([share.levels for share in shares], tupleize_cols=False)
+    found = report.composition
+    if found.empty:
+        return found
     columns = {
-        "level": [share.level for share in shares],
-        "bar": [(0.0, share.share, share.share_overall) for share in shares],
-        "share": [f"{share.share:.0%}" for share in shares],
+        "level": found["level"].tolist(),
+        "bar": [(0.0, *ends) for ends in found[["share", "of_all"]].to_numpy()],
+        "share": [f"{share:.0%}" for share in found["share"]],
     }
+    keys = pd.Index(found["levels"].tolist(), tupleize_cols=False)
     return pd.DataFrame(columns, index=keys)
 
 
-def _differences(found: tuple[Contrast, ...]) -> pd.DataFrame:
+def _differences(found: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each column; the longest bar reaches an edge."""
-    largest = max((abs(c.difference) for c in found), default=1.0)
-    ends = [0.5 + c.difference / largest / 2 for c in found]
+    if found.empty:
+        none = {"column": NO_DIFFERENCE, "bar": (0.5, 0.5, np.nan), "difference": ""}
+        return pd.DataFrame([none])
+    sizes = found["difference"]
+    ends = 0.5 + sizes / sizes.abs().max() / 2
     columns = {
-        "column": [c.name for c in found] or [NO_DIFFERENCE],
-        "bar": [(0.5, end, np.nan) for end in ends] or [(0.5, 0.5, np.nan)],
-        "difference": [f"{c.difference:+.2f} sd" for c in found] or [""],
+        "column": found.index.tolist(),
+        "bar": [(0.5, end, np.nan) for end in ends],
+        "difference": [f"{size:+.2f} sd" for size in sizes],
     }
     return pd.DataFrame(columns)
 
@@ -501,7 +499,7 @@ def _numbers(report: ClusterReport) -> str:
         words.append(f"{share_text(report.stretched_share)} misplaced")
     if report.unlike_count:
         words.append(f"{report.unlike_count:,} outliers")
-    if report.has_pressure:
+    if np.isfinite(report.pressured_share):
         words.append(f"{report.pressured_share:.0%} crowded")
     return "  ·  ".join(words)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
+from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Levels, PointColors
 from napari_embedding_game.data.images.join import label_column
@@ -282,10 +283,12 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that a cluster's composition can be told by.
 
-    Where an object lies in its image tells nothing of what it is.
+    Those first that tell by their names what a cell is.  Where an object lies in its
+    image tells nothing of that.
     """
     places = PLACES if dataset.objects is not None else frozenset()
-    return [column for column in metadata_columns(dataset) if column not in places]
+    columns = [name for name in metadata_columns(dataset) if name not in places]
+    return sorted(columns, key=lambda name: not names_kinds(name))
 
 
 def is_choice(choice: str, dataset: Dataset) -> bool:

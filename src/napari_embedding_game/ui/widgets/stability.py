@@ -10,8 +10,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.stability import (
     COLUMN,
-    StabilityFound,
-    keep_others,
     stability_job,
     take_stability,
 )
@@ -23,13 +21,15 @@ from napari_embedding_game.ui.tasks.worker import Latest
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.core.inspect.compare import Stability
+    from napari_embedding_game.core.snapshot import Snapshot
+
 MEASURE, STOP = "Measure stability", "Stop"
 MEANS = (
     "Makes the map again with other random numbers, in the background, and says which "
     "points then have other neighbours: what such points seem to be near to is chance. "
     "The map on show stays as it is."
 )
-KEPT = "The maps are in the timeline: Compare shows them side by side."
 WITHOUT = "What was steered on the way or done by hand is not repeated."
 NO_MAP, STOPPED = "There is no map yet.", "Stopped: the map on show is as it was."
 STEPS = 1000
@@ -43,8 +43,8 @@ class StabilityWidget(MapTool):
         super().__init__(napari_viewer)
         session = self._session
         self._jobs = Latest(self, self._on_found, self._on_failed, self._on_stage)
-        self._found: StabilityFound | None = None
-        """What was measured last, as long as its map is on show."""
+        self._is_told = False
+        """Whether what was measured last is of the map on show."""
         self.button = push_button(MEASURE, "", self._on_button, "main")
         self.seeds, self.bar = QSpinBox(), QProgressBar()
         self.seeds.setRange(1, 50)
@@ -53,25 +53,21 @@ class StabilityWidget(MapTool):
         self.seeds.setToolTip("Other maps to make; each takes as long as this one.")
         self.bar.setTextVisible(False)
         self.bar.setRange(0, STEPS)
-        tip = "Puts the maps of the other seeds into the timeline."
-        self.keep = push_button("Keep the maps to compare", tip, self._keep)
         changes = session.state_changed, session.dataset_changed
         self._connections.connect_all(changes, self._on_session)
-        parts = row(self.button, self.seeds), self.bar, self.state, self.keep
+        parts = row(self.button, self.seeds), self.bar, self.state
         self.lay_out(text_label(MEANS), *parts)
         self._end()
-        self._offer(None)
         self._on_session()
 
     def _on_session(self, *event: object) -> None:
         """Measure a map at rest only; a new one takes the former sentence away."""
         session = self._session
-        is_still = session.state not in ("preparing", "running")
-        can_measure = session.snapshot is not None and is_still
+        can_measure = session.snapshot is not None and not session.is_moving
         if not can_measure:
             self._end("" if session.snapshot is not None else NO_MAP)
-            self._offer(None)
-        elif self._found is None and not self._jobs.is_busy:
+            self._is_told = False
+        elif not self._is_told and not self._jobs.is_busy:
             self.say()
         self.button.setEnabled(can_measure)
 
@@ -84,7 +80,7 @@ class StabilityWidget(MapTool):
         except DataError as error:
             self.say_error(error)
             return
-        self._offer(None)
+        self._is_told = False
         self._jobs.ask(job)
         self._show_busy()
 
@@ -92,27 +88,17 @@ class StabilityWidget(MapTool):
         self.bar.setValue(round(STEPS * (stage.share or 0.0)))
         self.say(f"{stage.text} …")
 
-    def _on_found(self, found: StabilityFound) -> None:
+    def _on_found(self, found: tuple[Snapshot, Stability]) -> None:
         self._end()
-        if not take_stability(self._session, found):
+        self._is_told = take_stability(self._session, *found)
+        if not self._is_told:
             return
         played, look = self._session.played, self._session.look
         by_hand = played is not None and (played.steered or played.forced)
-        self.say(f"{found.stability.told()} {WITHOUT if by_hand else ''}")
-        self._offer(found)
+        self.say(f"{found[1].told()} {WITHOUT if by_hand else ''}")
         if look.color_by == COLUMN:  # another one of the same name
             look.events.color_by.emit(COLUMN)
         look.color_by = COLUMN
-
-    def _offer(self, found: StabilityFound | None) -> None:
-        """Offer to keep the maps that were made, or no longer."""
-        self._found = found
-        self.keep.setVisible(found is not None and len(found.others) > 0)
-
-    def _keep(self) -> None:
-        if self._found is not None and keep_others(self._session, self._found):
-            self.say(KEPT)
-        self.keep.hide()
 
     def _on_failed(self, error: BaseException) -> None:
         self._end()

@@ -146,9 +146,9 @@ class TeachWidget(MapTool):
         rows, dataset = np.array(self.doubtful.chosen(), int), self._session.dataset
         assert dataset is not None
         given = dataset.obs[self._teaching.column].astype(str).to_numpy()
-        for place, box in enumerate(self._teaching.boxes):
+        for place, name in enumerate(self._teaching.boxes):
             points = np.zeros(len(given), bool)
-            points[rows[given[rows] == box.name]] = True
+            points[rows[given[rows] == name]] = True
             if points.any():
                 self._teaching.put(place, points)
 
@@ -198,7 +198,7 @@ class TeachWidget(MapTool):
         teaching, chosen = self._teaching, self._chosen
         if self._session.dataset is None:
             return
-        recalls, names = teaching.recalls(), [box.name for box in teaching.boxes]
+        recalls, names = teaching.recalls(), list(teaching.boxes)
         counts = [int(teaching.points(i).sum()) for i in range(len(names))]
         rights = [recalls.get(name, np.nan) for name in names]
         examples = teaching.examples()  # those that have a colour on the map
