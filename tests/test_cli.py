@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game import cli
+from napari_embedding_game import EmbeddingGame, cli
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
@@ -286,7 +286,7 @@ def test_results_that_cannot_be_written_are_told_before(
     run, table, tmp_path, monkeypatch, target, sentence
 ):
     (tmp_path / "folder.h5ad").mkdir()
-    monkeypatch.setattr(cli, "_play", lambda *_: pytest.fail("it computed"))
+    monkeypatch.setattr(EmbeddingGame, "play", lambda *_: pytest.fail("it computed"))
     assert sentence in one_sentence(run("fit", table, "--out", tmp_path / target))
 
 
