@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game import EmbeddingGame, cli
+from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
