@@ -260,7 +260,7 @@ class Purposes:
             if what == 0 and bar.slider.isVisible():
                 bar.slider.setValue(self.rng.randint(0, 100))
             elif what:
-                buttons = (bar.side_by_side, bar.by_movement, bar.close_button)
+                buttons = (bar.side_by_side, bar.close_button, bar.close_button)
                 self._press(buttons[what - 1])
                 self._turn_camera()
             self.rest(0.1)

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.images.object_colors import COLOR
 from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks import confirm_replace
 from napari_embedding_game.ui.tasks.worker import running_workers
+from napari_embedding_game.ui.tour import Tour
 from napari_embedding_game.ui.workspace import open_workspace
 
 PATIENCE_MS = 60_000
@@ -67,6 +68,12 @@ def autosave_folder(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("autosave")
     monkeypatch.setenv(autosave.FOLDER_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_tour(monkeypatch):
+    """Take the tour for seen, and write nothing into the user's settings."""
+    monkeypatch.setattr(Tour, "begin_once", lambda tour: None)
 
 
 @pytest.fixture(autouse=True)

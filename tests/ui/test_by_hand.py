@@ -1,7 +1,5 @@
 """The dock as a person opens and uses it: menus, real mouse, wheel and keys."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +12,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED
-from napari_embedding_game.ui.style.texts import (
-    NO_PRESSURE,
-)
 from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -131,50 +126,6 @@ def named_genes():
     )
 
 
-def test_every_tab_opens_with_one_source_after_another(docks, dataset, named_genes):
-    pictures = np.zeros((40, 8, 8), np.uint8)
-    sources = [
-        (dataset, ["Markers", "Differences"]),
-        (replace(dataset, texts=["text"] * 40), ["Texts", "Markers", "Differences"]),
-        (replace(dataset, images=pictures), ["Pictures"]),
-        (named_genes, ["Markers", "Differences"]),
-        (dataset, ["Markers", "Differences"]),
-    ]
-    members = docks.inspector
-    for source, names in sources:
-        docks.session.load(source)
-        docks.click_run()
-        docks.choose(1)
-        for name in (*names, *reversed(names)):
-            docks.click_tab(name)
-            docks.viewer.window.resize(1300 + 10 * len(name), 880)
-            QApplication.processEvents()
-        if "Differences" in names:
-            docks.click_tab("Differences")
-            assert members.differences.isVisible()
-
-
-def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot):
-    docks.session.load(named_genes)
-    docks.click_run()
-    docks.choose(0)
-    model = docks.inspector.differences.model()
-
-    def names():
-        return [model.index(row, 0).data() for row in range(model.rowCount())]
-
-    assert names() == []  # nobody has looked
-    docks.click_tab("Differences")
-    qtbot.waitUntil(lambda: bool(names()))
-    first = names()
-    assert set(first[:3]) == {"gene0", "gene1", "gene2"}
-    docks.choose(2)
-    docks.click_tab("Differences")
-    qtbot.waitUntil(lambda: names() not in ([], first))
-    docks.session.selection.select_points(np.ones(40, bool))
-    qtbot.waitUntil(lambda: names()[0].startswith("No column differs"))
-
-
 def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
     game = docks.game
     docks.viewer.window.resize(1400, 620)
@@ -261,21 +212,6 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
     assert is_named("T 235")
 
 
-def test_letters_typed_in_the_table_look_for_a_cluster(docks):
-    session = docks.session
-    session.clusters.rename(3, "Monocytes")
-    points = docks.game.controller.layers.points
-    docks.viewer.layers.selection.active = points
-    mode = points.mode
-    docks.choose(0)
-    docks.write("Mono")
-    assert session.selection.clusters == (3,)
-    QTest.qWait(QApplication.keyboardInputInterval() + 50)
-    docks.write("2")
-    assert session.selection.clusters == (2,)
-    assert points.mode == mode
-
-
 def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
     session = docks.session
     session.clusters.rename(1, "B cells")
@@ -301,17 +237,6 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     assert not table.isVisibleTo(docks.game)  # the legend stands there
     docks.game.look.color_by.value = "Cluster"
     qtbot.waitUntil(lambda: len(names.names.texts) == 4)
-
-
-def test_a_cluster_made_by_hand_is_counted(docks, qtbot):
-    session = docks.session
-    slider = docks.game.clusters.slider
-    assert slider.shown.isHidden()
-    session.selection.select_points(np.array([1, 2, 3]))
-    docks.game.clusters.edits.make.trigger()
-    assert len(session.clusters.clusters) == 5
-    assert (slider.number.value(), slider.shown.text()) == (4, "5 shown")
-    docks.press(Qt.Key.Key_Escape)  # out of the name's editor
 
 
 def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
@@ -364,22 +289,3 @@ def test_the_share_of_misplaced_points_is_shown(docks):
     assert "10% misplaced" in numbers.text()
     across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
     assert "lie far from similar points" in model.headerData(MISPLACED, across, tip)
-
-
-def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
-    look, table = docks.game.look, docks.game.clusters.table
-    docks.choose(0)
-    assert "Pressure" in look.color_by.choices
-    assert "crowded" in docks.inspector.numbers.text()
-    look.color_by.value = "Pressure"
-    docks.game.game.controls["method"].value = "pca"
-    docks.click_run()
-    legend = look.legend.text
-    assert legend.text() == NO_PRESSURE
-    look.color_by.value = "Cluster"
-    look.refresh()
-    assert "Pressure" not in look.color_by.choices
-    docks.choose(0)
-    assert not table.isColumnHidden(MISPLACED)
-    assert "crowded" not in docks.inspector.numbers.text()
-    assert docks.game.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "–"

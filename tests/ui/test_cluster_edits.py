@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
-    QApplication,
     QColorDialog,
     QInputDialog,
     QLineEdit,
@@ -43,15 +42,6 @@ def test_a_double_click_renames(qtbot, played, session):
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
 
 
-def test_a_name_that_is_taken_is_explained(played, session):
-    played.clusters.edits.name(1, "B cells")
-    played.clusters.edits.name(2, "B cells")
-    assert "already a cluster called B cells" in played.clusters.message.text()
-    assert names(session) == ["0", "B cells", "2", "3"]
-    played.clusters.edits.name(2, "T cells")
-    assert played.clusters.message.isHidden()
-
-
 def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
     session.selection.replace([0, 1])
     assert not played.clusters.edits.split.isEnabled()
@@ -69,13 +59,6 @@ def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(played.clusters.table, Qt.Key.Key_Z, both)
     assert len(session.clusters.clusters) == 3
-
-
-def test_a_cluster_that_cannot_be_split_says_why(played, session, monkeypatch):
-    session.selection.select(3)
-    played.clusters.edits.split.trigger()
-    assert played.clusters.message.text()
-    assert names(session) == ["0", "1", "2", "3"]
 
 
 def test_the_parts_of_a_split_are_selected(played, session, monkeypatch):
@@ -139,19 +122,6 @@ def test_selected_points_are_clustered_again(
     assert sum(c.is_named for c in session.clusters.clusters) == 2
     edits.undo.trigger()
     assert not any(c.is_named for c in session.clusters.clusters)
-
-
-def test_points_that_cannot_be_clustered_say_why(qtbot, played, session):
-    session.selection.select_points(np.arange(5))
-
-    def answer():
-        dialog = QApplication.activeModalWidget()
-        dialog.accept()
-
-    QTimer.singleShot(0, answer)
-    played.clusters.edits.recluster.trigger()
-    qtbot.waitUntil(lambda: "too few" in played.clusters.message.text())
-    assert played.clusters.edits.recluster.isEnabled()
 
 
 def test_a_column_becomes_annotation_by_one_click(played, session, from_menu):

@@ -58,23 +58,6 @@ def test_reading_tells_its_stage_and_can_be_cancelled(qtbot, session, dock, data
     assert dock.data.trouble.isHidden()
 
 
-def test_after_cancelling_the_former_choices_are_back(qtbot, dock, load, tmp_path):
-    path = tmp_path / "cells.npz"
-    rng = np.random.default_rng(0)
-    np.savez(path, X=rng.normal(size=(30, 3)), Y=rng.normal(size=(30, 4)))
-    load(FileSource(path))
-    spaces = list(dock.data.space.choices)
-    assert len(spaces) == 2
-    waiting = Staged(None)
-    dock.controller.reading.load(waiting)
-    dock.data.cancel.click()
-    waiting.gate.set()
-    assert list(dock.data.space.choices) == spaces
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.space.value = spaces[1]
-    assert dock.controller.session.dataset.space == spaces[1]
-
-
 def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     rows = np.random.default_rng(0).normal(size=(30, 4))
     table = pd.DataFrame(rows, columns=["area", "red mean", "red sd", "kind 1"])
@@ -100,24 +83,6 @@ def counts(tmp_path):
     path = tmp_path / "counts.npy"
     np.save(path, rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150)))
     return FileSource(path)
-
-
-def test_raw_counts_are_prepared_by_one_click(qtbot, dock, session, load, counts):
-    load(counts)
-    panel = dock.data.recipe
-    assert not panel.isHidden()
-    assert "raw counts" in panel.offer.text()
-    panel.numbers["min_genes"].value = 20
-    panel.numbers["n_comps"].value = 7
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        panel.apply.click()
-    assert session.dataset.X.shape == (60, 7)
-    assert session.dataset.provenance["recipe"]["min_genes"] == 20
-    assert panel.offer.isHidden()
-    assert not panel.undo.isHidden()
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        panel.undo.click()
-    assert session.dataset.X.shape == (60, 150)
 
 
 def test_batches_are_offered_by_their_column_and_mixed(

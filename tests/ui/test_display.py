@@ -9,7 +9,6 @@ from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.ui.canvas import picture
 from napari_embedding_game.ui.canvas.scene import DENSITY, MOST_MAGNIFIED
 from napari_embedding_game.ui.compat import camera_of
-from napari_embedding_game.ui.style.texts import NO_ISOLATION, NO_STRETCH
 
 
 def test_colour_by_acts_on_the_running_game(
@@ -65,30 +64,6 @@ def test_rows_unlike_all_others_are_told_and_coloured(play, session, dock):
     assert not np.array_equal(colors[4], colors[0])
     scale = dock.look.legend.scale
     assert [scale.low.text(), scale.high.text()] == ["1", f"{UNLIKE:.3g}"]
-
-
-def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session, dock):
-    play()
-    old = replace(session.snapshot, stretch=None)
-    session.restore(replace(session.capture(), snapshot=old))
-    for choice, text in (("Stretch", NO_STRETCH), ("Isolation", NO_ISOLATION)):
-        dock.look.color_by.value = choice
-        assert dock.look.legend.text.text() == text
-    assert dock.trust.far.text() == ""
-
-
-def test_landmarks_can_be_hidden(play, dock):
-    layers = play()
-    assert not layers.landmarks.visible  # they are seen while the game runs
-    dock.look.landmarks.native.click()
-    assert layers.landmarks.visible
-
-
-def test_other_data_without_the_column_is_coloured_by_cluster(session, dock, dataset):
-    dock.look.color_by.value = "kind"
-    session.load(replace(dataset, obs=dataset.obs[["counts"]]))
-    assert dock.look.color_by.value == "Cluster"
-    assert session.look.color_by == "Cluster"
 
 
 def test_a_selection_stands_out_and_is_cleared_by_the_next_run(play, session):

@@ -24,10 +24,8 @@ from napari_embedding_game.ui.controls.method import (
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
-from napari_embedding_game.ui.style.colors import to_hex
 
 LEFT = Qt.MouseButton.LeftButton
-STEPPED = ("optimistic", "adaptive_rates")
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -133,15 +131,6 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     assert shown() == "x..x"
 
 
-def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine):
-    play()
-    dock.game.repulsion_slider.value = 3.0
-    assert dock.game.paper_lambda.text() == "default 300  ·  λ = 25"
-    qtbot.waitUntil(lambda: session.snapshot.iteration == 70)
-    assert engine.games[-1].repulsion == 1000.0
-    assert dock.game.repulsion.value == 1000.0
-
-
 def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     dock, session, play
 ):
@@ -165,18 +154,6 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     game.controls["method"].value = "game"
     assert game.controls["affinity"].value == session.settings.affinity == "auto"
     assert "inner_products" not in game.controls["affinity"].choices
-
-
-def test_without_landmarks_the_reason_is_told(dock):
-    game = dock.game
-    assert "Not landmarks" not in game.controls["approximation"].tooltip
-    game.controls["method"].value = "umap"
-    assert "landmarks" not in game.controls["approximation"].choices
-    assert "infinite where two points meet" in game.controls["approximation"].tooltip
-    assert game.paper_lambda.text() == "default 5"
-    game.controls["method"].value = "tsne"
-    assert game.paper_lambda.text() == "default 1"
-    assert "Not landmarks" not in game.controls["approximation"].tooltip
 
 
 def test_a_preset_sets_what_belongs_together_and_a_change_by_hand_ends_it(
@@ -250,18 +227,6 @@ def test_what_needs_a_restart_says_so(play, dock):
     play()
     assert dock.game.stale.isHidden()
     assert not dock.game.continue_stale.isVisibleTo(dock)
-
-
-def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session):
-    play()
-    drawn, run = dock.controller.layers.points, session.run
-    dock.game.controls["n_neighbors"].value = 30
-    QTest.mouseClick(dock.game.continue_stale, LEFT)
-    qtbot.waitUntil(lambda: session.run is not run and session.state == "finished")
-    assert session.played.settings.n_neighbors == 30
-    assert session.played.is_branch
-    assert dock.controller.layers.points is drawn
-    assert dock.game.stale.isHidden()
 
 
 def test_a_dock_that_is_opened_again_shows_what_is_set(
@@ -418,25 +383,6 @@ def test_a_layer_without_a_table_is_explained(viewer, dock):
     assert "Select a layer with a table" in dock.data.trouble.text()
 
 
-def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
-    import anndata
-
-    play()
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        dock.controller.writing.save(tmp_path / "map.h5ad")
-    written = anndata.read_h5ad(tmp_path / "map.h5ad")
-    assert written.obsm["X_embedding_game"].shape == (40, 2)
-    assert list(written.obs_names) == list(dataset.obs.index)
-    assert "Saved map.h5ad" in dock.run.stage.text()
-    # In scanpy the clusters have the colours that they have here.
-    names = list(written.obs["embedding_game_cluster"].cat.categories)
-    colors = written.uns["embedding_game_cluster_colors"]
-    for cluster in session.clusters.clusters:
-        (row, *_) = session.clusters.clustering.rows(cluster.id)
-        shown = dock.controller.layers.points.face_color[row]
-        assert to_hex(shown) == colors[names.index(cluster.name)]
-
-
 def test_stop_during_the_search_is_told_and_another_run_can_begin(
     play, qtbot, session, dock, engine
 ):
@@ -452,23 +398,6 @@ def test_stop_during_the_search_is_told_and_another_run_can_begin(
     qtbot.waitUntil(lambda: "earlier work" in dock.run.stage.text())
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished")
-
-
-@pytest.mark.parametrize("end", ["fails", "is stopped"])
-def test_a_run_that_ends_before_its_map_leaves_no_empty_layers(
-    play, qtbot, session, dock, engine, viewer, end
-):
-    engine.gate.clear()
-    play("preparing")
-    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
-    assert not any(layer.visible for layer in viewer.layers)
-    if end == "fails":
-        engine.fail_at = 0
-    else:
-        dock.run.stop.click()
-    engine.gate.set()
-    qtbot.waitUntil(lambda: session.state in ("failed", "stopped"))
-    qtbot.waitUntil(lambda: not viewer.layers)
 
 
 ODD = {

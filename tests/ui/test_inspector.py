@@ -137,15 +137,6 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     qtbot.waitUntil(lambda: view.pictures.rowCount() == 3)
 
 
-def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
-    def broken(*_, **__):
-        raise RuntimeError("no memory map")
-
-    monkeypatch.setattr(selection_tab, "cluster_report", broken)
-    session.selection.select(0)
-    qtbot.waitUntil(lambda: "no memory map" in played.details.hint.text())
-
-
 def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     qtbot, played, session
 ):
@@ -205,17 +196,6 @@ def test_linked_layers_leave_the_tab_that_is_open(inspector, session, dataset, p
 
 
 # The list of clusters
-
-
-def test_a_row_of_the_table_selects_its_cluster(played, session):
-    table = played.clusters.table
-    assert [int(table.model().index(row, 1).data()) for row in range(4)] == [10] * 4
-    table.sortByColumn(0, Qt.SortOrder.DescendingOrder)
-    table.selectRow(0)
-    assert session.selection.clusters == (3,)
-    session.selection.select(1)
-    rows = table.selectionModel().selectedRows()
-    assert [table.model().data(row) for row in rows] == ["1"]
 
 
 def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):

@@ -155,16 +155,6 @@ def dots(qtbot, open_plot):
     return pane
 
 
-def test_the_leading_marker_of_each_cluster_is_its_own(qtbot, dots, session):
-    dots.n_leading.setValue(1)
-    qtbot.waitUntil(lambda: len(dots.result.genes) == 4)
-    clusters, labels = dots.result.clusters, session.clusters.labels
-    for gene, cluster in zip(dots.result.genes, clusters, strict=True):
-        place = session.dataset.profile_names.index(gene)
-        means = [session.dataset.profile[labels == c, place].mean() for c in clusters]
-        assert clusters[int(np.argmax(means))] == cluster
-
-
 def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     qtbot, dots, session, dock
 ):
@@ -262,12 +252,6 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     assert dots.plot() is None
 
 
-def test_data_without_numbers_are_told(qtbot, open_plot, dataset):
-    empty = np.zeros((40, 0), np.float32)
-    pane = open_plot("Dot plot", replace(dataset, profile=empty, profile_names=()))
-    qtbot.waitUntil(lambda: pane.state.text().startswith("No column leads in any row"))
-
-
 @pytest.mark.parametrize("kind", ["Dot plot", "Matrix plot"])
 def test_every_kind_is_drawn_and_saved(qtbot, dots, dock, kind, saved_as):
     choose(dots.kind, kind)
@@ -316,14 +300,6 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session):
     session.selection.select(0)
     click(qtbot, scatter, 1, 1)
     assert session.selection.is_empty
-
-
-def test_zeros_are_seen_below_0_and_are_in_a_gate_that_reaches_there(
-    qtbot, scatter, session
-):
-    name(scatter, "e", "a")
-    drag(qtbot, scatter, (-0.06, 0.01), (0.01, 3.8))
-    assert session.selection.rows.tolist() == list(range(20, 40))
 
 
 def test_selected_points_have_their_colour_and_others_are_grey(

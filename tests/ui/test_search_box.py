@@ -1,15 +1,12 @@
 """Finding clusters, genes and cells from the keyboard."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from qtpy.QtCore import QDeadlineTimer, Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.search import Search
 from napari_embedding_game.ui.inspector import search_box
 
@@ -53,50 +50,6 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(played, "kind")
     assert session.look.color_by == "kind"
-
-
-def kinds(dock, text):
-    return {hit.name: hit.kind for hit in typed(dock, text).hits}
-
-
-def test_what_is_found_is_called_what_it_is(played, session):
-    session.load(replace(session.dataset, has_expression=True))
-    assert kinds(played, "d")["d"] == "gene"
-    table = {"size": np.arange(40.0) ** 2, "kind": ["a", "b"] * 20}
-    session.load(from_features(table, "cells"))
-    assert kinds(played, "i") == {"size": "column", "kind": "column"}
-    labels = np.kron(np.arange(1, 41).reshape(5, 8), np.ones((6, 6), int))
-    image = np.random.default_rng(0).random(labels.shape)
-    session.load(measure(image, labels))
-    assert kinds(played, "intensity_mean")["intensity_mean"] == "measure"
-
-
-def test_columns_of_a_table_colour_the_map(played, session):
-    table = {
-        "size": np.arange(40.0) ** 2,
-        "Pressure": np.arange(40.0),
-        "b": [*"xy"] * 20,
-    }
-    session.load(from_features(table, "cells"))
-    find(played, "pressure")
-    assert session.look.color_by == "Pressure (file)"
-    find(played, "b")
-    assert session.look.color_by == "b"
-    assert played.inspector.column.value == "b"
-
-
-def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):
-    find(played, "cell23")
-    assert session.selection.rows.tolist() == [23]
-    points = dock.controller.layers.points
-    place = points.data_to_world(points.data[23])
-    np.testing.assert_allclose(viewer.scene.camera.center[-2:], place, rtol=1e-5)
-
-
-def test_what_is_not_there_is_not_found(played, session):
-    find(played, "no such name")
-    assert session.look.color_by == "Cluster"
-    assert session.selection.is_empty
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Slash, Qt.Key.Key_F])

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.core.inspect.quality import (
@@ -17,8 +16,8 @@ from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.controls import trust as trust_module
-from napari_embedding_game.ui.controls.timeline import PICTURE, picture, told
-from napari_embedding_game.ui.controls.trust import NOT_KNOWN, WAITING
+from napari_embedding_game.ui.controls.timeline import told
+from napari_embedding_game.ui.controls.trust import WAITING
 
 FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
 LEFT = Qt.MouseButton.LeftButton
@@ -57,14 +56,6 @@ def test_the_figures_follow_the_map_and_its_colours(
     assert trust.note.text() == WAITING
 
 
-def test_a_map_without_its_data_says_so(qtbot, session, dataset, play, trust, dock):
-    play()
-    saved = session.capture()
-    session.restore(saved, replace(dataset, X=np.empty((40, 0)), var_names=[]))
-    unfold(dock)
-    qtbot.waitUntil(lambda: trust.note.text() == NOT_KNOWN)
-
-
 @pytest.mark.parametrize("most", [39, 40])
 def test_a_large_map_is_measured_when_it_is_asked_for(
     trust, play, qtbot, dock, monkeypatch, most
@@ -78,30 +69,6 @@ def test_a_large_map_is_measured_when_it_is_asked_for(
     assert measured == (["finished"] if most == 40 else [])
     unfold(dock)
     assert measured[-1:] == ["finished"]
-
-
-def test_it_is_measured_again_while_the_points_move(
-    trust, play, session, slow, qtbot, dock, monkeypatch
-):
-    monkeypatch.setattr(trust_module, "AGAIN_MS", 50)
-    unfold(dock)
-    play(until="running")
-    qtbot.waitUntil(lambda: "40 points" in trust.note.text())
-    assert session.state == "running"
-    session.stop()
-
-
-def test_an_error_becomes_a_sentence(trust, play, dock, monkeypatch, qtbot):
-    def broken(session):
-        def work_out():
-            raise MemoryError
-
-        return work_out
-
-    monkeypatch.setattr(trust_module, "quality_job", broken)
-    play()
-    unfold(dock)
-    qtbot.waitUntil(lambda: "memory" in trust.note.text())
 
 
 def test_a_graph_in_parts_is_mended_by_a_button(
@@ -209,19 +176,6 @@ def test_a_mark_is_told_and_deleted_by_its_menu(finished, session):
     actions["Delete"].trigger()
     assert timeline.find(first.number) is None
     assert finished.timeline.marks.count() == n_marks - 1
-
-
-def test_the_small_picture_is_the_right_way_up():
-    places = np.zeros((40, 2), np.float32)
-    places[0] = [1.0, 1.0]  # to the right, and up
-    image = picture(places, QColor("black"), QColor("white"))
-    half = PICTURE // 2
-    bright = np.array(
-        [[image.pixelColor(x, y).lightness() for x in range(PICTURE)]
-         for y in range(PICTURE)]
-    )  # fmt: skip
-    assert bright[:half, half:].max() == bright[half:, :half].max() == 255
-    assert bright[:half, :half].max() == bright[half:, half:].max() == 0
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tour import Tour
 from napari_embedding_game.ui.upstream_fixes import mend
 
 if TYPE_CHECKING:
@@ -82,11 +83,22 @@ class GameDock(MapWidget):
         self._make_views()
         self._build()
         self._connections.call(controller.close)
+        self.tour = Tour(
+            self,
+            [
+                (self.data.start.open_button, "Open your data, or try a sample."),
+                (self.run.run, "Press Run, and watch the map form."),
+                (self.look.color_by.native, "Choose what the colours mean."),
+                (self.trust.line, "See which points to doubt: press show."),
+                (self.inspector.title, "Who they are: type a name here."),
+            ],
+        )
         self._connect()
         self.begin()
         self._show_state()
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
+            self.tour.begin_once()
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -222,6 +234,7 @@ class GameDock(MapWidget):
             (self.hover.trouble, controller.trouble),
             (self.inspector.thumbnails.pictures.failed, self.clusters.tell),
             (self.inspector.renamed, edits.name),
+            (data.start.tour.clicked, self.tour.begin),
             (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),

@@ -77,7 +77,8 @@ class QualityPlot:
         values = self.values[name]
         bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
         if is_log(name):
-            values, bars = np.maximum(values, 1), np.geomspace(1, bars[-1] + 1, N_BARS)
+            values = np.maximum(values, 1)
+            bars = np.geomspace(values.min(), values.max() + 1, N_BARS)
             axes.set_xscale("log")
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
         levels = [] if self.samples is None else self.samples.value_counts().index

@@ -32,7 +32,11 @@ class ColumnsPanel(Fold):
     """
 
     def __init__(self, embed: Callable[[tuple[str, ...]], Any]) -> None:
-        search, self.filter, self.list = searched_list("Find a column", 170)
+        search = QSearchableListWidget()
+        search.setFixedHeight(170)
+        search.layout().setContentsMargins(0, 0, 0, 0)
+        self.filter, self.list = search.filter_widget, search.list_widget
+        self.filter.setPlaceholderText("Find a column")
         self.list.setToolTip("Columns that make the map; each counts the same.")
         self.all = push_button(
             "All", "Tick every column that is listed.", lambda: self._tick(CHECKED)
@@ -77,12 +81,3 @@ class ColumnsPanel(Fold):
         n_chosen = len(self.chosen())
         self.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
         self.apply.setEnabled(n_chosen > 0)
-
-
-def searched_list(words: str, height: int) -> tuple[QSearchableListWidget, Any, Any]:
-    """Return a list with a field to find its entries by, the field, and the list."""
-    search = QSearchableListWidget()
-    search.setFixedHeight(height)
-    search.layout().setContentsMargins(0, 0, 0, 0)
-    search.filter_widget.setPlaceholderText(words)
-    return search, search.filter_widget, search.list_widget

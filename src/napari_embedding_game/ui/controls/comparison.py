@@ -17,9 +17,8 @@ from napari_embedding_game.ui.tasks.worker import Latest
 STEPS = 100
 """Positions of the slider."""
 SLIDER_TIP = (
-    "Drag to let every point go from this map to the other, which is turned, mirrored "
-    "and scaled to lie on this one. Only what you see changes. Colour by Movement "
-    "shows how far each point goes."
+    "Drag to let every point go to its position on the other map; colour by Movement "
+    "to see how far."
 )
 SIDE_TIP = "Draw the maps next to each other; a selection in one is made in all."
 

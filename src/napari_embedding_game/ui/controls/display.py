@@ -32,8 +32,7 @@ LONG_NAMES = {
 }
 """What the built-in choices are called in the window."""
 COLOR_TIP = (
-    "What the colour of a point means: its cluster, a column, or how far it moves to a "
-    "map that this one is compared with. For a gene, press / and type its name.\n\n"
+    "What the colours mean. For a gene, press / and type its name.\n\n"
     f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
     f"Crowded: {PRESSURE_MEANS}"
 )
@@ -41,23 +40,15 @@ SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest
 CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
-        "Show the landmarks, of which the clusters are made, as pale rings, not only "
-        "while the game runs. With their layer selected in napari's list they can be "
-        "dragged while it runs; A adds one under the mouse, Delete takes it away.",
+        "Show the landmarks, of which clusters are made, as pale rings. With their "
+        "layer selected drag them while the game runs; A adds one, Delete removes it.",
     ),
-    "show_names": (
-        "Show names",
-        "Write the clusters' names on the map; nearer, there is room for more of them.",
-    ),
-    "size_by_pressure": (
-        "Size by pressure",
-        f"Draw points under pressure larger. {PRESSURE_MEANS}",
-    ),
+    "show_names": ("Show names", "Write the clusters' names on the map."),
+    "size_by_pressure": ("Size by pressure", "Draw points under pressure larger."),
     "show_far": (
         "Lines to neighbours",
-        "From selected points to their nearest neighbours in the data that lie "
-        "elsewhere on the map. A few are usual; where many lines go the same way, the "
-        "map has torn a group apart.",
+        "From selected points to neighbours in the data that lie elsewhere: many "
+        "lines the same way show a group torn apart.",
     ),
     "color_objects": (
         "Colour objects by the map",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QFileDialog, QLineEdit
+from qtpy.QtWidgets import QFileDialog, QInputDialog, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -19,20 +18,16 @@ from napari_embedding_game.data.gene_sets import (
 )
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.columns import searched_list
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 GENES_TIP = (
-    "Genes of the set, separated by commas or spaces. The score of a cell is their "
-    "mean less that of other genes of like expression (scanpy.tl.score_genes)."
+    "A cell's score: the mean of these genes less that of others of like expression "
+    "(scanpy.tl.score_genes)."
 )
-FILE_TIP = (
-    "Take sets from a .gmt file, as of MSigDB or Enrichr, or one set from a text file "
-    "with a gene in each line."
-)
+FILE_TIP = "Take sets from a .gmt file (MSigDB, Enrichr), or one from a text file."
 FILES = "Gene sets (*.gmt *.txt *.grp *.csv);;All files (*)"
 
 
@@ -44,9 +39,6 @@ class GeneSetsPanel(Fold):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._sets: list[GeneSet] = []
-        self.search, self.filter, self.list = searched_list("Find a set", 150)
-        self.list.setToolTip("Sets of the file: click one to see its genes.")
         self.genes, self.name = QLineEdit(), QLineEdit()
         self.genes.setPlaceholderText("Type genes: CD3D, CD3E, CD2")
         self.genes.setToolTip(GENES_TIP)
@@ -58,15 +50,13 @@ class GeneSetsPanel(Fold):
         self.file = push_button("From file…", FILE_TIP, self._open)
         self.state = text_label()
         buttons = row(self.name, self.score, self.file)
-        inside = column(self.search, self.genes, buttons, self.state)
+        inside = column(self.genes, buttons, self.state)
         super().__init__("Gene sets", panel(inside))
         self._scoring = Latest(self, self._on_scored, self._on_failed)
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
-        self.list.currentRowChanged.connect(self._on_row)
         Connections(self).connect(session.dataset_changed, self._on_dataset)
-        self._show_sets([])
         self._on_dataset(session.dataset)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
@@ -88,26 +78,17 @@ class GeneSetsPanel(Fold):
         except (DataError, OSError) as error:
             show_text(self.state, sentence(error), "warning")
             return
-        self._show_sets(sets)
-        told = f"{len(sets):,} sets in {Path(name).name}: choose one, and score it."
-        show_text(self.state, told if len(sets) > 1 else "", "note")
-        if len(sets) == 1:
-            self._on_row(0)
+        names = [f"{one.name}  ({len(one.genes)})" for one in sets]
+        chosen = names[0]
+        if len(sets) > 1:  # typing finds one of them
+            words = "Gene sets", f"Sets of {Path(name).name}:"
+            chosen, is_given = QInputDialog.getItem(self, *words, names)
+            if not is_given or chosen not in names:
+                return
+        self._show_set(sets[names.index(chosen)])
 
-    def _show_sets(self, sets: list[GeneSet]) -> None:
-        """List the sets of a file, where there are several."""
-        self._sets = sets
-        self.search.setVisible(len(sets) > 1)
-        self.filter.clear()
-        with QSignalBlocker(self.list):
-            self.list.clear()
-            self.list.addItems([f"{one.name}  ({len(one.genes)})" for one in sets])
-
-    def _on_row(self, row: int) -> None:
+    def _show_set(self, chosen: GeneSet) -> None:
         """Show the genes of a set, to be scored or changed."""
-        if not 0 <= row < len(self._sets):
-            return
-        chosen = self._sets[row]
         for field, text in (
             (self.genes, ", ".join(chosen.genes)),
             (self.name, chosen.name),

@@ -64,13 +64,8 @@ MAIN = (
 NUMBER_WIDTH = 84
 """Pixels of a number next to a slider: five digits."""
 STALE = "The map was made with other settings: Run again makes one with these."
-CONTINUE_TIP = (
-    "Search the neighbours with the present settings and play on from this map, which "
-    "stays in the timeline."
-)
-LAMBDA_TIP = (
-    "The method's own repulsion, and lambda: the repulsion divided by the rows."
-)
+CONTINUE_TIP = "Play on from this map, which stays in the timeline."
+LAMBDA_TIP = "The method's own repulsion, and lambda: repulsion by rows."
 PRESET_TIP = "Settings that belong together, for what you want to see."
 
 

@@ -35,22 +35,14 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-OFFER = (
-    "These are raw counts: how deeply a cell was sequenced would shape the map more "
-    "than what the cell is. The usual preparation takes care of it."
-)
+OFFER = "These are raw counts, which need normalising before a map means anything."
 NO_BATCHES = "none (Harmony off)"
 BATCHES_TIP = (
-    "Harmony moves cells of different samples, donors or days onto each other, by the "
-    "column that names them; the genes stay as they are."
+    "Harmony moves cells of different samples, donors or days onto each other."
 )
-PREPARE_TIP = (
-    "Filter, normalise, take logarithms, choose variable genes, scale, and compute "
-    "principal components."
-)
+PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
 DOUBLETS_TIP = (
-    "Leave out cells that scrublet takes for two in one droplet, in each batch by "
-    "itself. It takes some seconds for each thousand cells."
+    "Leave out cells that are two in one droplet (some seconds for each thousand)."
 )
 NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
 QUALITY = {
@@ -58,29 +50,14 @@ QUALITY = {
     "max_counts": ("Counts, at most", "Cells with more are left out as doublets."),
     "min_genes": ("Genes, at least", "Cells with fewer are left out as broken."),
     "max_genes": ("Genes, at most", "Cells with more are left out as doublets."),
-    "max_mito": ("Mitochondrial %, at most", "Cells with more are left out as dying."),
+    "max_mito": ("Mitochondrial %", "Cells with more are left out as dying."),
 }
 PREPARATION = {
-    "min_cells": (
-        "Cells per gene, at least",
-        "Genes found in fewer cells are left out as noise.",
-    ),
-    "target_sum": (
-        "Counts per cell",
-        "Every cell is brought to this number of counts, so that cells compare.",
-    ),
-    "n_top_genes": (
-        "Most variable genes",
-        "Only so many genes, those that differ most between cells, make the map.",
-    ),
-    "max_value": (
-        "Cap of a gene",
-        "Scaled expression beyond this, in standard deviations, is cut off.",
-    ),
-    "n_comps": (
-        "Principal components",
-        "How many numbers per cell are embedded in the end.",
-    ),
+    "min_cells": ("Cells of a gene", "Genes of fewer are left out as noise."),
+    "target_sum": ("Counts per cell", "Every cell is brought to as many counts."),
+    "n_top_genes": ("Most variable genes", "So many genes make the map."),
+    "max_value": ("Cap of a gene", "Of its scaled expression, in standard deviations."),
+    "n_comps": ("Principal components", "So many numbers of a cell are embedded."),
 }
 """Title and meaning of fields of :class:`Recipe`."""
 DEFAULTS = {f.name: f.default for f in fields(Recipe)}
@@ -135,7 +112,7 @@ class RecipePanel(QWidget):
         """Return the recipe with the numbers and the batches as they stand."""
         key = self.batches.value
         return Recipe(
-            **{name: box.value for name, box in self.numbers.items()},
+            **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
             batch_key=None if key == NO_BATCHES else key,
             doublets=self.doublets.isChecked(),
         )
@@ -218,9 +195,8 @@ class RecipePanel(QWidget):
     def _limit(self, limits: Limits) -> None:
         """Take other limits."""
         for name, value in limits.items():
-            box = self.numbers[name]
-            with box.changed.blocked():
-                box.value = type(box.value)(value)
+            with self.numbers[name].changed.blocked():
+                self.numbers[name].value = value
         self._tell()
 
     def _present(self) -> Limits:
@@ -256,16 +232,14 @@ class RecipePanel(QWidget):
 
 def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:
     default = DEFAULTS[name]
-    if name in LIMITS:
-        kind = FloatSpinBox if name == "max_mito" else SpinBox
-        box = kind(min=0, max=100_000_000, value=default, tooltip=tip)
-        box.native.setSpecialValueText("no limit")
-    elif isinstance(default, int):
+    if isinstance(default, int) and name not in LIMITS:
         least = 0 if name == "min_cells" else 2
         return SpinBox(min=least, max=100_000, value=default, tooltip=tip)
-    else:
-        box = FloatSpinBox(
-            min=1, max=1e7, step=default / 10, value=default, tooltip=tip
-        )
-        box.native.setDecimals(0)
+    is_limit = name in LIMITS
+    step = 1 if is_limit else default / 10
+    least, most = (0, 1e8) if is_limit else (1, 1e7)
+    box = FloatSpinBox(min=least, max=most, step=step, value=default, tooltip=tip)
+    box.native.setDecimals(int(name == "max_mito"))
+    if is_limit:  # which magicgui's box for whole numbers cannot say
+        box.native.setSpecialValueText("no limit")
     return box

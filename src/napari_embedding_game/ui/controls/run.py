@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 WORDS_MS = 250
 """Least time between two texts while the game runs: each has the window drawn anew."""
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
-CONTINUE_TIP = (
-    "Play on from the map that you see, with the present settings. What came after it "
-    "stays in the timeline as another branch."
-)
+CONTINUE_TIP = "Play on from the map that you see, with the present settings."
 REMEDY_TIP = "Change these settings and lay the map out anew from its start."
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."

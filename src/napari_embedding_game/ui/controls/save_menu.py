@@ -26,27 +26,23 @@ FORMATS = {
     ".html": (
         "Web page",
         "Web page",
-        "One file to send: the map with colours, search, markers and a lasso, in any "
-        "browser and without a network.",
+        "One file to send: the map with search, markers and a lasso in any browser.",
     ),
     ".ipynb": (
         "Notebook",
         "Jupyter notebook",
-        "All that led to this map, as code that makes it again from the data.",
+        "Code that makes this map again from the data.",
     ),
     ".txt": (
         "Methods paragraph",
         "Text",
-        "What was done, for the methods of a paper, with versions and citations.",
+        "For the methods of a paper, with versions and citations.",
     ),
 }
 """Entry, kind of file and tooltip of each ending."""
 COLUMNS = "Columns in the layer's features"
 IN_ANNDATA = "Map and clusters in the layer's AnnData"
-ANNDATA_TIP = (
-    "Into obs and obsm of the table in memory, and the features of the layer; no file "
-    "is written."
-)
+ANNDATA_TIP = "Into obs and obsm of the table in memory; no file is written."
 
 
 class SaveMenu(QPushButton):

@@ -25,23 +25,15 @@ from napari_embedding_game.ui.style.layouts import (
 )
 
 BUTTONS = {
-    "lasso": (
-        "Lasso",
-        "Draw around points; so does Shift and a drag, and Ctrl adds to what is "
-        "selected.",
-    ),
+    "lasso": ("Lasso", "Draw around points (Shift and drag; Ctrl adds)."),
     "brush": ("Brush", "Paint over points to select them (B)."),
     "embed": ("Own map", "Lay out the selected points anew, without the others."),
     "show_objects": ("Show in image", "Move to the selected objects in the image."),
     "hold": ("Hold", "Hold the selected points in place while the others move."),
-    "let_go": (
-        "Let go",
-        "Free the selected points of all that holds them; without a selection, all.",
-    ),
+    "let_go": ("Let go", "Free the selected points of all that holds them, or all."),
     "neighbors": (
         "True neighbours (press and hold)",
-        "While you press: points that are like the selection in the data come to it, "
-        "and those within it that are not move out.",
+        "While you press, points like the selection in the data come to it.",
     ),
 }
 """Text and tooltip of each button."""

@@ -30,14 +30,8 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.tasks.session_store import SessionStore
 
 MOST_LAST_MAPS = 5
-IMAGES_TIP = (
-    "Measure the objects of all images of a folder. A labels file has the name of its "
-    "image and _labels or _masks behind it, or lies in a folder labels."
-)
-LAYER_TIP = (
-    "Load the table of measurements of the selected layer, or the AnnData that "
-    "napari-spatialdata gave it."
-)
+IMAGES_TIP = "Each image has its labels beside it (_labels, _masks) or in labels/."
+LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
 DATA = f"Data ({' '.join(f'*{ending}' for ending in ENDINGS)})"
 SESSIONS = f"Embedding game session (*{ENDING})"
 
@@ -88,8 +82,10 @@ class Start(QWidget):
         self._lines.setContentsMargins(0, 12, 0, 0)
         self._lines.setSpacing(2)
         self.last_maps = panel(self._lines)
+        self.tour = push_button("Show me around", "Five steps.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
-        self.setLayout(column(self.open_button, buttons, self.last_maps, spacing=6))
+        parts = self.open_button, buttons, self.tour, self.last_maps
+        self.setLayout(column(*parts, spacing=6))
 
     def open_file(self, path: Path) -> None:
         """Load a file or folder; with a map that was saved one goes on."""

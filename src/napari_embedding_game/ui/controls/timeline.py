@@ -40,13 +40,10 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 PICTURE, MOST_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
 HINT = (
-    "The map as it was at a pause, a change or the end of a run. Click one to see it "
-    "again; right-click to compare, rename or delete it. One with a name stays when "
-    "memory runs short."
+    "Earlier maps: click one to see it again, right-click to compare, rename or delete "
+    "it. One with a name stays when memory runs short."
 )
-COMPARE_TIP = (
-    "Choose another map of the timeline: see which points lie elsewhere on it."
-)
+COMPARE_TIP = "See which points lie elsewhere on another map of the timeline."
 
 
 class Timeline(QWidget):

@@ -49,26 +49,23 @@ MOST_COLUMNS_TOLD = 3
 FIGURES = {
     "neighbors_kept": (
         "Neighbours kept",
-        "Of the {k} rows most like each one in the data, the share that is among its "
-        "{k} nearest on the map. A plane has room for few: on maps of cells 10 to 40 % "
-        "are usual. Compare maps of the same data.",
+        "Share of the {k} nearest neighbours in the data that are so on the map too. "
+        "Of cells 10 to 40 % are usual: compare maps of the same data.",
     ),
     "trustworthiness": (
         "Trustworthiness",
-        "Whether neighbours on the map are alike in the data: 100 % if all are, 50 % "
-        "by chance; maps of cells mostly have 80 % and more. Low: groups on the map "
-        "may not be groups in the data.",
+        "Whether neighbours on the map are alike in the data: 50 % by chance, of cells "
+        "mostly above 80 %. Low: groups of the map may not be in the data.",
     ),
     "continuity": (
         "Continuity",
-        "Whether rows that are alike in the data are neighbours on the map: 100 % if "
-        "all are, 50 % by chance. Low: groups of the data are torn apart.",
+        "Whether neighbours in the data are so on the map: 50 % by chance. Low: groups "
+        "are torn apart.",
     ),
     "triplets": (
         "Large picture",
-        "Of two random points, how often the one that is more like a third in the data "
-        "is also nearer to it on the map: 50 % by chance. Near that, distances between "
-        "far groups mean nothing.",
+        "Whether far distances of the map are those of the data: near 50 %, as by "
+        "chance, the distances between groups mean nothing.",
     ),
 }
 """Title and meaning of the figures of a :class:`MapQuality`."""
@@ -78,14 +75,8 @@ OF_POINTS = {
     "pressured_share": ("Crowded", PRESSURE_MEANS),
 }
 """Title and meaning of the shares of points of a :class:`Snapshot`."""
-LINK_TIP = (
-    "Search twice as many neighbours of each point and play on from this map, which "
-    "stays in the timeline."
-)
-MIX_TIP = (
-    "Removes differences between the batches from the principal components with "
-    "Harmony. The present map stays in the list of maps."
-)
+LINK_TIP = "Take twice as many neighbours; this map stays in the timeline."
+MIX_TIP = "Mix the batches by Harmony; this map stays in the list of maps."
 NOT_KNOWN = "Not known: the data of this map are not there as rows."
 TOO_FEW = "Not known: that takes at least 8 rows."
 WAITING = "Measured as soon as there is a map."
@@ -111,8 +102,8 @@ class TrustControls(QWidget):
         self._mixable: tuple[str, ...] = ()
         self._linking: dict[str, Any] = {}
         self.far = StatusLabel()
-        self.far.setToolTip(f"Found by their {STRETCH_MEANS}")
-        tip = "Colour the points by their stretch."
+        self.far.setToolTip("Misplaced points lie far from similar points: doubt them.")
+        tip = "Show which points to doubt: colour them by their stretch."
         self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
@@ -292,8 +283,8 @@ def _told_parts(found: MapQuality | None) -> str:
     return (
         f"The points and their {parts.n_neighbors} nearest in the data fall into "
         f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
-        "are outside of the largest): how these groups lie to one another on the map "
-        "means nothing. More neighbours may link them."
+        "are outside of the largest): distances between these groups mean nothing. "
+        "More neighbours may link them."
     )
 
 

@@ -33,18 +33,10 @@ ARROW = 26
 """Pixels of a button with an arrow on it."""
 MOST_PARTS = 60
 AS_ANNOTATION = "Use {} as annotation"
-AGAIN = (
-    "Clusters to be found among the {} selected points alone, along their nearest\n"
-    "neighbours in the data. No point moves; Undo brings the former clusters back."
-)
-RECLUSTER_TIP = (
-    "Find clusters among the selected points alone, where they are: none of them moves."
-)
+AGAIN = "Clusters to be found among the {} selected points alone; none moves."
+RECLUSTER_TIP = "Find clusters among the selected points alone; none moves."
 RELEASE_TIP = "Let the game and the slider decide again where its points belong."
-USE_TIP = (
-    "Give each group of the column on show its name as an annotation, which stays on "
-    "its points."
-)
+USE_TIP = "Name the points by the groups of this column; the names stay on them."
 
 
 class ClusterEdits(QWidget):

@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.legend import qcolor
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.texts import STRETCH_MEANS, share_text
+from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -38,7 +38,7 @@ COLUMNS = (
     Column("Points", "How many points it has.", "{:,}".format, is_bar=True),
     Column(
         "Misplaced",
-        f"Share of its points that lie far from similar points. By {STRETCH_MEANS}",
+        "Share of its points that lie far from similar points: these are to doubt.",
         share_text,
         warns_from=0.02,
     ),

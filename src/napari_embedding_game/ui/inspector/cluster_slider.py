@@ -16,14 +16,7 @@ REST_MS = 40
 """The slider has rested so long before the map follows it."""
 STOPS = 60
 """Stops between few and many clusters, where there are as many."""
-TIP = (
-    "Merge the landmarks into fewer clusters, along the neighbours of their points. At "
-    "the right end every landmark is a cluster of its own."
-)
-SHOWN_TIP = (
-    "So many clusters are in the table: those made by hand come on top, and those "
-    "without points are left out."
-)
+TIP = "Fewer, larger clusters, or more, smaller ones; no point moves."
 
 
 class ClusterSlider(QWidget):
@@ -35,15 +28,13 @@ class ClusterSlider(QWidget):
         self._stops = slider_stops(FEWEST)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
-        self.shown = QLabel()
-        self.shown.setToolTip(SHOWN_TIP)
         self.slider.setToolTip(TIP)
         self.number.setToolTip(TIP)
         self.number.setKeyboardTracking(False)
         self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.number.setFixedWidth(52)
         self.number.setAlignment(Qt.AlignmentFlag.AlignRight)
-        parts = QLabel("Clusters"), self.slider, self.number, self.shown
+        parts = QLabel("Clusters"), self.slider, self.number
         self.setLayout(row(*parts, wide=[self.slider]))
         self._rest = debounced(REST_MS, self._apply, self)
         self._is_moving = False
@@ -54,12 +45,9 @@ class ClusterSlider(QWidget):
         self.follow()
 
     def follow(self) -> None:
-        """Show what the book says, and how many the table has, if that is another."""
+        """Show what the book says."""
         n_landmarks = self._book.n_landmarks
-        asked, n_shown = self._book.n_clusters or n_landmarks, len(self._book.clusters)
-        is_other = 0 < n_shown != asked and n_landmarks > 0
-        self.shown.setText(f"{n_shown} shown" if is_other else "")
-        self.shown.setVisible(is_other)
+        asked = self._book.n_clusters or len(self._book.clusters) or n_landmarks
         self.setEnabled(n_landmarks > FEWEST)
         if not self.isEnabled() or self._is_moving:
             return

@@ -38,26 +38,11 @@ KINDS: dict[PlotKind, str] = {
     "matrix": "Matrix plot",
 }
 TIPS = {
-    "kind": (
-        "Dot plot: the larger a dot, the more cells have the gene; its colour is the "
-        "mean. Matrix plot: the mean alone."
-    ),
-    "rows": (
-        "What has a column each: the clusters, the groups of a metadata column such as "
-        "types or conditions, or both, each cluster parted by the groups in it."
-    ),
-    "genes": (
-        "Names of genes, separated by commas or spaces, then Enter. Empty: the leading "
-        "markers of every cluster."
-    ),
-    "n_leading": (
-        "How many markers of each cluster are shown: the highest scores of a Wilcoxon "
-        "test against all other points, of genes at least twice as high."
-    ),
-    "scaled": (
-        "Each gene from its lowest (0) to its highest (1), so that rare genes are seen "
-        "beside frequent ones; off: the values as they are."
-    ),
+    "kind": "Colour: the mean. Size of a dot: share of cells with the gene.",
+    "rows": "What has a column each: clusters, groups of a column, or both.",
+    "genes": "Names of genes, then Enter. Empty: markers of every cluster.",
+    "n_leading": "Markers of each cluster, by a Wilcoxon test against all others.",
+    "scaled": "Each gene from its lowest (0) to its highest (1).",
 }
 MOST_LEADING = 10
 WAITING = "The clusters still move: they are compared when the run pauses or ends."

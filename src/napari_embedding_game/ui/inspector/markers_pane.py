@@ -44,21 +44,17 @@ from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SAMPLES_TIP = (
-    "Compares samples, such as donors, instead of single cells: each counts once, by "
-    "the mean of its cells; those with fewer than 10 cells in a group are left out. "
-    "Cells of one donor are not independent, so that a test of cells finds differences "
-    "between donors as well."
+    "Each sample, such as a donor, counts once, by the mean of its cells (10 or more): "
+    "cells of one donor are not independent."
 )
 RANKS = "p-values only rank."
 RANKS_TIP = (
-    "The p-values put the rows in an order and prove nothing: points of one sample are "
-    "not independent, and clusters were found in these numbers. For a test, compare "
-    "samples, where a column names them."
+    "The p-values order the rows and prove nothing: clusters were found in these "
+    "numbers. For a test, compare samples."
 )
 AGAINST_TIP = (
-    "What the selected points are compared with: all others, another cluster; or, "
-    "inside the selection, one level of a column with another, such as treated cells "
-    "with untreated ones."
+    "Compare with all others or another cluster; or, inside the selection, two levels "
+    "of a column, such as treated and untreated cells."
 )
 TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
@@ -78,14 +74,12 @@ COLUMNS = (
     Column("Column", "Click a row to colour the map by it. Ctrl+C copies all."),
     Column(
         "log2 FC",
-        "Log2 of how many times higher the mean is inside; of expression in logarithms "
-        "the mean is taken back to counts first, as in scanpy.",
+        "Log2 of how many times higher the mean is inside, as in scanpy.",
         lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
     ),
     Column(
         "p adj.",
-        "Adjusted p-value: chance to see such a difference where there is none, "
-        "corrected for the number of names (Benjamini-Hochberg).",
+        "p-value adjusted for the number of tests (Benjamini-Hochberg).",
         told_p,
     ),
     Column("In", "Share of the selected points above 0.", "{:.0%}".format),

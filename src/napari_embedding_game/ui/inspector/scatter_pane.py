@@ -31,8 +31,8 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
 TIP = (
-    "Drag a rectangle to select the cells inside, on the map too; with Shift or Ctrl "
-    "they are added. A click selects nothing. Cells of 0 are spread in a band below 0."
+    "Drag a rectangle to select the cells inside, with Shift or Ctrl to add them. "
+    "Cells of 0 are spread in a band below 0."
 )
 MOST_OFFERED = 12
 MARGIN = 0.04

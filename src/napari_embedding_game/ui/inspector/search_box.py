@@ -31,10 +31,7 @@ MOST = 12
 CLUSTER, CELL = "cluster", "row"
 Names = dict[str, Sequence[str]]
 """Lists of names by what they are."""
-TIP = (
-    "A cluster is selected, a gene or a column colours the map, and to a row the "
-    "camera goes. Ctrl+F or / brings you here."
-)
+TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
 SHEET = (
     "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
     "selection-background-color: {accent}; selection-color: white; }}"

@@ -50,18 +50,15 @@ if TYPE_CHECKING:
 
 HINT_NO_CLUSTER = (
     "Click a group on the map, or in the list of the Map tab, to see who is in it. "
-    "Ctrl-click adds another one, Escape clears."
+    "Ctrl-click adds another, Escape clears."
 )
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
 RENAME_TIP = "Type a name and press Enter (F2)."
-COLUMN_TIP = (
-    "Column that the composition is of; the card beside the mouse has it first."
-)
+COLUMN_TIP = "Column that the composition is of."
 SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLICK_TIP}"
 DIFFERENCES_TIP = (
-    "Columns that differ most from the rest, in standard deviations: to the right "
-    "(blue) higher in the selection, to the left (orange) lower."
+    "Difference from the rest in standard deviations: blue is higher, orange lower."
 )
 REFRESH_MS = 500
 """Between two updates while the game runs."""

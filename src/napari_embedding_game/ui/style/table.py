@@ -344,7 +344,7 @@ class Table(QTableView):
         if not self._most_rows:
             return super().sizeHint()
         n_rows = min(max(self.rows.rowCount(), 1), self._most_rows)
-        return QSize(250, self._head + ROW * n_rows + 2)
+        return QSize(200, self._head + ROW * n_rows + 2)
 
     def minimumSizeHint(self) -> QSize:
         """Return the same where some rows are seen: what is around them is scrolled."""

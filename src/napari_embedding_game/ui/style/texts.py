@@ -8,20 +8,17 @@ from napari_embedding_game.core.snapshot import FAR, UNLIKE
 
 STRETCH_CHOICE = "Misplaced (stretch)"
 STRETCH_MEANS = (
-    "stretch: how far apart this map draws a point and the points most like it in the "
-    f"data, where 1 is usual. From {FAR:.0f} on it lies far from similar points: do "
-    "not trust its place or the points around it; True neighbours, under Selection, "
-    "shows where those like it are."
+    "stretch: how far apart the map draws a point and its neighbours in the data; "
+    f"usual is 1. From {FAR:.0f} on points lie far from similar points: do not trust "
+    "their position. True neighbours, under Selection, shows where these are."
 )
 NO_STRETCH = (
     "The stretch of this map is not known: it is of an older file or other data."
 )
 ISOLATION_CHOICE = "Outliers (isolation)"
 ISOLATION_MEANS = (
-    "isolation: how much a point differs, in the data, from the points most like it, "
-    f"where 1 is usual around it. Above {UNLIKE:g} it is unlike all others, as debris, "
-    "a rare cell or an error may be. No place on a map fits it: look at what is known "
-    "of it instead."
+    "isolation: how much a point differs from its neighbours in the data; usual is 1. "
+    f"Above {UNLIKE:g} it may be debris, a rare cell or an error."
 )
 NO_ISOLATION = (
     "How unlike others the points are is not known: the map is of an older file, of "
@@ -29,9 +26,8 @@ NO_ISOLATION = (
 )
 PRESSURE_CHOICE = "Crowded (pressure)"
 PRESSURE_MEANS = (
-    "pressure: how far the crowd around a point would push it out of the map, were "
-    "there room. High pressure tells that the map is crowded there, not that a point "
-    "is in a wrong place."
+    "pressure: how far the crowd around a point would push it out of the map. It "
+    "tells that the map is crowded there, not that a position is wrong."
 )
 NO_PRESSURE = "No pressure is known for this method, or for so many points."
 
