@@ -90,19 +90,10 @@ class Objects:
 
 
 def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
-    """All objects of a label image, by growing label.
+    """All objects of a label image, by growing label; 0 and below is background.
 
-    Parameters
-    ----------
-    labels : array of integers or booleans
-        0 is background, and so are negative values.
-    n_leading : int
-        Of so many first axes each place is a picture with objects of its own.
-
-    Raises
-    ------
-    DataError
-        If the labels are no whole numbers, or all are background.
+    Of `n_leading` first axes each place is a picture with objects of its own.  Raises
+    DataError if the labels are no whole numbers, or all are background.
     """
     labels = check_labels(labels)
     places = np.ndindex(labels.shape[:n_leading])

@@ -186,17 +186,14 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
     normalised to any sum.  Raises DataError if they are neither.
     """
-    expression = Expression(values, True)
-    if expression.kind == "values":
+    kind = Expression(values, True).kind
+    if kind == "values":
         raise DataError(
             f"{where} hold neither raw counts nor their logarithms (values below 0, or "
             "too large): give cells with counts in X, in layers['counts'] or in raw."
         )
-    if expression.has_counts:
-        factors = expression.factors * (target_sum / TARGET_SUM)
-        return log_times(values, factors).astype(np.float32)
-    linear = sp.csr_matrix(values).expm1() if sp.issparse(values) else np.expm1(values)
-    depth = np.asarray(linear.sum(axis=1, dtype=np.float64)).ravel()
-    factors = np.zeros_like(depth)
-    np.divide(target_sum, depth, out=factors, where=depth > 0)
-    return log_times(linear, factors).astype(np.float32)
+    if kind == "logarithms":
+        is_sparse = sp.issparse(values)
+        values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
+    factors = Expression(values, True).factors * (target_sum / TARGET_SUM)
+    return log_times(values, factors).astype(np.float32)

@@ -17,16 +17,9 @@ _SMALLEST_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
 def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
     """Pictures held in an array of rows, or None if the rows are no pictures.
 
-    Parameters
-    ----------
-    values : array
-        (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D is
-        a square number of at least 64.
-
-    Returns
-    -------
-    array, shape (N, h, w) or (N, h, w, 3), uint8
-        Numbers of another type are scaled from lowest to highest.
+    `values` are (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D
+    is a square number of at least 64.  The pictures (N, h, w) or (N, h, w, 3) are
+    uint8; numbers of another type are scaled from lowest to highest.
     """
     if values.ndim == 2:
         side = math.isqrt(values.shape[1])

@@ -43,12 +43,7 @@ def split_channels(image: Any, shape: tuple[int, ...]) -> dict[str, NDArray[Any]
 
     `image` is an array, a mapping of channels, or None.  Three or four channels on the
     last axis are called red, green, blue (and alpha, which is left out); if they are
-    all the same, they are one.
-
-    Raises
-    ------
-    DataError
-        If shapes or types do not fit.
+    all the same, they are one.  Raises DataError if shapes or types do not fit.
     """
     if image is None:
         return {}

@@ -139,10 +139,7 @@ def has_pairs(folder: Path) -> bool:
 def find_pairs(folder: Path) -> FolderPairs:
     """Pair images and labels of a folder and of those in it.
 
-    Raises
-    ------
-    DataError
-        If there are none, or one image has several labels files.
+    Raises DataError if there are none, or one image has several labels files.
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder: choose one with images and labels.")

@@ -84,19 +84,9 @@ class Join:
 
 
 def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") -> Join:
-    """Join the rows of a table with the objects of a label image.
+    """Join the rows of a table, which a person calls `where`, with labelled objects.
 
-    Parameters
-    ----------
-    table : DataFrame
-    request : JoinRequest
-    where : str
-        What the person calls the table.
-
-    Returns
-    -------
-    Join
-        Nothing is raised: where the image does not fit, ``refusal`` tells why.
+    Nothing is raised: where the image does not fit, ``refusal`` tells why.
     """
     found = Join(request, id_columns(table, all_whole=True), _pictures_in(table))
     if request.is_guess and not id_columns(table):
