@@ -229,7 +229,8 @@ class Purposes:
         """Choose an entry of a mark's menu, which has an event loop of its own."""
         mark = self.session.timeline.marks[row]
         menu = timeline.menu(mark)
-        action = menu.actions()[number]
+        actions = menu.actions()
+        action = actions[number % len(actions)]
         self.note(f"mark {mark.number} > {action.text()!r}")
         action.trigger()
         menu.deleteLater()
@@ -256,12 +257,11 @@ class Purposes:
         if bar is None or not bar.isVisible():
             return
         for _ in range(self.rng.randint(1, 4)):
-            what = self.rng.randrange(4)
+            what = self.rng.randrange(3)
             if what == 0 and bar.slider.isVisible():
                 bar.slider.setValue(self.rng.randint(0, 100))
             elif what:
-                buttons = (bar.side_by_side, bar.close_button, bar.close_button)
-                self._press(buttons[what - 1])
+                self._press((bar.side_by_side, bar.close_button)[what - 1])
                 self._turn_camera()
             self.rest(0.1)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from qtpy.QtCore import QRectF, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen, QPixmap
-from qtpy.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QMenu, QWidget
 from superqt import QRangeSlider
 
 from napari_embedding_game.ui.style.coloring import Legend
 from napari_embedding_game.ui.style.colors import value_colors
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, panel, push_button
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, adds
 
 TWO_COLUMNS_FROM = 9
@@ -47,18 +48,14 @@ class LegendView(QWidget):
         self.text, self.caption, self.note = text_label(), text_label(), text_label()
         self.note.setToolTip(HIDDEN_MEANS)
         self.levels, self.scale = _Levels(self), _Scale(self)
-        self.show_all = QPushButton("Show all")
-        self.show_all.setToolTip("Draw the points of all levels again.")
-        self.show_all.clicked.connect(lambda: self.hiding_requested.emit(SHOW_ALL, -1))
-        self._body = QWidget()
-        body = QVBoxLayout(self._body)
-        body.setContentsMargins(0, 0, 0, 0)
-        for part in (self.text, self.levels, self.scale):
-            body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2, 0, 0)
-        for part in (self._body, self.note, self.show_all, self.caption):
-            column.addWidget(part)
+        self.show_all = push_button(
+            "Show all",
+            "Draw the points of all levels again.",
+            lambda: self.hiding_requested.emit(SHOW_ALL, -1),
+        )
+        self._body = panel(column(self.text, self.levels, self.scale))
+        parts = self._body, self.note, self.show_all, self.caption
+        self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(Legend(""))
 
     def set_legend(self, legend: Legend) -> None:
