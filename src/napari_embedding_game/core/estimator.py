@@ -271,7 +271,7 @@ class EmbeddingGame(
             print("Finding neighbours", file=sys.stderr)
         run = self._play(X, steering, stop_at)
         try:
-            for _ in shown_on_a_line(run, verbose):
+            for _ in shown_on_a_line(run) if verbose else run:
                 pass
         except KeyboardInterrupt:
             if run.snapshot is None:

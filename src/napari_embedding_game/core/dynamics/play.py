@@ -130,23 +130,19 @@ def play(
         warm_start=warm_start,
     )
     try:
-        yield from _played(_Seen(problem, settings, diagnose), frame_iterations)
+        seen, look = _Seen(problem, settings, diagnose), False
+        while True:
+            sent = yield seen.snapshot(look)
+            steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
+            seen.steer(steer)
+            look, begun = steer.look, seen.state.iteration
+            if not look:
+                most = frame_iterations
+                seen.move((most(begun) if callable(most) else most) or math.inf)
+                if seen.state.iteration == begun:
+                    return
     except torch.OutOfMemoryError as error:
         raise InputError(GPU_IS_FULL, {"device": "cpu"}) from error
-
-
-def _played(seen: _Seen, frame_iterations: FrameIterations) -> Playing:
-    most, look = frame_iterations, False
-    while True:
-        sent = yield seen.snapshot(look)
-        steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-        seen.steer(steer)
-        look = steer.look
-        if not look:
-            begun = seen.state.iteration
-            seen.move((most(begun) if callable(most) else most) or math.inf)
-            if seen.state.iteration == begun:
-                return
 
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
