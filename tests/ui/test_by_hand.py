@@ -226,19 +226,6 @@ def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
     assert not session.clusters.clustering.by_id[1].is_named
 
 
-def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
-    session, table = docks.session, docks.game.clusters.table
-    session.clusters.rename(3, "Monocytes")
-    names = docks.game.names
-    qtbot.waitUntil(lambda: len(names.names.texts) == 4)
-    assert table.isVisibleTo(docks.game)
-    docks.game.look.color_by.value = "kind"
-    qtbot.waitUntil(lambda: names.names.texts == ("Monocytes",))
-    assert not table.isVisibleTo(docks.game)  # the legend stands there
-    docks.game.look.color_by.value = "Cluster"
-    qtbot.waitUntil(lambda: len(names.names.texts) == 4)
-
-
 def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     docks.session.load(named_genes)
     docks.click_run()

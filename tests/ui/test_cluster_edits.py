@@ -61,20 +61,6 @@ def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
     assert len(session.clusters.clusters) == 3
 
 
-def test_the_parts_of_a_split_are_selected(played, session, monkeypatch):
-    monkeypatch.setattr(
-        session,
-        "split",
-        lambda cluster: session.clusters.split(
-            cluster, np.arange(10), np.arange(10) // 6
-        ),
-    )
-    session.selection.select(0)
-    played.clusters.edits.split.trigger()
-    assert len(session.selection.clusters) == 2
-    assert len(session.clusters.clusters) == 5
-
-
 def test_a_colour_is_given(played, session, dock, monkeypatch):
     chosen = QColor("#ff0000")
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: chosen)

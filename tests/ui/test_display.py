@@ -97,14 +97,6 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert "c" in dock.look.color_by.choices
 
 
-def test_a_restored_look_is_shown(dock, session):
-    saved = session.capture()
-    look = replace(saved.look, show_names=False)
-    session.restore(replace(saved, look=look))
-    assert not dock.look.names.value
-    assert not dock.look.landmarks.value
-
-
 def test_the_legend_tells_of_a_picture_without_points(
     docked, window, click_run, qtbot, monkeypatch
 ):

@@ -377,29 +377,6 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
     assert session.dataset.X.shape == (20, 2)
 
 
-def test_a_layer_without_a_table_is_explained(viewer, dock):
-    viewer.add_image(np.zeros((8, 8)))
-    dock.data.start.layer_button.click()
-    assert "Select a layer with a table" in dock.data.trouble.text()
-
-
-def test_stop_during_the_search_is_told_and_another_run_can_begin(
-    play, qtbot, session, dock, engine
-):
-    engine.gate.clear()
-    play("preparing")
-    qtbot.waitUntil(lambda: dock.run.stage.text() == "Finding neighbours …")
-    dock.run.stop.click()
-    assert dock.run.stage.text() == "Stopped before there was a map."
-    assert (dock.run.run.text(), dock.run.run.isEnabled()) == ("Run", True)
-    assert (dock.run.bar.value(), dock.run.bar.maximum()) == (0, 100)
-    assert not dock.run.stop.isVisibleTo(dock)
-    dock.run.run.click()
-    qtbot.waitUntil(lambda: "earlier work" in dock.run.stage.text())
-    engine.gate.set()
-    qtbot.waitUntil(lambda: session.state == "finished")
-
-
 ODD = {
     "n_landmarks": 5_000,
     "n_neighbors": 500,

@@ -78,8 +78,3 @@ def test_what_cannot_be_read_or_scored_is_told(
     QTest.keyClick(panel.name, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "Use the names that the data have" in panel.state.text())
     assert session.look.color_by == "Cluster"
-
-
-def test_they_are_offered_for_genes_only(panel, session, dataset):
-    session.load(dataset)
-    assert not panel.isVisible()

@@ -4,13 +4,12 @@ import threading
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.game_dock import PLOTS
-from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
+from napari_embedding_game.ui.inspector import markers_pane
 from napari_embedding_game.ui.widgets.figure_page import FigurePageWidget
 
 LEFT = Qt.MouseButton.LeftButton
@@ -169,15 +168,6 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     assert session.look.color_by == dots.result.genes[0] == dock.look.color_by.value
 
 
-def test_the_wheel_scrolls_what_has_no_room(qtbot, dots, person_at_the_window):
-    canvas = drawn(qtbot, dots)
-    canvas.setFixedHeight(80)
-    bar = canvas.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() > 0)
-    person_at_the_window.turn_wheel(canvas.canvas, -person_at_the_window.WHEEL_STEP)
-    assert bar.value() > 0
-
-
 def test_typed_names_are_shown_in_their_order_and_remembered(qtbot, dots, session):
     assert [one.are_leading for one in session.figures] == [True]
     QTest.keyClicks(dots.genes, "e, A, nope")
@@ -219,23 +209,6 @@ def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     qtbot.waitUntil(lambda: len(dots.plot().groups) == 8)
     first = session.clusters.clusters[0]
     assert dots.plot().groups[0] == f"{first.name} · B"
-
-
-def test_the_plot_keeps_its_names_while_others_are_compared(
-    qtbot, open_plot, cells, held
-):
-    gate = held(dot_plot_pane, "iter_cluster_expression")
-    sides = pd.Categorical(["left"] * 25 + ["right"] * 15)
-    dots = open_plot("Dot plot", replace(cells, obs=cells.obs.assign(side=sides)))
-    dots.genes.setText("a, b")
-    choose(dots.rows, "kind")
-    qtbot.waitUntil(lambda: dots.plot() is not None and dots.plot().groups[0] == "B")
-    gate.clear()
-    choose(dots.rows, "side")
-    dots.scaled.toggle()  # which draws what there is
-    assert dots.plot().groups == ("B", "T")
-    gate.set()
-    qtbot.waitUntil(lambda: dots.plot().groups == ("left", "right"))
 
 
 def test_a_running_game_is_waited_for_and_other_data_are_forgotten(

@@ -15,22 +15,11 @@ from qtpy.QtWidgets import (
     QScrollArea,
     QScrollBar,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 from superqt import QCollapsible
 
 from napari_embedding_game.ui.style.button_text import WrappedText
-
-
-class ControlsSection(QWidget):
-    """Controls below each other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(0, 0, 0, 6)
-        self.column.setSpacing(5)
 
 
 def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
