@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_embedding_game.core.graph.leaves import Check
+from napari_embedding_game.core.graph.leaves import some_true
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from shared import arguments, load, report
@@ -76,8 +76,8 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
             for _ in range(repeats)
         ]
         found = np.load(out)
-    check = Check(Rows(X, "euclidean"), K, 99, 2)
-    recall = check.recall(found[check.rows])
+    some, share_of = some_true(Rows(X, "euclidean"), K, 99, 2)
+    recall = share_of(found[some])
     return {
         "n": len(X),
         "search": told[0][0],

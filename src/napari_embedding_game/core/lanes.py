@@ -23,7 +23,8 @@ from numba import types
 from numba.core import cgutils
 from numba.core.datamodel.registry import register_default
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, models, overload
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, overload
 
 WIDE = 16
 """Numbers that are added side by side."""
@@ -244,21 +245,28 @@ def written(formula: Callable[..., Lanes], given: Sequence[Any], s: Any) -> Any:
     return s(*given), code
 
 
-def _compiled_operator(operate: Any) -> None:
-    @intrinsic
-    def both(context, one, other):
-        kind = one if isinstance(one, LanesType) else other
-        return written(operate, (one, other), kind)
+class _Operator(AbstractTemplate):
+    """The type of an operator: not by ``overload``, which compiles a function each."""
 
-    @overload(operate)
-    def typed(one, other):
-        if isinstance(one, LanesType) or isinstance(other, LanesType):
-            return lambda one, other: both(one, other)
-        return None
+    def generic(self, args, kws):
+        kinds = [kind for kind in args if isinstance(kind, LanesType)]
+        return kinds[0](*args) if kinds else None
+
+
+def _compiled(operate: Any) -> None:
+    infer_global(operate)(_Operator)
+
+    def code(context, builder, signature, arguments):
+        _, write = written(operate, signature.args, signature.return_type)
+        return write(context, builder, signature, arguments)
+
+    lanes, number = LanesType, types.Float
+    for both in ((lanes, lanes), (lanes, number), (number, lanes)):
+        lower_builtin(operate, *both)(code)
 
 
 for _each in (operator.add, operator.sub, operator.mul, operator.truediv):
-    _compiled_operator(_each)
+    _compiled(_each)
 
 
 @overload(len)
@@ -303,47 +311,48 @@ def across(context, lanes):
     return lanes.number(lanes), code
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
-    array = context.make_array(kind)(context, builder, array)
-    shape, strides = (
+def _place(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
+    """Return the pointer to a vector; ``given``: the array and a place in it."""
+    array = context.make_array(kind)(context, builder, given[0])
+    shape, strides, place = (
         cgutils.unpack_tuple(builder, each, kind.ndim)
-        for each in (array.shape, array.strides)
+        for each in (array.shape, array.strides, given[1])
     )
-    inds = cgutils.unpack_tuple(builder, place, kind.ndim)
-    return cgutils.get_item_pointer2(
-        context, builder, array.data, shape, strides, kind.layout, inds
+    pointer = cgutils.get_item_pointer2(
+        context, builder, array.data, shape, strides, "C", place
     )
+    return builder.bitcast(pointer, vector.as_pointer())
 
 
-def _place(array: Any) -> Any:
+def _numbers(array: Any) -> tuple[Any, int]:
+    """Return the type of a place in an array, and the bytes of a number there."""
     if array.layout != "C":
         raise TypingError("Arrays must be C-contiguous.")
-    return types.UniTuple(types.intp, array.ndim)
+    return types.UniTuple(types.intp, array.ndim), array.dtype.bitwidth // 8
 
 
 @intrinsic
 def load(context, array, place, like):
     """Return numbers of an array from a place on, as many as ``like`` has."""
-    kind = LanesType(array.dtype, like.count)
+    kind, (place, size) = LanesType(array.dtype, like.count), _numbers(array)
 
     def code(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, array, *arguments[:2])
-        vector = context.get_value_type(kind).as_pointer()
-        size = array.dtype.bitwidth // 8
-        return builder.load(builder.bitcast(pointer, vector), align=size)
+        vector = context.get_value_type(kind)
+        pointer = _place(context, builder, array, arguments, vector)
+        return builder.load(pointer, align=size)
 
-    return kind(array, _place(array), like), code
+    return kind(array, place, like), code
 
 
 @intrinsic
 def store(context, lanes, array, place):
     """Write lanes into an array from a place on."""
+    place, size = _numbers(array)
 
     def code(context, builder, signature, arguments):
-        value, *where = arguments
-        pointer = _pointer(context, builder, array, *where)
-        pointer = builder.bitcast(pointer, value.type.as_pointer())
-        builder.store(value, pointer, align=array.dtype.bitwidth // 8)
+        value, *given = arguments
+        pointer = _place(context, builder, array, given, value.type)
+        builder.store(value, pointer, align=size)
         return context.get_dummy_value()
 
-    return types.void(lanes, array, _place(array)), code
+    return types.void(lanes, array, place), code

@@ -44,7 +44,7 @@ OPTIONS: dict[str, Any] = {
     "cache": True,
     "error_model": "numpy",
 }
-INSIDE: dict[str, Any] = {"forceinline": True, **OPTIONS}
+INSIDE: dict[str, Any] = {"inline": "always", **OPTIONS}
 
 
 def n_chunks(n_points: int) -> int:

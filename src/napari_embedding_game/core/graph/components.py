@@ -18,7 +18,7 @@ from napari_embedding_game.core.graph.exact import (
     nearest_of_all,
     ranked,
 )
-from napari_embedding_game.core.graph.leaves import Check, leaf_search
+from napari_embedding_game.core.graph.leaves import leaf_search, some_true
 from napari_embedding_game.core.graph.rows import Rows
 
 N_PRINCIPAL = 100
@@ -93,11 +93,11 @@ def projected_search(
     rows: Rows, k: int, seed: int, n_jobs: int | None
 ) -> tuple[*Found, float] | None:
     """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
-    check = Check(rows, k, seed, n_jobs)
+    some, share_of = check = some_true(rows, k, seed, n_jobs)
     values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
     counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]
-    nearest, _ = nearest_of_all(values, check.rows, counts[-1], n_jobs)
-    enough = (m for m in counts if check.recall(nearest[:, :m]) >= _ENOUGH)
+    nearest, _ = nearest_of_all(values, some, counts[-1], n_jobs)
+    enough = (m for m in counts if share_of(nearest[:, :m]) >= _ENOUGH)
     count = next(enough, None)
     if count is None:
         return None

@@ -11,6 +11,7 @@ Rows are kept in the order of the lists, so that what is compared lies together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -44,20 +45,21 @@ _TIE = 1 + 1e-5
 """Relative to the last true neighbour, how far another one may be that is as near."""
 
 
-class Check:
-    """The true neighbours of some rows, drawn by the seed, to measure recall with."""
+Check = tuple[NDArray[np.intp], Callable[[NDArray[np.int32]], float]]
+"""Numbers of some rows (S,), and what returns their recall in others (S, M)."""
 
-    def __init__(self, rows: AnyRows, k: int, seed: int, n_jobs: int | None) -> None:
-        n, rng = len(rows), np.random.default_rng(seed)
-        self.rows = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
-        self._all, self._k, self._n_jobs = rows, k, n_jobs
-        self._farthest = nearest_of_all(rows, self.rows, k, n_jobs)[1][:, -1:] * _TIE
 
-    def recall(self, others: NDArray[np.int32]) -> float:
-        """Return the share of the true neighbours among ``others`` (S, M)."""
-        count = min(self._k, others.shape[1])
-        _, squared = ranked(self._all, self.rows, others, count, self._n_jobs)
-        return float((squared <= self._farthest).sum() / (self._k * len(self.rows)))
+def some_true(rows: AnyRows, k: int, seed: int, n_jobs: int | None) -> Check:
+    """Find the true neighbours of some rows, drawn by the seed."""
+    n, rng = len(rows), np.random.default_rng(seed)
+    some = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
+    farthest = nearest_of_all(rows, some, k, n_jobs)[1][:, -1:] * _TIE
+
+    def recall(others: NDArray[np.int32]) -> float:
+        _, squared = ranked(rows, some, others, min(k, others.shape[1]), n_jobs)
+        return float((squared <= farthest).sum() / (k * len(some)))
+
+    return some, recall
 
 
 def leaf_search(
@@ -68,14 +70,15 @@ def leaf_search(
     Returns the order of the lists (N,), numbers of neighbours and squared distances (N,
     k) in that order, and the share of the true neighbours that ``check`` found.
     """
+    some, recall = check
     order, bounds = lists(rows, n_jobs)
     rows = rows[order]
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=np.int32)
-    checked = place[check.rows]
+    checked = place[some]
     indices, squared = _compare_near_lists(rows, bounds, k, n_jobs)
     is_new = np.ones(indices.shape, np.uint8)
-    found = check.recall(order[indices[checked]])
+    found = recall(order[indices[checked]])
     for _ in range(_MOST_ROUNDS):
         before = found
         if found >= _ENOUGH or found < _LEAST_START:
@@ -83,7 +86,7 @@ def leaf_search(
         indices, squared, is_new = _neighbors_round(
             rows, indices, squared, is_new, n_jobs
         )
-        found = check.recall(order[indices[checked]])
+        found = recall(order[indices[checked]])
         if found - before < _LEAST_GAIN:
             break
     return order, order[indices], squared, found

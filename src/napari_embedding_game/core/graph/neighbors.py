@@ -278,7 +278,7 @@ def _own(
         return *exact.nearest_of_all(values, own, k, n_jobs), None
     if search == "blocks":
         return exact.nearest_on_device(values, k, device)
-    check = leaves.Check(values, k, seed, n_jobs)
+    check = leaves.some_true(values, k, seed, n_jobs)
     order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
     back = np.argsort(order)
     return indices[back], squared[back], recall
