@@ -67,11 +67,6 @@ class Twin:
         return order[np.broadcast_to(places, tails.shape)], order[tails]
 
     @staticmethod
-    def bound_of(forces, y, z):
-        """Eq. 3's bound by the sums of an evaluator."""
-        return float(forces.repel(y, z)[0] ** 2 / forces.repel(z, z)[0])
-
-    @staticmethod
     def squared(a, b):
         return (a[:, None, :] - b[None, :, :]).square().sum(dim=2)
 
