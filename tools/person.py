@@ -374,8 +374,8 @@ class Person:
         """Wait until the inspector tells of what is selected."""
 
         def is_told() -> bool:
-            report, chosen = self.inspector.report, self.session.selection.clusters
-            return report is not None and (not chosen or report.clusters == chosen)
+            report, rows = self.inspector.report, self.session.selection.rows
+            return report is not None and report.size == len(rows)
 
         self.wait(is_told, "the inspector")
 

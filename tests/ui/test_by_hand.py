@@ -50,8 +50,9 @@ class Docks:
 
     def told_of(self, clusters):
         def is_told():
-            report = self.inspector.report
-            return report is not None and report.clusters == clusters
+            report, selection = self.inspector.report, self.session.selection
+            is_of_these = report is not None and report.size == len(selection.rows)
+            return is_of_these and selection.clusters == clusters
 
         self._qtbot.waitUntil(is_told)
 
