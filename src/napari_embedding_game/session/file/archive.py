@@ -295,7 +295,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
 
 def _as_data(path: Path) -> Stages[SavedMap]:
     """Read an .h5ad file without the map that it holds."""
-    result = yield from load_with_choices(path, ReadOptions())
+    result = yield from load_with_choices(path, ReadOptions(missing="drop"))
     dataset = result.dataset
     return SavedMap(
         key="",
