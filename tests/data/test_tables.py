@@ -93,6 +93,8 @@ def test_row_names_as_r_writes_them(tmp_path):
         "Taken as row names: the first value of each line, which has no heading."
     )
     assert dataset.var_names == ("a", "b")
+    numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
+    assert numbered.obs.index.tolist() == ["1.5", "2.5"]
 
 
 def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):

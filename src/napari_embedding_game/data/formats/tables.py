@@ -300,7 +300,7 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 def _names_of_rows(frame: pd.DataFrame) -> pd.Series:
     """Return what the rows are called, by the first column or the index, or numbers."""
     if not isinstance(frame.index, pd.RangeIndex):
-        return frame.index.to_series()
+        return pd.Series(frame.index)
     first = frame.iloc[:, 0]
     if _is_text(first) or _GENES.fullmatch(str(first.name)):
         return first
