@@ -470,7 +470,7 @@ def check_hand(settings: Settings) -> None:
 def check_goes_on(settings: Settings) -> None:
     """Raise InputError where the method cannot go on from a map."""
     method = get_method(settings.method)
-    if method.moved_by:
+    if method.moved_by and settings.method != "given":
         raise InputError(
             f"{method.title} always begins anew and cannot continue from a map: "
             "press Run again, or choose another method."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,11 @@ _PLACE = re.compile(
     r"^(x|y|z|t|time|frame|(bbox|centroid|position|pos)[_\- .]?\w*"
     r"|(location|centroid)[_\- .].*"
     r"|.*[_\- .](bbox|centroid|center|boundingbox(min|max)imum)[_\- .]?\w*)$",
+    re.IGNORECASE,
+)
+# Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
+_OF_A_GIVEN_MAP = re.compile(
+    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?[1-3]",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
@@ -93,6 +98,19 @@ def is_of_a_map(name: object) -> bool:
 def is_place(name: object) -> bool:
     """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
     return bool(_PLACE.match(str(name)))
+
+
+def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
+    """Return the maps whose coordinates these columns are, by their names.
+
+    As programs call them: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
+    """
+    found: dict[str, list[str]] = {}
+    for column in sorted(map(str, columns)):
+        match = _OF_A_GIVEN_MAP.fullmatch(column)
+        if match is not None:
+            found.setdefault(match["map"], []).append(column)
+    return {name: axes for name, axes in found.items() if len(axes) in (2, 3)}
 
 
 def is_row_name(column: pd.Series) -> bool:

@@ -30,6 +30,8 @@ from napari_embedding_game.core.settings import (
     steered,
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
+from napari_embedding_game.data.column_names import names_kinds
+from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -123,6 +125,8 @@ class Session:
         """Of groups of points, as they were kept or saved in the Inspector."""
         self.figures: tuple[ShownFigure, ...] = ()
         """Of genes in groups, as the Inspector has shown them."""
+        self.given = ""
+        """Which of ``given_maps`` the method "given" shows; "": the first."""
         self.boxes: Examples = {}
         """Rows of the source that are sorted into boxes to teach by, as
         :class:`~.teaching.Teaching` keeps them."""
@@ -175,7 +179,39 @@ class Session:
         """
         self._check_data()
         self.mark_present("Before Run again")
-        return self._begin(None)
+        is_given = self.settings.method == "given"
+        return self._begin(self._given() if is_given else None)
+
+    @property
+    def given_maps(self) -> dict[str, list[str]]:
+        """Columns of the coordinates of each map that the data came with."""
+        return {} if self.dataset is None else given_maps(self.dataset.obs)
+
+    def _given(self) -> WarmStart:
+        """Return the map that the data came with, coloured by what its points are.
+
+        Raises DataError if there is none, or it has no place for some of the points.
+        """
+        maps, data = self.given_maps, self.dataset
+        if data is None or not maps:
+            raise DataError(
+                "These data came without a map: choose another method than "
+                f"{get_method('given').title}."
+            )
+        name = self.given if self.given in maps else next(iter(maps))
+        layout = np.ascontiguousarray(data.obs[maps[name]], np.float32)
+        are_missing = ~np.isfinite(layout).all(axis=1)
+        if are_missing.any():
+            raise DataError(
+                f"The map {name} has no place for {are_missing.sum():,} of the points: "
+                "leave these out, or choose the method Embedding game."
+            )
+        self.settings.n_components = layout.shape[1]
+        groups = data.obs.select_dtypes("category").columns
+        kinds = [column for column in groups if names_kinds(column)]
+        if kinds and self.look.color_by == DisplaySettings().color_by:
+            self.look.color_by = kinds[0]
+        return WarmStart(embedding=layout, landmarks=layout[:0])
 
     def play_on(self, label: str = "") -> Run:
         """Stop what is played and return a run that goes on from the map on show.

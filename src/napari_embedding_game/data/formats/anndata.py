@@ -30,6 +30,7 @@ from napari_embedding_game.data.formats.spaces import (
     choose,
     has_matrix,
     item_of,
+    maps_of,
     root_of,
     spaces_of,
     split_space,
@@ -166,6 +167,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage("Reading the table of cells (obs)")
     obs = read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
+    obs = obs.join(_given_maps(root, where, obs))
     yield Stage("Reading the table of genes (var)")
     var = read_element(root["var"], where, "its table var")
     yield Stage(f"Reading {space}")
@@ -205,6 +207,17 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
             projection = Projection.from_stored(way, where)
     dataset = replace(dataset, notes=notes, projection=projection)
     return ReadResult(dataset, spaces_of(root, where), columns)
+
+
+def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
+    """Return the coordinates of the maps in ``obsm``, a column for each axis."""
+    found = {}
+    for key in maps_of(root):
+        values = np.asarray(read_element(root["obsm"][key], where, f"its map {key}"))
+        if len(values) == len(obs):
+            found |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
+    new = {name: axis for name, axis in found.items() if name not in obs}
+    return pd.DataFrame(new, index=obs.index)
 
 
 def _column_names(space: str, var: Any, values: Any) -> list[str]:

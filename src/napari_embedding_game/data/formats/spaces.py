@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.store import is_array
 
@@ -80,6 +81,15 @@ def choose(root: Any, space: str | None, where: str) -> str:
             f'{where} has no space "{space}": choose one of {", ".join(known)}.'
         )
     return chosen
+
+
+def maps_of(root: Any) -> list[str]:
+    """Return the keys of ``obsm`` that hold a map of somebody else's making."""
+    return [
+        key
+        for key, width in _widths(root).items()
+        if width in (2, 3) and not re.search(f"spatial|{KEY}", key, re.I)
+    ]
 
 
 def split_space(space: str) -> tuple[str, str] | None:

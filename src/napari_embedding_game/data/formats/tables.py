@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import (
     as_metadata,
     check_chosen,
+    given_maps,
     is_name_or_group,
     is_of_a_map,
     is_place,
@@ -241,7 +242,10 @@ def _measured(
     places = [column for column in measures if is_place(column)]
     if len(measures) - len(places) < _FEWEST_BESIDE_PLACES:
         places = []
-    left_out = [*groups, *places]
+    of_maps = [axis for axes in given_maps(measures).values() for axis in axes]
+    if len(of_maps) == len(measures):
+        of_maps = []
+    left_out = [*groups, *places, *of_maps]
     told = "Not embedded unless chosen, as the name says that it is no measure"
     notes = [f"{told}: {listed(left_out)}."] if left_out else []
     return {c: v for c, v in found.items() if c not in left_out}, notes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QMenu, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import Snapshot
@@ -40,6 +41,10 @@ WORDS_MS = 250
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
 CONTINUE_TIP = "Play on from the map that you see, with the present settings."
 REMEDY_TIP = "Change these settings and lay the map out anew from its start."
+GIVEN_TIP = (
+    "Show the map that the data came with, and which of its points are misplaced; the "
+    "game can play on from it."
+)
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
 LOOKED_BACK = "A map of the timeline."
@@ -74,6 +79,7 @@ class RunControls(QWidget):
         """The last frame of the run."""
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
+        self.given = push_button("", GIVEN_TIP, self._choose_given, "link")
         self.go_on = push_button("Continue from here", CONTINUE_TIP, self._continue)
         pause_tip, stop_tip = (
             "Hold the game, or play on.",
@@ -89,7 +95,7 @@ class RunControls(QWidget):
         self.stage, self.message = text_label(), text_label(role="warning")
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
-        told = self.plain, self.stage, self.bar, self.message, self.mend
+        told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
         self.setLayout(column(self.go_on, buttons, *told, margins=(8, 0, 8, 6)))
         connections = Connections(self)
         for signal, slot in (
@@ -145,13 +151,18 @@ class RunControls(QWidget):
         set_role(self.run, "" if has_map and not first else "main")
         self.pause.setText("Resume" if state == "paused" else "Pause")
         set_role(self.pause, "main" if state == "paused" else "")
-        for button in (self.plain, self.mend):
+        for button in (self.plain, self.given, self.mend):
             button.setEnabled(not self._is_reading)
         is_broken = state in ("stopped", "failed") and session.can_continue
+        is_given = state == "finished" and session.settings.method == "given"
+        maps = list(session.given_maps)
+        named = f"the map {maps[0]}" if len(maps) == 1 else "a map of the file"
+        self.given.setText(f"Show {named}")
         for widget, is_shown in (
             (self.run, not is_alive),
             (self.plain, bool(first) and has_data and not is_alive),
-            (self.go_on, has_map and is_broken),
+            (self.given, bool(maps) and not is_alive and not has_map),
+            (self.go_on, has_map and (is_broken or is_given)),
             (self.pause, moving),
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
@@ -176,8 +187,26 @@ class RunControls(QWidget):
         finish_typing()
         self._begin()
 
+    def _choose_given(self) -> None:
+        maps = list(self._session.given_maps)
+        if len(maps) == 1:
+            self._show_given(maps[0])
+            return
+        menu = QMenu(self)
+        for name in maps:
+            menu.addAction(name, partial(self._show_given, name))
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(self.given.mapToGlobal(self.given.rect().bottomLeft()))
+
+    def _show_given(self, name: str) -> None:
+        self._session.given = name
+        self._session.settings.choose_method("given")
+        self._play()
+
     def _continue(self) -> None:
         finish_typing()
+        if self._session.settings.method == "given":
+            self._session.settings.choose_method("game")
         self._play_on()
 
     def _pause_or_resume(self) -> None:

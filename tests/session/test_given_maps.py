@@ -1,0 +1,115 @@
+"""A map that the data came with: shown, doubted, played on from, saved and opened."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.session import Session
+
+
+@pytest.fixture(scope="module")
+def cells():
+    rng = np.random.default_rng(0)
+    kind = np.arange(300) % 3
+    X = 8 * rng.normal(size=(3, 10))[kind] + rng.normal(size=(300, 10))
+    apart = np.array([[0, 0], [9, 0], [0, 9]])[kind] + rng.normal(size=(300, 2))
+    apart[7] = apart[8]  # a cell of kind 1 among those of kind 2
+    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*"abc"])[kind])})
+    obs.index = [f"cell{i}" for i in range(300)]
+    maps = {"X_umap": apart, "X_tsne": 3 * rng.normal(size=(300, 3))}
+    return anndata.AnnData(obs=obs, obsm={"X_pca": X, "spatial": apart, **maps})
+
+
+@pytest.fixture
+def path(cells, tmp_path):
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+def shown(session, name="X_umap"):
+    session.settings.choose_method("given")
+    session.given = name
+    return played(session, session.begin())
+
+
+def played(session, run):
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            break
+    session.ended(run)
+    return session.snapshot
+
+
+def opened(path):
+    session = Session()
+    session.load(read(path))
+    return session
+
+
+def test_maps_of_a_file_are_found_and_places_are_none(path):
+    assert list(opened(path).given_maps) == ["X_tsne", "X_umap"]
+    assert opened(path).dataset.space == "obsm['X_pca']"
+
+
+def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
+    session = opened(path)
+    snapshot = shown(session)
+    for found, given in zip(snapshot.embedding.T, cells.obsm["X_umap"].T, strict=True):
+        assert np.corrcoef(found, given)[0, 1] > 0.99999
+    assert session.look.color_by == "cell_type"
+    assert np.argmax(snapshot.stretch) == 7
+    assert shown(session, "X_tsne").embedding.shape == (300, 3)
+
+
+def test_the_game_plays_on_from_it_and_mends_it(path):
+    session = opened(path)
+    before = shown(session).embedding
+    session.settings.choose_method("game")
+    after = played(session, session.play_on()).embedding
+    kinds = session.dataset.obs["cell_type"].cat.codes.to_numpy()
+    middles = np.array([after[kinds == k].mean(axis=0) for k in range(3)])
+    assert np.linalg.norm(after[7] - middles, axis=1).argmin() == kinds[7]
+    old = np.array([before[kinds == k].mean(axis=0) for k in range(3)])
+    assert np.corrcoef(old.ravel(), middles.ravel())[0, 1] > 0.9
+
+
+def test_it_survives_a_session_file(path, tmp_path):
+    session = opened(path)
+    before = shown(session).embedding
+    saved = SavedSession(maps=(session.capture("0"),), current="0")
+    archive.save(saved, tmp_path / "s.zip")
+    again, _ = archive.open_session(tmp_path / "s.zip")
+    other = Session()
+    other.restore(again.maps[0])
+    np.testing.assert_array_equal(other.snapshot.embedding, before)
+    assert other.settings.method == "given"
+    assert list(other.given_maps) == ["X_tsne", "X_umap"]
+
+
+def test_the_columns_of_a_map_in_a_table_are_no_measurements(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = ["area", "UMAP_1", "red", "UMAP_2", "marker_1", "marker_2"]
+    table = pd.DataFrame(rng.normal(size=(40, 6)), columns=columns)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    session = opened(tmp_path / "t.csv")
+    assert session.dataset.var_names == ("area", "red", "marker_1", "marker_2")
+    found = shown(session).embedding
+    assert np.corrcoef(found[:, 0], table["UMAP_1"])[0, 1] > 0.99999
+
+
+def test_without_a_map_or_with_gaps_the_way_out_is_named(path, tmp_path, cells):
+    session = opened(path)
+    session.dataset.obs.loc["cell3", "X_umap 1"] = np.nan
+    with pytest.raises(DataError, match="no place for 1 of the points"):
+        shown(session)
+    without = cells.copy()
+    del without.obsm["X_umap"], without.obsm["X_tsne"]
+    without.write_h5ad(tmp_path / "none.h5ad")
+    with pytest.raises(DataError, match="came without a map"):
+        shown(opened(tmp_path / "none.h5ad"))
