@@ -1,0 +1,42 @@
+"""A file that brings a map, dropped on a window: shown by a click, and played on."""
+
+import anndata
+import numpy as np
+import pandas as pd
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def test_a_map_of_a_file_is_shown_doubted_and_played_on(
+    person, qtbot, tmp_path, person_at_the_window
+):
+    rng = np.random.default_rng(0)
+    kind = np.arange(150) % 3
+    X = 8 * rng.normal(size=(3, 10))[kind] + rng.normal(size=(150, 10))
+    umap = np.array([[0, 0], [9, 0], [0, 9]])[kind] + rng.normal(size=(150, 2))
+    umap[7] = umap[8]
+    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*"abc"])[kind])})
+    obs.index = [f"cell{i}" for i in range(150)]
+    cells = anndata.AnnData(obs=obs, obsm={"X_pca": X, "X_umap": umap})
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+
+    dock = person.dock
+    session, run = dock.controller.session, dock.run
+    person_at_the_window.drop_files(person.viewer, tmp_path / "cells.h5ad")
+    qtbot.waitUntil(lambda: session.dataset is not None and run.given.isVisible())
+    assert run.given.text() == "Show the map X_umap"
+    QTest.mouseClick(run.given, LEFT)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    shown = session.snapshot.embedding
+    assert np.corrcoef(shown[:, 0], umap[:, 0])[0, 1] > 0.999
+    assert dock.look.color_by.value == "cell_type"
+    qtbot.waitUntil(lambda: "misplaced" in dock.trust.far.text())
+
+    qtbot.waitUntil(run.go_on.isVisible)
+    QTest.mouseClick(run.go_on, LEFT)
+    qtbot.waitUntil(lambda: session.settings.method == "game")
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert not np.array_equal(session.snapshot.embedding, shown)
+    assert not run.go_on.isVisible()
