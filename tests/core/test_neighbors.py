@@ -31,7 +31,7 @@ def recall(found, wanted):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("search", ["exact", "brute", "blocks"])
+@pytest.mark.parametrize("search", ["exact", "brute"])
 def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
     X = cloud - 50 if metric == "cosine" else cloud
     graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)

@@ -60,7 +60,6 @@ def neighbors(X: Any, settings: Settings) -> NeighborGraph:
         metric=settings.metric,
         random_state=settings.random_state,
         n_jobs=settings.n_jobs,
-        device=str(resolve_device(settings.device, X.shape[0])),
     )
 
 

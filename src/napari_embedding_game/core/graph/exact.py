@@ -24,8 +24,6 @@ _SPARE = 4
 """Candidates more than asked for."""
 _AT_ONCE, _QUERIES = 16_384, 512
 _RANKED = 2_048
-_DEVICE_SPARE, _DEVICE_NUMBERS = 8, 2**28
-"""On a device: candidates more than asked for, and distances held at a time, 1 GiB."""
 
 
 def in_parts(
@@ -95,33 +93,3 @@ def ranked(
 
     in_parts(rank, len(own), _RANKED, n_jobs)
     return indices, squared
-
-
-def nearest_on_device(
-    rows: NDArray[np.float32], k: int, device: str
-) -> tuple[NDArray[np.int32], NDArray[np.float32], None] | None:
-    """Return the ``k`` nearest others of each by a torch device; None without memory.
-
-    Their numbers, squared distances, and None, as no recall is measured.
-    """
-    import torch
-
-    n, step = len(rows), max(1, _DEVICE_NUMBERS // len(rows))
-    indices, squared = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    try:
-        points = torch.from_numpy(rows).to(device)
-        lengths = points.square().sum(dim=1)
-        for begin in range(0, n, step):
-            block = slice(begin, begin + step)
-            queries = points[block]
-            rough = torch.addmm(lengths, queries, points.T, alpha=-2)
-            rough.diagonal(begin).fill_(torch.inf)
-            count = min(k + _DEVICE_SPARE, n - 1)
-            near = rough.topk(count, dim=1, largest=False).indices
-            apart = (points[near] - queries[:, None, :]).square().sum(dim=2)
-            nearest = apart.topk(k, dim=1, largest=False)
-            indices[block] = near.gather(1, nearest.indices).cpu().numpy()
-            squared[block] = nearest.values.cpu().numpy()
-    except torch.OutOfMemoryError:
-        return None
-    return indices, squared, None

@@ -10,7 +10,6 @@ leaves       the same, larger                              :mod:`leaves`
 projected    the same, n^2 D > 5e10, D > 100               :mod:`components`
 brute        any other metric, n <= 5,000                  scikit-learn
 descent      any other metric, larger                      pynndescent
-blocks       a metric of ``SEARCHED``, on a GPU            :mod:`exact`
 ===========  ============================================  =========================
 
 Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
@@ -39,7 +38,7 @@ from napari_embedding_game.core.threads import (
     resolve_n_jobs,
 )
 
-Search = Literal["given", "exact", "leaves", "projected", "brute", "descent", "blocks"]
+Search = Literal["given", "exact", "leaves", "projected", "brute", "descent"]
 
 EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
@@ -91,7 +90,6 @@ def knn_graph(
     random_state: int = 0,
     n_jobs: int | None = None,
     search: Search | None = None,
-    device: str = "cpu",
 ) -> NeighborGraph:
     """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
 
@@ -107,9 +105,6 @@ def knn_graph(
         Threads.
     search : str, optional
         A search from the module's table instead of :func:`choose_search`'s.
-    device : str
-        A name that torch knows; another than "cpu" searches by "blocks" where it has
-        the memory.
 
     Raises
     ------
@@ -124,7 +119,7 @@ def knn_graph(
     else:
         check_varied(X)
         search, indices, distances, recall = _found(
-            X, n_neighbors, metric, random_state, n_jobs, search, device
+            X, n_neighbors, metric, random_state, n_jobs, search
         )
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
         _check_kept(X, metric, indices, distances)
@@ -233,7 +228,6 @@ def _found(
     seed: int,
     n_jobs: int | None,
     search: Search | None,
-    device: str,
 ) -> tuple[Search, *_Found]:
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
@@ -247,27 +241,26 @@ def _found(
         spread = spread.toarray() if sparse.issparse(X) else spread
         _check_defined(metric, spread.ravel() == 0, np.zeros(1))
     rows = Rows(X, metric)
-    for each in _turns(first, device if search is None else "cpu"):
+    for each in _turns(first):
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
-        found = _own(rows, k, seed, n_jobs, each, device)
+        found = _own(rows, k, seed, n_jobs, each)
         if found and (found[2] is None or found[2] >= LEAST_RECALL):
             return each, found[0], rows.distances(found[1]), found[2]
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
     return "descent", indices, rows.distances(squared), None
 
 
-def _turns(first: Search, device: str) -> list[Search]:
+def _turns(first: Search) -> list[Search]:
     """Return our own searches from the first on, each for where others have failed."""
     turns: list[Search] = ["projected", "leaves", "exact"]
-    turns = turns[turns.index(first) :] if first in turns else [first]
-    return turns if device == "cpu" else ["blocks", *turns]
+    return turns[turns.index(first) :] if first in turns else [first]
 
 
 def _own(
-    rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search, device: str
+    rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search
 ) -> _Found | None:
-    """Search by our own loops, or a device; squared distances; None where it cannot."""
+    """Search by our own loops; squared distances; None where it cannot."""
     from napari_embedding_game.core.graph import components, exact, leaves
 
     if search == "projected":
@@ -276,8 +269,6 @@ def _own(
     if search == "exact":
         own = np.arange(len(values), dtype=np.int32)
         return *exact.nearest_of_all(values, own, k, n_jobs), None
-    if search == "blocks":
-        return exact.nearest_on_device(values, k, device)
     check = leaves.some_true(values, k, seed, n_jobs)
     order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
     back = np.argsort(order)
