@@ -211,7 +211,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
 
 def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     """Return the coordinates of the maps in ``obsm``, a column for each axis."""
-    found = {}
+    found: dict[str, Any] = {}
     for key in maps_of(root):
         values = np.asarray(read_element(root["obsm"][key], where, f"its map {key}"))
         if len(values) == len(obs):
