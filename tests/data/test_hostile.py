@@ -272,3 +272,12 @@ def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
     folder = tenx_folder(tmp_path / "m", heading=heading)
     with pytest.raises(DataError, match=sentence):
         read(folder)
+
+
+def test_parquet_of_texts_that_are_no_text(tmp_path):
+    offsets, bytes_ = pa.py_buffer(np.arange(4, dtype="i4")), pa.py_buffer(b"a\xdfb")
+    texts = pa.Array.from_buffers(pa.string(), 3, [None, offsets, bytes_])
+    table = pa.table({"kind": texts, "area": [1.0, 2.0, 3.0], "red": [3.0, 2.0, 1.0]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet could not be read as a \.parquet"):
+        read(tmp_path / "a.parquet")

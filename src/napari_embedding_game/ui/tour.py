@@ -40,6 +40,7 @@ class Tour(QLabel):
         self.setFixedWidth(WIDTH)
         self.hide()
         QShortcut(QKeySequence("Escape"), self, self.go_on)
+        dock.destroyed.connect(self._end)  # once it stands in the window
         for widget, _ in stops:
             widget.installEventFilter(self)
 
@@ -74,6 +75,10 @@ class Tour(QLabel):
             elif event.type() == QEvent.Type.Hide and self.isVisible():
                 self.go_on()
         return False
+
+    def _end(self) -> None:
+        self._left = []
+        self.deleteLater()
 
     def _show_soon(self) -> None:
         QTimer.singleShot(SOON_MS, self._show)
