@@ -13,7 +13,6 @@ from qtpy.QtGui import (
     QKeySequence,
     QShortcut,
 )
-from qtpy.QtWidgets import QTabWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST, MapBrush
@@ -40,7 +39,7 @@ from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
-from napari_embedding_game.ui.style.layouts import column, panel
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tour import Tour
 from napari_embedding_game.ui.upstream_fixes import mend
@@ -175,16 +174,14 @@ class GameDock(MapWidget):
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
         self.scroll = scrolled(panel(page))
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
+        self.tabs = plain_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(self.inspector, "Selection")
         self.tabs.addTab(self.plots, "Plots")
-        self.tabs.setCornerWidget(self.larger)
         actions = self.inspector.actions
         actions.addWidget(self.clusters.edits)
         actions.addWidget(self.select)
-        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setContentsMargins(0, 5, 0, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.

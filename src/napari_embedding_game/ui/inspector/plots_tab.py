@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QTabWidget, QToolButton, QWidget
+from qtpy.QtWidgets import QToolButton, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import (
@@ -21,7 +21,7 @@ from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.coloring import composition_columns
 from napari_embedding_game.ui.style.form_widgets import show_text
-from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.layouts import column, plain_tabs
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 
@@ -110,12 +110,3 @@ def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
         session.say(sentence(error))
         return ""
     return f"Saved as {path.name}."
-
-
-def plain_tabs(corner: QWidget) -> QTabWidget:
-    """Return tabs without a frame, and something in their corner."""
-    tabs = QTabWidget()
-    tabs.setDocumentMode(True)
-    tabs.tabBar().setDrawBase(False)
-    tabs.setCornerWidget(corner)
-    return tabs

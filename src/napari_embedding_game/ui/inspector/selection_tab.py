@@ -31,14 +31,13 @@ from napari_embedding_game.ui.images.row_pictures import (
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
-from napari_embedding_game.ui.inspector.plots_tab import plain_tabs
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, row
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QMenu,
     QProgressBar,
     QPushButton,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -101,3 +102,12 @@ def _add(layout: QVBoxLayout | QHBoxLayout, part: Any, stretch: int) -> None:
         layout.addLayout(part, stretch)
     else:
         layout.addWidget(part if isinstance(part, QWidget) else part.native, stretch)
+
+
+def plain_tabs(corner: QWidget) -> QTabWidget:
+    """Return tabs without a frame, and something in their corner."""
+    tabs = QTabWidget()
+    tabs.setDocumentMode(True)
+    tabs.tabBar().setDrawBase(False)
+    tabs.setCornerWidget(corner)
+    return tabs

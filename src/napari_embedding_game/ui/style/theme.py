@@ -83,6 +83,7 @@ QToolButton[role="edit"]:hover {{ background: {raised}; }}
 QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
+QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{ padding: 4px 10px; }}
 QGroupBox {{ border: none; margin: 0px; }}
 QPushButton[role="main"] {{
