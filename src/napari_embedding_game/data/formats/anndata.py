@@ -167,7 +167,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage("Reading the table of cells (obs)")
     obs = read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
-    obs = obs.join(_given_maps(root, where, obs))
+    obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     var = read_element(root["var"], where, "its table var")
     yield Stage(f"Reading {space}")
