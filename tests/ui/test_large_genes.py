@@ -39,7 +39,7 @@ def test_colours_by_a_gene_while_the_file_is_there(
     session.look.color_by = "gene7"
     qtbot.waitUntil(lambda: not np.array_equal(layers.points.face_color, by_cluster))
     large_file.unlink()
-    session.dataset.profile.matrix._recent.cache_clear()  # as if others were seen since
+    session.dataset.profile.known.clear()  # as if others were seen since
     with qtbot.waitSignal(dock.controller.writing.trouble) as told:
         dock.controller.writing.save(large_file.with_suffix(".png"))
     assert "put it back" in told.args[0]

@@ -229,7 +229,8 @@ def measured_table(
         if "intensity" in groups:
             parts = values, numbers, every
             found["mean"] = ndimage.mean(*parts)
-            found["std"] = ndimage.standard_deviation(*parts)
+            with np.errstate(invalid="ignore"):  # of a background without a pixel
+                found["std"] = ndimage.standard_deviation(*parts)
             found["min"], found["max"] = (
                 ndimage.minimum(*parts),
                 ndimage.maximum(*parts),

@@ -409,9 +409,11 @@ def _write_session(saved: SavedMap, path: Path) -> None:
 
 
 def _code_of(value: Any) -> str:
-    """Return the code of a value: a text in double quotes, as formatters write it."""
+    """Return the code of a value: texts in double quotes, as formatters write them."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code_of, value))}]"
     return repr(value.item() if hasattr(value, "item") else value)
 
 
