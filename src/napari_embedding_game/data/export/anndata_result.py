@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import read_whole
 from napari_embedding_game.data.formats.spaces import split_space
@@ -106,7 +107,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     else:
         adata = read_whole(source) if is_zarr(source) else _of_counts(source)
     _put(adata, _made(dataset, result, _rows_in(dataset, adata.obs_names)))
-    adata.write_h5ad(target, compression="gzip")
+    write_h5ad(adata, target)
 
 
 def is_kept_in_h5ad(source: Path) -> bool:
@@ -221,11 +222,10 @@ def _write_into_copy(
     dataset: Dataset, result: EmbeddingResult, source: Path, target: Path
 ) -> None:
     """Copy a file and add the result, without loading what is only copied."""
-    import h5py
     from anndata.io import read_elem, write_elem
 
     shutil.copyfile(source, target)
-    with h5py.File(target, "r+") as file:
+    with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
         made = _made(dataset, result, _rows_in(dataset, obs.index))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")

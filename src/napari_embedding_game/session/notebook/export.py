@@ -22,6 +22,7 @@ from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import is_table
@@ -249,7 +250,7 @@ class _Notebook:
             raise DataError(dataset.missing_reason)
         name = self._beside(
             "features.h5ad",
-            lambda path: as_anndata(dataset).write_h5ad(path, compression="gzip"),
+            lambda path: write_h5ad(as_anndata(dataset), path),
         )
         how = (
             f"The numbers are no file's: they are those of **{dataset.name}**, as they "
