@@ -42,10 +42,8 @@ def write_h5ad(adata: AnnData, path: Path) -> None:
         adata.strings_to_categoricals(adata.raw.var)
     with changed_hdf5(path, "w+") as file:
         write_elem(file, "/", adata, dataset_kwargs={"compression": "gzip"})
-        if (
-            adata.raw is None
-        ):  # a note that there is none, which anndata's own does not write
-            del file["raw"]
+        if adata.raw is None:
+            file.pop("raw", None)  # a note that there is none, which its own leaves out
 
 
 class _Kept(io.FileIO):
