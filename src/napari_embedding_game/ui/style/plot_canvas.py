@@ -22,8 +22,11 @@ SHORTEST_DRAG = 4
 REST = 3.0
 """After painting it rests so many times as long: a running game changes all."""
 FONT_SIZE = 8
-DENSITY = 58
-"""Pixels of an inch of a plot that is larger than the room, and so is scrolled."""
+DENSITY = 80
+"""Pixels of an inch of a plot that is larger than the room, and so is scrolled.
+
+Its letters are 8 points at 100 dots per inch, and 10 points in a file.
+"""
 Tip = Callable[[float, float], str]
 
 
