@@ -21,7 +21,9 @@ def opened(width: int, height: int) -> Iterator[Person]:
         # Where docks lay last time; napari reads this when it is imported.
         os.environ["NAPARI_CONFIG"] = str(Path(folder) / "settings.yaml")
         import napari
+        from napari.settings import get_plugin_settings
 
+        get_plugin_settings("napari-embedding-game").window.shows_tour = False
         viewer = napari.Viewer()
         viewer.window.resize(width, height)
         person = Person(viewer)

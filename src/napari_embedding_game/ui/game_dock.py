@@ -41,7 +41,7 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tour import Tour
+from napari_embedding_game.ui.tour import Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
 
 if TYPE_CHECKING:
@@ -82,22 +82,32 @@ class GameDock(MapWidget):
         self._make_views()
         self._build()
         self._connections.call(controller.close)
-        self.tour = Tour(
-            self,
-            [
-                (self.data.start.open_button, "Open your data, or try a sample."),
-                (self.run.run, "Press Run, and watch the map form."),
-                (self.look.color_by.native, "Choose what the colours mean."),
-                (self.trust.line, "See which points to doubt: press show."),
-                (self.inspector.title, "Who they are: type a name here."),
-            ],
-        )
+        self.tour = Tour(self, self._stops())
         self._connect()
         self.begin()
         self._show_state()
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
             self.tour.begin_once()
+
+    def _stops(self) -> Stops:
+        """Return what a tour points at, what it says there, and when that is over."""
+        session = self._session
+        return [
+            (
+                self.data.start.open_button,
+                "Open your data, or try a sample.",
+                lambda: session.dataset is not None,
+            ),
+            (
+                self.run.run,
+                "Press Run, and watch the map form.",
+                lambda: session.state != "idle",
+            ),
+            (self.look.color_by.native, "Choose what the colours mean.", never),
+            (self.trust.line, "See which points to doubt: press show.", never),
+            (self.inspector.title, "Who they are: type a name here.", never),
+        ]
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -275,6 +285,7 @@ class GameDock(MapWidget):
         ):
             widget.setVisible(is_map)
         self.trust.line.setVisible(has_map)
+        self.tour.look()
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
         self.run.setVisible(has_data or self.data.first_step[1] is not None)

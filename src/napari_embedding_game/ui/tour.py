@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from napari.settings import get_plugin_settings
 from qtpy.QtCore import QEvent, QObject, QPoint, Qt, QTimer
@@ -18,7 +18,12 @@ QLabel {
   background: #2f6fd6; color: white; border-radius: 6px; padding: 9px; font-size: 10pt;
 }
 """
-Stops = Sequence[tuple[QWidget, str]]
+Stops = Sequence[tuple[QWidget, str, Callable[[], bool]]]
+
+
+def never() -> bool:
+    """Return False, for what is over once it was read."""
+    return False
 
 
 class Tour(QLabel):
@@ -28,8 +33,9 @@ class Tour(QLabel):
     ----------
     dock : QWidget
         It goes with it.
-    stops : sequence of (QWidget, str)
-        What it points at, in this order, and what it says there.
+    stops : sequence of (QWidget, str, callable)
+        What it points at, in this order, what it says there, and whether that is
+        over.
     """
 
     def __init__(self, dock: QWidget, stops: Stops) -> None:
@@ -39,9 +45,11 @@ class Tour(QLabel):
         self.setWordWrap(True)
         self.setFixedWidth(WIDTH)
         self.hide()
+        self._soon = QTimer(self, singleShot=True, interval=SOON_MS)
+        self._soon.timeout.connect(self._show)
         QShortcut(QKeySequence("Escape"), self, self.go_on)
         dock.destroyed.connect(self._end)  # once it stands in the window
-        for widget, _ in stops:
+        for widget, *_ in stops:
             widget.installEventFilter(self)
 
     def begin_once(self) -> None:
@@ -53,15 +61,25 @@ class Tour(QLabel):
 
     def begin(self) -> None:
         """Begin with what is seen now."""
-        seen = [number for number, (w, _) in enumerate(self._stops) if w.isVisible()]
+        seen = [number for number, (w, *_) in enumerate(self._stops) if w.isVisible()]
         self._left = self._stops[seen[0] if seen else 0 :]
-        self._show_soon()
+        self._soon.start()
+        self.look()
 
     def go_on(self) -> None:
         """Leave a widget for the next one."""
         self._left = self._left[1:]
         self.hide()
-        self._show_soon()
+        self._soon.start()
+
+    def look(self, event: object = None) -> None:
+        """Leave what is over."""
+        n_left = len(self._left)
+        while self._left and self._left[0][2]():
+            self._left = self._left[1:]
+        if len(self._left) < n_left:
+            self.hide()
+            self._soon.start()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Go on."""
@@ -71,7 +89,7 @@ class Tour(QLabel):
         """Follow what is seen of the next widget."""
         if self._left and watched is self._left[0][0]:
             if event.type() == QEvent.Type.Show:
-                self._show_soon()
+                self._soon.start()
             elif event.type() == QEvent.Type.Hide and self.isVisible():
                 self.go_on()
         return False
@@ -80,14 +98,11 @@ class Tour(QLabel):
         self._left = []
         self.deleteLater()
 
-    def _show_soon(self) -> None:
-        QTimer.singleShot(SOON_MS, self._show)
-
     def _show(self) -> None:
         """Stand to the left of the next widget, if it is seen."""
         if not self._left or not self._left[0][0].isVisible():
             return
-        widget, text = self._left[0]
+        widget, text, _ = self._left[0]
         window, number = widget.window(), self._stops.index(self._left[0]) + 1
         self.setText(
             f"{text}  ▸<br><small>{number} of {len(self._stops)}: click, Esc</small>"

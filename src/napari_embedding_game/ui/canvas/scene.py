@@ -19,6 +19,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE
@@ -443,7 +444,9 @@ class Scene(QObject):
             "isolation": snapshot.isolation,
         }
         known = {name: x for name, x in columns.items() if x is not None}
-        table = dataset.obs.rename(columns={name: f"{name} (file)" for name in known})
+        of_maps = [axis for axes in given_maps(dataset.obs).values() for axis in axes]
+        others = dataset.obs.drop(columns=of_maps)  # napari tells of all at the mouse
+        table = others.rename(columns={name: f"{name} (file)" for name in known})
         for name, values in known.items():  # by place: no index is compared
             table[name] = values
         self.layers.set_features(table)
