@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from napari_embedding_game.core.new_rows.likeness import Unexplained
-from napari_embedding_game.core.new_rows.transfer import (
+from napari_embedding_game.core.inspect.transfer import (
     tail_share,
     vote,
     vote_weights,
 )
+from napari_embedding_game.core.new_rows.likeness import Unexplained
 
 
 def test_near_neighbours_count_more_and_all_together_one():

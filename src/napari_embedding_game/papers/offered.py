@@ -1,4 +1,4 @@
-"""What the papers add to the lists: optimisers, methods, affinities and starts.
+"""What is added to the lists of the engine, by the papers and for maps of others.
 
 The package imports this module first of all, so that its entries are there wherever
 somebody chooses; what they compute with is loaded when it is chosen.
@@ -117,6 +117,13 @@ ATTRACTIONS["kernel"] = NegativeCauchy()
 ATTRACTIONS["umap_exact"] = UmapExactAttraction()
 KERNELS["squared_cauchy"] = SquaredCauchy()
 
+
+def _given(problem: Any, settings: Any) -> Any:
+    from napari_embedding_game.core.dynamics.given import layouts
+
+    return layouts(problem, settings)
+
+
 _method = partial(Method, repulsion=1.0, group="From the papers")
 # Its forces are inner products: no function of distances.
 _pca = partial(
@@ -128,6 +135,15 @@ _pca = partial(
     approximations=("exact",),
 )
 METHODS.update(
+    given=Method(
+        title="Map of the file",
+        attraction="log1p",
+        kernel="cauchy",
+        lambda_scale=per_point,
+        repulsion=300.0,
+        moved_by=_given,
+        source="what is in the file, or ``init``",
+    ),
     umap_exact=_method(
         title="UMAP, all pairs",
         attraction="umap_exact",

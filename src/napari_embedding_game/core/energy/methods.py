@@ -92,12 +92,6 @@ def _steps(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
     return {"n_iter": n_iter, **rates, "momentum": momentum, "by_pull": True}
 
 
-def _given(problem: Any, settings: Any) -> Any:
-    from napari_embedding_game.core.dynamics.given import layouts
-
-    return layouts(problem, settings)
-
-
 METHODS: dict[str, Method] = {
     "game": Method(
         title="Embedding game",
@@ -149,15 +143,6 @@ METHODS: dict[str, Method] = {
         affinity="fuzzy",
         approximations=("sampled_edges", "sampled_landmarks"),
         source="paper 3, section 3.3.2",
-    ),
-    "given": Method(
-        title="Map of the file",
-        attraction="log1p",
-        kernel="cauchy",
-        lambda_scale=per_point,
-        repulsion=300.0,
-        moved_by=_given,
-        source="what is in the file, or ``init``",
     ),
 }
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.rows import centred
-from napari_embedding_game.core.new_rows.transfer import vote
+from napari_embedding_game.core.inspect.transfer import vote
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"

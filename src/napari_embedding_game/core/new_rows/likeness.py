@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.inspect.transfer import tail_share
 from napari_embedding_game.core.new_rows.search import FittedSearch
-from napari_embedding_game.core.new_rows.transfer import tail_share
 
 MOST_ROWS = 8_192
 """Fitted rows that the scores are calibrated on, and new rows that see one another."""

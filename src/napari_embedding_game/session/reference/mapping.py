@@ -21,6 +21,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.transfer import (
+    tail_share,
+    vote,
+    vote_weights,
+)
 from napari_embedding_game.core.new_rows.batch_shift import without_shift
 from napari_embedding_game.core.new_rows.likeness import (
     FEWEST_ROWS,
@@ -28,11 +33,6 @@ from napari_embedding_game.core.new_rows.likeness import (
     Unexplained,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
-from napari_embedding_game.core.new_rows.transfer import (
-    tail_share,
-    vote,
-    vote_weights,
-)
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
