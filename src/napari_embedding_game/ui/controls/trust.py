@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QHeaderView, QWidget
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.core.snapshot import Snapshot
@@ -110,6 +110,8 @@ class TrustControls(QWidget):
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
         self.figures = Table(*bars, has_head=False, most_rows=n_rows)
+        in_full = QHeaderView.ResizeMode.ResizeToContents
+        self.figures.horizontalHeader().setSectionResizeMode(0, in_full)
         self.warning, self.note = text_label("", "warning"), text_label(WAITING)
         self.link = push_button("", LINK_TIP, self._ask_to_link)
         self.mix = push_button("", MIX_TIP, self._ask_to_mix)
