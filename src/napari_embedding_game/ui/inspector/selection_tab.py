@@ -228,6 +228,8 @@ class SelectionTab(QWidget):
             self.column.choices = columns
             if present in columns:
                 self.column.value = present
+        for widget in (self.column.native, self.composition):
+            widget.setVisible(bool(columns))
 
     def _on_column(self) -> None:
         self._is_column_chosen = True

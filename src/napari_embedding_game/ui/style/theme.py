@@ -84,7 +84,7 @@ QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
-QTabBar::tab {{ padding: 4px 10px; }}
+QTabBar::tab {{ padding: 4px 7px; }}
 QGroupBox {{ border: none; margin: 0px; }}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
