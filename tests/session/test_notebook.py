@@ -149,6 +149,14 @@ def drawn_around(folder, cells):
     return desk
 
 
+def of_a_given_map(folder, cells):
+    cells.obsm["X_umap"] = cells.obsm["X_pca"][:, :2]
+    cells.write_h5ad(folder / "cells.h5ad")
+    desk = of_file(folder / "cells.h5ad")
+    desk.session.settings.choose_method("given")
+    return desk.play().edit()
+
+
 def stopped(folder, cells):
     return of_file(folder / "cells.h5ad").play(until=15)
 
@@ -264,6 +272,7 @@ SCENARIOS = {
     ),
     components: ('read("cells.h5ad")',),
     by_hand: ("tl.replay(",),
+    of_a_given_map: ("tl.replay(",),
     drawn_around: (),
     stopped: ("stop_at=",),
     a_part: (),
@@ -276,7 +285,11 @@ SCENARIOS = {
     made_columns: ('color=["cluster", "a set"]',),
 }
 """What was done, and what the code of it has."""
-BESIDE = {by_hand: "map_run.zip", no_file: "map_features.h5ad"}
+BESIDE = {
+    by_hand: "map_run.zip",
+    of_a_given_map: "map_run.zip",
+    no_file: "map_features.h5ad",
+}
 
 
 def code_in(path):

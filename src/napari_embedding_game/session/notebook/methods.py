@@ -104,7 +104,8 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
     work = f"(?:{'|'.join(_REFERENCES)})"
     cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
     works = [f"- {_REFERENCES[one]}" for one in dict.fromkeys(filter(None, cited))]
-    return "\n".join([text, "", "References", "", *works])
+    references = ["", "References", "", *works] if works else []
+    return "\n".join([text, *references])
 
 
 def _of_data(dataset: Dataset) -> Iterator[str]:
@@ -180,6 +181,14 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         )
         return
     method, n = get_method(settings.method), len(snapshot.embedding)
+    if settings.method == "given":
+        yield (
+            "The map came with the data, and was scaled and centred. Its clusters and "
+            f"misplaced points were found with {program} among the "
+            f"{n_searched(settings, n)} nearest neighbours (map "
+            f"{snapshot.map_hash[:4]})."
+        )
+        return
     told = [f"{n_searched(settings, n)} nearest neighbours"]
     if settings.metric not in ("euclidean", "precomputed"):
         told[0] += f" by {settings.metric} distance"
