@@ -358,10 +358,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     check_fits(sum(one.total_byte_size for one in groups), where, "its table")
     nested = [one.name for one in file.schema_arrow if pa.types.is_nested(one.type)]
-    try:
-        frame = file.read().drop_columns(nested).to_pandas()
-    except pa.ArrowException as error:  # some are of no other kind
-        raise ValueError(*error.args) from error
+    table = file.read().drop_columns(nested)
+    table.validate(full=True)  # texts may be no UTF-8
+    frame = table.to_pandas()
     if nested and frame.shape[1] == 0:
         raise DataError(
             f"{where} holds only lists or nested values ({listed(nested)}): write "
