@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -382,34 +384,41 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             "text in each row, and its measurements in columns."
         )
     has_commas = separator != "," and re.search(r"\d,\d", text[:65_536])
-    how: dict[str, Any] = {"sep": separator, "decimal": "," if has_commas else "."}
-    how["low_memory"] = False  # types from the whole column, not from parts of it
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
-        frame = pd.read_csv(io.StringIO(text), **how)
-        if frame.shape[1] == 1 and isinstance(frame.index, pd.RangeIndex):
-            # In a single column an empty line is an empty value; elsewhere it is none.
-            stripped = io.StringIO(text.lstrip().rstrip("\r\n"))
-            frame = pd.read_csv(stripped, skip_blank_lines=False, **how)
+        first, second = [*islice(filter(any, rows), 2), [], []][:2]
+    except csv.Error:  # a text of more than 131,072 letters
+        first, second = [], []
+    # In a single column an empty line is an empty value; elsewhere it is none.
+    is_single = len(first) == 1
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text.lstrip().rstrip("\r\n") if is_single else text),
+            sep=separator,
+            decimal="," if has_commas else ".",
+            low_memory=False,  # types from the whole column, not from parts of it
+            skip_blank_lines=not is_single,
+        )
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
             f"{where} is no table that can be read ({told}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        _check_row_names(frame, separator, where)
-        told = "Taken as row names: the first value of each line, which has no heading."
-        frame.attrs[_NOTES] = [told]
-    return frame
+    return _with_row_names(frame, len(second) - len(first), separator, where)
 
 
-def _check_row_names(frame: pd.DataFrame, separator: str, where: str) -> None:
-    """Raise DataError unless the values before those with a heading are names, as in R.
+def _with_row_names(
+    frame: pd.DataFrame, unnamed: int, separator: str, where: str
+) -> pd.DataFrame:
+    """Return a frame, noted where lines have a value more than the heading: their name.
 
-    A separator at each line's end looks the same and would shift all columns, and so
-    do commas between columns and in numbers alike.
+    R writes them so.  A separator at each line's end looks the same and would shift
+    all columns, and so do commas between columns and in numbers alike.
     """
-    n_names, unnamed = frame.shape[1], frame.index.nlevels
+    if unnamed < 1:
+        return frame
+    n_names = frame.shape[1]
     if unnamed > 1:
         raise DataError(
             f"{where} has {n_names + unnamed} values in a line and {n_names} column "
@@ -421,3 +430,7 @@ def _check_row_names(frame: pd.DataFrame, separator: str, where: str) -> None:
             f"{where} has a {_CALLED[separator]} at the end of each line, as if more "
             "values followed: remove it, or add one to the line of names too."
         )
+    frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
+    told = "Taken as row names: the first value of each line, which has no heading."
+    frame.attrs[_NOTES] = [told]
+    return frame
