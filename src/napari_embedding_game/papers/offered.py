@@ -7,7 +7,7 @@ somebody chooses; what they compute with is loaded when it is chosen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -135,12 +135,10 @@ _pca = partial(
     approximations=("exact",),
 )
 METHODS.update(
-    given=Method(
+    # Its energy is the game's, which may go on from it.
+    given=replace(
+        METHODS["game"],
         title="Map of the file",
-        attraction="log1p",
-        kernel="cauchy",
-        lambda_scale=per_point,
-        repulsion=300.0,
         moved_by=_given,
         source="what is in the file, or ``init``",
     ),

@@ -34,10 +34,8 @@ _REMEMBERED = 0.9
 """Share of the average direction that goes into the next one."""
 
 
-class OptimisticSteps(Player):
-    """Steps that take the last change of the direction for the next one as well."""
-
-    _last: Tensor | None = None
+class DirectedSteps(Player):
+    """Steps along what is made of the directions, by torch."""
 
     def step(
         self,
@@ -47,34 +45,40 @@ class OptimisticSteps(Player):
         scale: Tensor | None = None,
     ) -> None:
         """Move once, see :meth:`Player.step`."""
-        now = direction(gradient, scale)
+        self.take(self.along(direction(gradient, scale)), rate, momentum)
+
+    def along(self, now: Tensor) -> Tensor:
+        """Return where a step goes, of the direction (N, d) now."""
+        raise NotImplementedError
+
+
+class OptimisticSteps(DirectedSteps):
+    """Steps that take the last change of the direction for the next one as well."""
+
+    _last: Tensor | None = None
+
+    def along(self, now: Tensor) -> Tensor:
+        """Return the direction and its change since the last step."""
         last = now if self._last is None else self._last
         self._last = now
-        self.take(now + (now - last), rate, momentum)
+        return now + (now - last)
 
 
-class FollowedSteps(Player):
+class FollowedSteps(DirectedSteps):
     """Steps of which the average direction is kept."""
 
     length: float | None = None
     """Its root mean square; None before any step."""
 
-    def step(
-        self,
-        gradient: Tensor,
-        rate: float,
-        momentum: float = 0.0,
-        scale: Tensor | None = None,
-    ) -> None:
-        """Move once along the direction, and add that to the average."""
-        now = direction(gradient, scale)
+    def along(self, now: Tensor) -> Tensor:
+        """Return the direction, and add it to the average."""
         if self.length is None:
             self._path, self._forgotten = torch.zeros_like(now), 1.0
         self._path += (1 - _REMEMBERED) * (now - self._path)
         self._forgotten *= _REMEMBERED
         rms = float(torch.linalg.vector_norm(self._path)) / math.sqrt(now.numel())
         self.length = rms / (1 - self._forgotten)  # it began at 0
-        self.take(now, rate, momentum)
+        return now
 
 
 class OptimisticGame(Game):

@@ -209,7 +209,7 @@ class Session:
         self.settings.n_components = layout.shape[1]
         groups = data.obs.select_dtypes("category").columns
         kinds = [column for column in groups if names_kinds(column)]
-        if kinds and self.look.color_by == DisplaySettings().color_by:
+        if kinds and self.look.color_by == DisplaySettings.color_by:
             self.look.color_by = kinds[0]
         return WarmStart(embedding=layout, landmarks=layout[:0])
 

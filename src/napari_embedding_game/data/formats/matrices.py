@@ -69,10 +69,8 @@ def from_matrix(
     notes = list(notes)
     if options.columns is not None and not is_of_pairs(space) and not standardise:
         check_chosen(names, options.columns, where)
-        n_all, places = (
-            len(names),
-            np.flatnonzero(np.isin(names, options.columns)).tolist(),
-        )
+        n_all, is_chosen = len(names), np.isin(names, options.columns)
+        places = np.flatnonzero(is_chosen).tolist()
         X, names = X[:, places], [names[place] for place in places]
         told = f"{len(places)} of {n_all} columns of {space} ({listed(names)})"
         notes.append(f"Embedded: {told}.")
