@@ -32,6 +32,7 @@ from napari_embedding_game.core.lanes import (
     fused,
     load,
     spread,
+    store,
 )
 from napari_embedding_game.core.threads import run_blocks
 
@@ -125,14 +126,19 @@ def _sum_of_squares(row):
 
 
 @njit(**OPTIONS)
+def _numbers(rows, c):
+    """Return the numbers of a chunk's rows, one after the other."""
+    chunk = rows[c * CHUNK : (c + 1) * CHUNK]
+    return chunk.reshape(chunk.size)
+
+
+@njit(**OPTIONS)
 def _directions(c, gradient, scale):
     """Return the chunk's part of the gradient, one number after the other."""
-    begin = c * CHUNK
-    end = min(begin + CHUNK, gradient.shape[0])
-    rows = gradient[begin:end]
-    if scale is not None:
-        rows = rows / scale[begin:end]
-    return rows.reshape(rows.size)
+    if scale is None:
+        return _numbers(gradient, c)
+    first, last = c * CHUNK, (c + 1) * CHUNK
+    return _numbers(gradient[first:last] / scale[first:last], 0)
 
 
 @njit(**OPTIONS)
@@ -150,6 +156,27 @@ def root_mean_square(sums, gradient):
     return least if rms < least else rms
 
 
+@njit(**INSIDE)
+def _step_along(directions, begin, end, rms, rates, velocity, places, zero):
+    length, gain = rates
+    for at in range(begin, end, len(zero)):
+        step = load(directions, (at,), zero) / rms
+        if velocity is not None:
+            speed = load(velocity, (at,), zero)
+            step = fused(gain, step - speed, speed)
+            store(step, velocity, (at,))
+        store(fused(length, step, load(places, (at,), zero)), places, (at,))
+
+
+@njit(**OPTIONS)
+def _move(directions, rms, rates, velocity, places):
+    """Move the numbers of one chunk."""
+    zero, n = places.dtype.type(0), len(places)
+    whole = n - n % WIDE
+    _step_along(directions, 0, whole, rms, rates, velocity, places, spread(zero, WIDE))
+    _step_along(directions, whole, n, rms, rates, velocity, places, spread(zero, 1))
+
+
 @njit(**OPTIONS)
 def move(begin, end, gradient, scale, rms, rates, velocity, points):
     """Move the ``points`` of some chunks, and change ``velocity``, both in place.
@@ -157,16 +184,10 @@ def move(begin, end, gradient, scale, rms, rates, velocity, points):
     ``rates``: the length of the step, and 1 - momentum.
     """
     kind = points.dtype.type
-    length, gain = kind(rates[0]), kind(rates[1])
+    rms, rates = kind(rms), (kind(rates[0]), kind(rates[1]))
     for c in range(begin, end):
-        directions = _directions(c, gradient, scale)
-        first = c * CHUNK * points.shape[1]
-        places = points.reshape(points.size)[first:]
-        for j in range(directions.size):
-            direction = directions[j] / kind(rms)
-            if velocity is not None:
-                speeds = velocity.reshape(velocity.size)
-                speed = speeds[first + j]
-                direction = fused(gain, direction - speed, speed)
-                speeds[first + j] = direction
-            places[j] = fused(length, direction, places[j])
+        directions, places = _directions(c, gradient, scale), _numbers(points, c)
+        if velocity is None:
+            _move(directions, rms, rates, None, places)
+        else:
+            _move(directions, rms, rates, _numbers(velocity, c), places)
