@@ -96,7 +96,9 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
         step = processor_ms(lambda: next(states), rounds)
         points, landmarks = game.y.places, game.z.places
         objective = game.objective
-        evaluation = processor_ms(lambda: objective.evaluate(points, landmarks), rounds)
+        evaluation = processor_ms(
+            lambda: objective.gradients(points, landmarks), rounds
+        )
     return {
         "points": f"{n_points:,}",
         "repulsion": approximation,
