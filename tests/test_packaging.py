@@ -26,7 +26,6 @@ WIDGETS = {
     "Plate",
     "Labels from a reference",
     "Stability",
-    "Figure page",
 }
 REPOSITORY = "https://github.com/napari-embedding-game/napari-embedding-game"
 

@@ -1,17 +1,11 @@
-"""Plots as files whose letters stay letters, each alone and several on a page."""
+"""Plots as files whose letters stay letters, each alone."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from napari_embedding_game.data.export.page import (
-    PageSettings,
-    caption_of,
-    draw_panels,
-)
 from napari_embedding_game.data.export.plots import (
     SIZE_EXPONENT,
     ExpressionPlot,
@@ -26,7 +20,6 @@ from napari_embedding_game.data.export.plots import (
 )
 
 SCALE = np.linspace([0, 0, 0, 1], [1, 1, 0, 1], 8)
-PAGE = PageSettings()
 
 
 @pytest.fixture
@@ -39,15 +32,7 @@ def clusters():
         colors=PointColors(np.eye(4)[codes] + [0, 0, 0, 1], "Cluster", levels),
         title="Clusters",
         names=(("T cells", np.zeros(2)), ("B cells", np.array([0.1, 0.0]))),
-        has_key=False,
     )
-
-
-@pytest.fixture
-def gene(clusters):
-    rgba = SCALE[np.arange(60) % 8]
-    colors = PointColors(rgba, "ISG15", scale=SCALE, limits=(0.0, 2.5))
-    return replace(clusters, colors=colors, title="ISG15", names=(), has_key=True)
 
 
 @pytest.fixture
@@ -71,12 +56,6 @@ def plot_of(kind="dots"):
         limits=(0.0, 1.0),
         title="Scaled mean",
     )
-
-
-@pytest.fixture
-def panels(clusters, gene, volcano):
-    groups = replace(clusters, names=(), title="kind", has_key=True)
-    return [clusters, groups, gene, volcano, plot_of()]
 
 
 def texts_in(path):
@@ -145,32 +124,8 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     assert {"drug $x$", "_none", "plate 7"} <= texts_in(tmp_path / "plate.svg")
 
 
-@pytest.mark.parametrize("width", [89.0, 183.0])
-def test_the_page_has_its_width_and_nothing_is_cut_off(panels, width):
-    page = replace(PAGE, width=width, caption=caption_of(panels))
-    figure = draw_panels(panels, page)
-    assert figure.get_size_inches()[0] * 25.4 == pytest.approx(width)
-    box = figure.get_tightbbox()
-    wide, high = figure.get_size_inches()
-    assert box.x0 >= -0.01
-    assert box.y0 >= -0.01
-    assert box.x1 <= wide + 0.01
-    assert box.y1 <= high + 0.01
-
-
-def test_maps_have_one_scale(clusters, gene):
-    half = replace(gene, embedding=clusters.embedding / 2)
-    figure = draw_panels([clusters, half], PAGE)
-    first, second = figure.axes[:2]
-    assert first.get_xlim() == second.get_xlim()
-    assert first.get_ylim() == second.get_ylim()
-    one, other = first.get_position(), second.get_position()
-    assert one.width == pytest.approx(other.width)
-    assert one.height == pytest.approx(other.height)
-
-
 def test_names_that_would_cover_each_other_are_moved(clusters):
-    figure = draw_panels([clusters], PAGE)
+    figure = draw(clusters)
     renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     assert len(boxes) == 2

@@ -51,7 +51,7 @@ def test_the_dock_opens_from_the_plugins_menu(window, from_menu):
     assert boxes(window) == shown
 
 
-OWN = ("Teach", "Plate", "Labels from a reference", "Stability", "Figure page")
+OWN = ("Teach", "Plate", "Labels from a reference", "Stability")
 
 
 @pytest.mark.parametrize("name", OWN)

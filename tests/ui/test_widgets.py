@@ -1,6 +1,5 @@
-"""Stability, labels from a reference, figure page: each on the map of its viewer."""
+"""Stability, labels from a reference: each on the map of its viewer."""
 
-import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
@@ -21,7 +19,6 @@ from napari_embedding_game.data.stages import Stage, finish
 from napari_embedding_game.ui.canvas.layers import BEHIND
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.widgets import reference, stability
-from napari_embedding_game.ui.widgets.figure_page import NOTHING, FigurePageWidget
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
 from napari_embedding_game.ui.widgets.stability import StabilityWidget
 
@@ -208,78 +205,3 @@ def test_what_is_no_reference_is_told(qtbot, cells, opened, tmp_path, monkeypatc
         lambda: "no.h5ad" in widget.state.text() and widget.file.isEnabled()
     )
     assert not widget.predict.isVisible()
-
-
-# The figure page
-
-
-@pytest.fixture
-def page(opened, monkeypatch, tmp_path):
-    """The widget, whose question for a name is answered."""
-    path = tmp_path / "figure.svg"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    widget = opened(FigurePageWidget)
-    widget.path = path
-    return widget
-
-
-def test_panels_are_ticked_and_written(play, dock, session, page, qtbot):
-    assert not page.choices.isVisible()
-    play()
-    session.look.color_by = "kind"
-    session.clusters.rename(2, "B cells")
-    session.view.hide("kind", "B")
-    page.colors.setChecked(True)
-    page.split_by.setCurrentText("kind")
-    QTest.keyClicks(page.genes, "b, C")
-    page.width_of_page.setCurrentIndex(0)
-    click(page.save)
-    qtbot.waitUntil(lambda: page.state.text() == "Saved figure.svg.")
-    drawn = page.path.read_text()
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
-    assert {"Clusters", "B cells", "kind", "kind: T", "b", "c", "T"} <= set(texts)
-    assert "kind: B" not in texts  # hidden
-    assert any("Clusters (20 points)" in text for text in texts)
-    width = float(re.search(r'width="([\d.]+)pt"', drawn)[1])
-    assert width == pytest.approx(89 / 25.4 * 72, abs=0.1)
-
-
-def test_what_cannot_be_drawn_is_told(play, dock, page):
-    play()
-    for genes, told in (("GENE9", "no column GENE9"), ("", NOTHING)):
-        page.genes.setText(genes)
-        page.clusters.setChecked(bool(genes))
-        click(page.save)
-        assert told in page.state.text()
-    page.expression.setChecked(True)
-    click(page.save)
-    assert "there is none" in page.state.text()
-    assert not page.path.exists()
-
-
-def test_plots_of_the_tabs_are_panels(play, session, workspace, inspector, qtbot, page):
-    play()
-    inspector.show()
-    session.selection.select(2)
-    pane = inspector.details.markers
-    inspector.details.tabs.setCurrentWidget(pane)
-    qtbot.waitUntil(lambda: pane.result is not None)
-    page.volcano.setChecked(True)
-    panels = [make() for make in page._panels()]
-    assert isinstance(panels[-1], VolcanoPlot)
-    assert panels[-1].title == "Cluster 2 against all the rest"
-    inspector.dock.close()
-    assert not workspace.plots
-
-
-def test_a_map_in_space_is_drawn_as_it_is_seen(play, dock, session, page):
-    play()
-    flat = session.snapshot.embedding
-    places = np.hstack([flat, flat[:, :1] ** 2])
-    session.snapshot = replace(session.snapshot, embedding=places)
-    facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
-    session.view.facing = facing
-    (panel,) = [make() for make in page._panels()]
-    back_to_front = np.argsort(places @ np.cross(*facing), kind="stable")
-    expected = places[back_to_front] @ facing.T
-    np.testing.assert_allclose(panel.embedding, expected, rtol=1e-5, atol=1e-5)

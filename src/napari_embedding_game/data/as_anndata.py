@@ -10,9 +10,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.data.stored_columns import StoredColumns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -66,22 +64,9 @@ def as_anndata(dataset: Dataset) -> AnnData:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Variable names are not unique")
         adata = AnnData(
-            X=values_in_memory(dataset),
+            X=dataset.expression.values,
             obs=dataset.obs.set_axis(names),
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     adata.obsm[FEATURES] = dataset.X
     return adata
-
-
-def values_in_memory(dataset: Dataset) -> Any:
-    """Return the genes as they are compared, read from disk where they stay there.
-
-    Raises DataError if they are larger than the memory.
-    """
-    values = dataset.expression.values
-    if not isinstance(values, StoredColumns):
-        return values
-    n_bytes = 16 * values.values_per_column * values.shape[1]  # twice, to be turned
-    check_fits(int(n_bytes), dataset.name, "its genes")
-    return values.in_memory()

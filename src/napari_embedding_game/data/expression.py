@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.raw_counts import are_counts
-from napari_embedding_game.data.stored_columns import StoredColumns, seen_values
 
 TARGET_SUM = 10_000.0
 """Counts of each cell after normalising; the recipe's too."""
@@ -48,14 +47,14 @@ class Expression:
     """
 
     profile: Any
-    """(n, G) array, CSR matrix or :class:`~.stored_columns.StoredColumns`."""
+    """(n, G) array or CSR matrix."""
     is_expression: bool
     """Whether these are genes: the columns of a table are never normalised."""
 
     @cached_property
     def has_counts(self) -> bool:
         """Whether the profile holds raw counts of genes."""
-        return self.is_expression and are_counts(seen_values(self.profile))
+        return self.is_expression and are_counts(self.profile)
 
     @cached_property
     def kind(self) -> Kind:
@@ -78,25 +77,17 @@ class Expression:
     @cached_property
     def factors(self) -> NDArray[np.float64]:
         """(n,) what the counts of each cell are multiplied by; 0 for an empty cell."""
-        if isinstance(self.profile, StoredColumns):
-            depth = self.profile.row_sums()
-        else:
-            depth = np.asarray(self.profile.sum(axis=1, dtype=np.float64)).ravel()
+        depth = np.asarray(self.profile.sum(axis=1, dtype=np.float64)).ravel()
         factors = np.zeros_like(depth)
         np.divide(TARGET_SUM, depth, out=factors, where=depth > 0)
         return factors
 
     @cached_property
     def values(self) -> Any:
-        """(n, G) of the profile's own type: sparse counts stay sparse.
-
-        Where it stays on disk these do, too: :mod:`core.inspect.group_sums`.
-        """
+        """(n, G) of the profile's own type: sparse counts stay sparse."""
         X = self.profile
         if not self.has_counts:
             return X
-        if isinstance(X, StoredColumns):
-            return X.normalised(self.factors)
         if not sp.issparse(X):
             return np.log1p(X * self.factors[:, None].astype(np.float32))
         X = X.tocsr()
@@ -136,13 +127,11 @@ def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
 
 def _looks_like_log1p(profile: Any) -> bool:
     """Tell whether values are from 0, never large, and no whole numbers."""
-    seen = seen_values(profile)
-    values = seen.data if sp.issparse(seen) else seen.ravel()
+    values = profile.data if sp.issparse(profile) else profile.ravel()
     if not values.size:
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    is_sparse = sp.issparse(profile) or isinstance(profile, StoredColumns)
-    has_zeros = is_sparse or low == 0
+    has_zeros = sp.issparse(profile) or low == 0
     some = values[:: max(1, values.size // _SAMPLED)]
     is_counted = np.array_equal(some, np.round(some))
     return has_zeros and low >= 0 and high < _LARGEST_LOG1P and not is_counted

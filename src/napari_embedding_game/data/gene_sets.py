@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.as_anndata import values_in_memory
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
@@ -107,7 +106,7 @@ def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
 
     # Numbers as names: those of the data may occur twice.
     numbers = pd.RangeIndex(len(dataset.profile_names)).astype(str)
-    adata = AnnData(values_in_memory(dataset), var=pd.DataFrame(index=numbers))
+    adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
     try:
         with warnings.catch_warnings():

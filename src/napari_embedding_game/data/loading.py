@@ -32,7 +32,6 @@ from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared, apply_recipe
 from napari_embedding_game.data.stages import Stages
-from napari_embedding_game.data.stored_columns import StoredColumns
 
 
 def load(path: str | Path, **options: Any) -> Stages[Dataset]:
@@ -64,25 +63,14 @@ def load_with_choices(
 
     What the recipe has `made` another time is not made again.
 
-    The file is read in a process of its own, up to where genes can be read by column.
-    What is made of it, and `rows` that were read before, are worked on here.
+    The file is read in a process of its own.  What is made of it, and `rows` that were
+    read before, are worked on here.
     """
     if rows is None:
-        result = yield from read_apart(path, read_with_genes, options=options)
+        result = yield from read_apart(path, read_stages, options=options)
     else:
         result = yield from read_stages(path, options, rows)
     return (yield from prepared(result, options, made))
-
-
-def read_with_genes(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read a file, and do what has to be done once before genes can be read from it.
-
-    Whoever asks for a gene waits for that otherwise.
-    """
-    result = yield from read_stages(path, options)
-    if isinstance(result.dataset.profile, StoredColumns):
-        yield from result.dataset.profile.prepare()
-    return result
 
 
 def prepared(

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 from psygnal import Signal
@@ -42,8 +41,6 @@ class Workspace:
         self.loading = Loading(self.session, self.maps)
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
-        self.plots: dict[type, Callable[..., Any]] = {}
-        """What returns the plot of a kind that the tabs show, or None."""
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""
         self.kept_map: KeptMap | None = None

@@ -1,4 +1,4 @@
-"""Figures of groups of rows in every column, of matrices in memory or on disk.
+"""Figures of groups of rows in every column, of matrices.
 
 Columns are read block by block; of each block the values other than 0 are gathered by
 group, once, and whatever is asked of them is worked out: means and squares here, ranks
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,35 +23,9 @@ BLOCK_VALUES = 2**22
 """Values of a block, 16 MB of float32; four times as many in compressed rows."""
 WIDEST_BLOCK = 256
 """Columns, where they are not in compressed rows: of these wide blocks are quicker."""
-_MOST_READERS = 4
-"""Threads where columns are read from disk: each holds a block, and what it reads."""
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T")
-
-
-class ColumnBlocks(Protocol):
-    """A matrix whose columns are read in blocks, such as genes that stay on disk."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def values_per_column(self) -> float:
-        """Numbers that a column holds in memory, on average."""
-
-    def block(self, first: int, last: int) -> Any:
-        """Return the columns from ``first`` to ``last`` (excluded), float32.
-
-        As a dense array, or as a CSC matrix with sorted rows, none of them twice.
-        May be called by several threads.
-        """
-
-
-def is_read_by_column(X: Any) -> TypeGuard[ColumnBlocks]:
-    """Return whether this is no matrix in memory, but reads blocks of columns."""
-    return hasattr(X, "values_per_column")
 
 
 def finished(steps: Generator[float, None, T]) -> T:
@@ -80,7 +54,7 @@ def iter_grouped(
     """Yield the share done, 0 to 1, and return figures of all columns, (..., G).
 
     Those of :func:`moments`, (4, C, G), if ``of_block`` asks for nothing else.  Close
-    the generator to cancel.  ``X`` (N, G): an array, sparse matrix or ColumnBlocks;
+    the generator to cancel.  ``X`` (N, G): an array or sparse matrix;
     ``codes`` (N,): group of each row, below 0 for none; ``is_logged``: whether the
     figures are to be those of exp(values) - 1, without squares.
     """
@@ -96,8 +70,6 @@ def iter_grouped(
         return (of_block or moments)(values, begin, end, sizes)
 
     n_threads = resolve_n_jobs(n_jobs)
-    if is_read_by_column(X):
-        n_threads = min(n_threads, _MOST_READERS)
     bounds, parts = _bounds(X, n_threads), []
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="columns")
     try:
@@ -120,9 +92,7 @@ def _bounds(X: Any, n_threads: int) -> list[tuple[int, int]]:
     """Return the first and last (excluded) column of each block; of no columns, one."""
     n_rows, n_columns = X.shape
     held, most, widest = float(n_rows), BLOCK_VALUES, WIDEST_BLOCK
-    if is_read_by_column(X):
-        held = X.values_per_column
-    elif sparse.issparse(X):
+    if sparse.issparse(X):
         held = X.nnz / max(n_columns, 1)
         if X.format == "csr":
             most, widest = 4 * most, max(1, -(-n_columns // n_threads))
@@ -133,8 +103,6 @@ def _bounds(X: Any, n_threads: int) -> list[tuple[int, int]]:
 
 def _readable(X: Any) -> Any:
     """Return X as the loops read it: sorted sparse or dense, floats if sparse."""
-    if is_read_by_column(X):
-        return X
     if not sparse.issparse(X):
         return np.asarray(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
@@ -155,9 +123,7 @@ def _gathered(
 ) -> Any:
     """Return values, begin and end of the columns: see :mod:`marker_loops`."""
     is_by_row = sparse.issparse(X) and X.format == "csr"
-    block = X
-    if not is_by_row:
-        block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
+    block = X if is_by_row else X[:, first:last]
     if sparse.issparse(block):
         held = block.indptr, block.indices, block.data
         return loops.gather_sparse(*held, groups, sizes, first, last, is_by_row)
@@ -194,7 +160,7 @@ class GroupSummary:
 def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
     """Return the mean of each column and the share above 0 in every group of rows.
 
-    ``X`` (N, G): an array, sparse matrix or ColumnBlocks, NaN where a value is missing;
+    ``X`` (N, G): an array or sparse matrix, NaN where a value is missing;
     ``codes`` (N,): group of each row, from 0; -1 for none.
     """
     codes = np.asarray(codes)

@@ -100,7 +100,7 @@ def iter_markers(
 
     Parameters
     ----------
-    X : (N, G) array, scipy sparse matrix or :class:`.group_sums.ColumnBlocks`
+    X : (N, G) array or scipy sparse matrix
     inside : (N,) bool
         Rows of the group.
     outside : (N,) bool, optional

@@ -1,4 +1,4 @@
-"""Plots, each painted once: into a file, onto a page, or into a window.
+"""Plots, each painted once: into a file or into a window.
 
 A plot is a frozen value with ``size()``, its width and height in inches, and
 ``paint(axes)``, which draws it into empty axes of matplotlib.  A figure is laid out
@@ -170,28 +170,20 @@ class MapPlot(Plot):
     colors: PointColors
     names: tuple[Name, ...] = ()
     """Written on the map."""
-    has_key: bool = True
-    """Whether groups are listed."""
-    is_counted: bool = False
-    """Whether the list has the points of each group."""
-    is_key_below: bool = False
-    corners: tuple[Points, Points] | None = None
-    """Lowest and highest (2,) of what is shown; by default all points."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
         return 8.0, 6.0
 
     def key(self) -> Key:
-        """Return the groups that have points, the points of none last."""
+        """Return the groups with their numbers of points, the points of none last."""
         levels, key = self.colors.levels, list[tuple[str, Any]]()
-        if levels is None or not self.has_key:
+        if levels is None:
             return key
         found = np.unique(levels.codes, return_index=True, return_counts=True)
         for code, row, count in zip(*found, strict=True):
             name = levels.names[code] if code >= 0 else MISSING
-            name += f" ({count:,})" if self.is_counted else ""
-            key.append((name, self.colors.rgba[row]))
+            key.append((f"{name} ({count:,})", self.colors.rgba[row]))
         is_some_missing = bool(len(key)) and found[0][0] < 0
         return [*key[1:], key[0]] if is_some_missing else key
 
@@ -208,17 +200,11 @@ class MapPlot(Plot):
         )
         axes.set(xticks=[], yticks=[], title=plain(self.title))
         axes.spines[:].set_visible(False)
-        if self.corners is None:
-            axes.set_aspect("equal", "datalim")
-        else:
-            (left, bottom), (right, top) = self.corners
-            axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
-        title = "" if self.is_key_below else self.colors.title
+        axes.set_aspect("equal", "datalim")
         if self.colors.scale is not None:
-            place = "bottom" if self.is_key_below else "right"
-            explain_scale(axes, replace(self.colors, title=title), place)
+            explain_scale(axes, self.colors)
         elif key := self.key():
-            explain_levels(axes, key, title, is_below=self.is_key_below)
+            explain_levels(axes, key, self.colors.title)
 
     def finish(self, axes: Any) -> None:
         """Write the names, up or down where they would cover one another."""
@@ -456,7 +442,7 @@ def _shades(plot: Any) -> Any:
     return ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
 
 
-def explain_scale(axes: Any, plot: Any, place: str = "right", form: str = "") -> None:
+def explain_scale(axes: Any, plot: Any, form: str = "") -> None:
     """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
     from matplotlib.ticker import StrMethodFormatter
 
@@ -464,17 +450,14 @@ def explain_scale(axes: Any, plot: Any, place: str = "right", form: str = "") ->
         _shades(plot),
         ax=axes,
         label=plain(plot.title),
-        location=place,
         panchor=False,
         shrink=0.7,
         format=StrMethodFormatter(form) if form else None,
     )
 
 
-def explain_levels(
-    axes: Any, key: Key, title: str = "", *, is_below: bool = False
-) -> None:
-    """List names and colours beside or below axes; of very many, their number."""
+def explain_levels(axes: Any, key: Key, title: str) -> None:
+    """List names and colours beside axes; of very many, their number."""
     from matplotlib.lines import Line2D
 
     if len(key) > _MOST_LEVELS:
@@ -486,31 +469,18 @@ def explain_levels(
         disc.set_color(tuple(np.asarray(color, float).tolist()))
         # matplotlib hides labels that begin with "_".
         disc.set_label(plain(f" {name}" if name.startswith("_") else name))
-    n_columns = 1 + (len(discs) > _MOST_LEVELS // 2)
-    if is_below:
-        box = axes.get_window_extent()
-        n_columns = key_columns(key, 72 * box.width / axes.figure.dpi)
     axes.legend(
         handles=discs,
         title=plain(title),
-        loc="upper center" if is_below else "center left",
-        bbox_to_anchor=(0.5, 0.0) if is_below else (1.0, 0.5),
-        ncols=n_columns,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        ncols=1 + (len(discs) > _MOST_LEVELS // 2),
         frameon=False,
         fontsize="small",
         handletextpad=0.1,
         columnspacing=0.8,
         labelspacing=0.3,
     )
-
-
-def key_columns(key: Key, width: float) -> int:
-    """Return how many columns of names have room in so many points."""
-    from matplotlib import rcParams
-
-    longest = max((len(name) for name, _ in key), default=1)
-    letter = 0.5 * rcParams["font.size"]
-    return max(1, min(len(key), int(width // (letter * (longest + 4)))))
 
 
 def _write_names(

@@ -123,7 +123,6 @@ def write_figure(
         colors=colors.of(rows),
         title=dataset.name if title is None else title,
         names=tuple((text, flat_map(at[None], seen)[0][0]) for text, at in names),
-        is_counted=True,
     )
     save(draw(plot), path)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +36,6 @@ from napari_embedding_game.data.formats.spaces import (
     width_of,
 )
 from napari_embedding_game.data.formats.store import (
-    check_part,
     declared_bytes,
     first_values,
     is_array,
@@ -51,10 +49,6 @@ from napari_embedding_game.data.raw_counts import are_counts, counts_advice
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.stored_columns import (
-    StoredColumns,
-    seen_values,
-)
 from napari_embedding_game.data.validation import as_float32, as_rows, check_shape
 
 if TYPE_CHECKING:
@@ -64,10 +58,9 @@ OF_DISTANCES = (
     "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
 )
 RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
-ON_DISK = "Genes are read from disk when they are asked for, as they are large."
 _NOT_COMPARED = (
-    "Genes are not compared: {} is larger than a quarter of the free memory, and "
-    "stored by cells. Save it by genes (CSC), and they are read from disk."
+    "Genes are not compared: {} is larger than a quarter of the free memory. Save "
+    "only the genes that vary (scanpy: pp.highly_variable_genes) to compare these."
 )
 
 
@@ -275,12 +268,11 @@ def _genes(
             f"{profile.shape[1]} columns, and the file describes {shape[0]} cells and "
             f"{shape[1]} genes; export it again."
         )
-    is_on_disk = isinstance(profile, StoredColumns)
     unique, repeats = numbered_names(names)
-    notes = [*([ON_DISK] if is_on_disk else []), *notes, note, *repeats]
-    if are_counts(seen_values(profile)):
+    notes = [*notes, note, *repeats]
+    if are_counts(profile):
         notes.append(COUNTS_NOTE)
-    if not is_on_disk and profile is not values:
+    if profile is not values:
         profile = as_float32(profile)
     return _Genes(profile, unique, [note for note in notes if note])
 
@@ -294,24 +286,10 @@ def _goes_below_0(item: Any) -> bool:
 
 
 def _compared(source: _Source, part: str, item: Any) -> Any:
-    """Read genes to compare; where they are large, columns that stay on disk.
-
-    None where they are large and stored by cells.
-    """
-    if not is_stored(item) or declared_bytes(item) <= part_of_budget(2):
-        return read_element(item, source.where, part)
-    assert source.path is not None
-    if is_array(item) or item.attrs.get("encoding-type") != "csc_matrix":
+    """Read genes to compare; None where they are large and in a file."""
+    if is_stored(item) and declared_bytes(item) > part_of_budget(2):
         return None
-    check_part(item["indptr"], source.where, part)
-    opened = partial(_opened_part, source.path, part)
-    return StoredColumns.of(source.path, opened)
-
-
-@contextmanager
-def _opened_part(path: Path, part: str) -> Iterator[Any]:
-    with _opened(path) as root:
-        yield root[part]
+    return read_element(item, source.where, part)
 
 
 def _noted(source: _Source, *keys: str) -> Any:

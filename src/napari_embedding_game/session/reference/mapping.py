@@ -46,7 +46,6 @@ from napari_embedding_game.data.projection import (
     normalised,
 )
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 
 if TYPE_CHECKING:
@@ -305,10 +304,7 @@ def _unexplained(
     if n_rows < FEWEST_ROWS or not is_known:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
-    read = profile[sample]
-    if isinstance(read, StoredColumns):
-        read = read.in_memory()
-    lognorm = normalised(read, way.target_sum, dataset.name)
+    lognorm = normalised(profile[sample], way.target_sum, dataset.name)
     mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.places >= 0) & (match.places >= 0)

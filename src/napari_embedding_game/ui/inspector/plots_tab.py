@@ -8,9 +8,7 @@ from qtpy.QtWidgets import QToolButton, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import (
-    ExpressionPlot,
     Plot,
-    VolcanoPlot,
     write_plot,
 )
 from napari_embedding_game.session.session import Session, sentence
@@ -57,10 +55,7 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.dot_plot)
         self.setLayout(column(self.tabs, margins=(8, 4, 8, 4)))
-        workspace.plots[VolcanoPlot] = markers.plot
-        workspace.plots[ExpressionPlot] = self.dot_plot.plot
         connections = Connections(self)
-        connections.call(workspace.plots.clear)
         changes = session.clusters.changed, session.state_changed
         connections.connect_all(changes, self.refresh)
         others = session.dataset_changed, session.columns_changed
