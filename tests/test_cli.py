@@ -414,11 +414,11 @@ def test_no_argument_opens_the_window(run, launched):
 
 def test_window_options(run, launched, tmp_path, table):
     options = ["--screenshot", tmp_path / "a.png", "--out", tmp_path / "a.h5ad"]
-    result = run("--sample", "mnist", "--file", table, *options, "--quit-after-run")
+    result = run("--file", table, *options, "--quit-after-run")
     assert result.exit_code == 0, result.output
     assert launched == [
         (
-            "mnist",
+            None,
             {
                 "path": table,
                 "screenshot": tmp_path / "a.png",
@@ -450,7 +450,7 @@ def test_errors_of_the_window_are_sentences(run, launched, monkeypatch, error):
 
     window = sys.modules["napari_embedding_game.ui.app"]
     monkeypatch.setattr(window, "launch", fail)
-    assert one_sentence(run("--sample", "mnist")) == "Error: No connection."
+    assert one_sentence(run("--sample", "pbmc")) == "Error: No connection."
 
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["reproduce"]])

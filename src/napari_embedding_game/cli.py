@@ -104,10 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--version", action="version", version=metadata.version("napari-embedding-game")
     )
-    add("--sample", choices=("digits", "pbmc", "nuclei", "mnist"),
+    add("--sample", choices=("digits", "pbmc", "nuclei"),
         help="Load this sample and play.")  # fmt: skip
-    add("--file", type=Path,
-        help="Load this file and play; with --sample mnist: its data.")  # fmt: skip
+    add("--file", type=Path, help="Load this file and play.")
     add("--screenshot", type=Path, help="Save a picture of the window after the run.")
     add("-o", "--out", type=Path, help="Save the result of the run as .h5ad.")
     add("--quit-after-run", action="store_true", help="Close the window after the run.")
@@ -200,7 +199,7 @@ def _window(options: Options) -> int:
     from napari_embedding_game.data.export.writers import check_output
 
     file = options.file
-    if options.sample not in (None, "mnist") and file is not None:
+    if options.sample is not None and file is not None:
         raise DataError(
             f"--sample {options.sample} brings its own data: leave out --file."
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FEATURES = "X_features"
 """Key of ``obsm`` that holds what is embedded."""
-SAMPLES = ("digits", "pbmc", "mnist")
+SAMPLES = ("digits", "pbmc")
 """Names of samples that are read without a file."""
 
 
@@ -28,7 +28,7 @@ def read(source: str | Path, **options: Any) -> AnnData:
     ----------
     source : str or Path
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
-        folder, counts of 10x; or the name of a sample: "digits", "pbmc" or "mnist".
+        folder, counts of 10x; or the name of a sample: "digits" or "pbmc".
     **options
         Those of :class:`~.read_options.ReadOptions`.  ``space`` is what is embedded,
         such as "X_pca", by default what suits a map best; ``columns`` keeps

@@ -38,7 +38,6 @@ SAMPLES = {
     "digits": "Handwritten digits (1,797 images)",
     "pbmc": "Blood cells, PBMC (700 cells)",
     "nuclei": "Nuclei of a stained section (image + labels)",
-    "mnist": "MNIST digits (70,000 images, download)",
 }
 
 
@@ -229,10 +228,6 @@ class ExperimentSource(Source):
 
     experiment: Experiment
 
-    def stop(self) -> None:
-        """Measure no further image; ``read`` returns what is measured."""
-        self.experiment.stop()
-
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Measure the objects of every image."""
         dataset = yield from self.experiment.measure(options)
@@ -252,12 +247,11 @@ def source_of(path: Path) -> Source:
 
 @dataclass(frozen=True)
 class SampleSource(Source):
-    """One of the ``SAMPLES``; MNIST may be given as a file or a folder."""
+    """One of the ``SAMPLES``."""
 
     words = "the sample {key}"
 
     key: str
-    path: Path | None = None
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it."""
@@ -267,6 +261,4 @@ class SampleSource(Source):
                 dataset=sample.dataset, image=sample.image, labels=sample.labels
             )
         yield Stage("Opening the sample")
-        if self.key == "mnist":
-            return LoadResult(dataset=samples.mnist(self.path))
         return LoadResult(dataset=getattr(samples, self.key)())

@@ -31,10 +31,10 @@ def launch(
 
     Parameters
     ----------
-    sample : {"digits", "pbmc", "nuclei", "mnist"}, optional
+    sample : {"digits", "pbmc", "nuclei"}, optional
         Sample to load and play; none opens the dock ready for the first click.
     path : str or Path, optional
-        File to load and play, or where to find the MNIST sample.
+        File to load and play.
     screenshot : str or Path, optional
         Where to store a picture of the whole window after the run.
     out : str or Path, optional
@@ -58,9 +58,7 @@ def launch(
     code = after_run(viewer, dock, screenshot, out, quit_after_run=quit_after_run)
     where = None if path is None else Path(path)
     if sample is not None or where is not None:
-        source: Any = FileSource(where) if where else None
-        if sample is not None:
-            source = SampleSource(sample, where)
+        source: Any = SampleSource(sample) if sample else FileSource(where)
         dock.controller.reading.load(source, then=dock.controller.play)
     napari.run()
     return code()

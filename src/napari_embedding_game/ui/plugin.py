@@ -149,4 +149,3 @@ def _load_later(viewer: napari.Viewer, source: Source | Path) -> list[LayerData]
 open_digits = partial(_open_sample, "digits")
 open_pbmc = partial(_open_sample, "pbmc")
 open_nuclei = partial(_open_sample, "nuclei")
-open_mnist = partial(_open_sample, "mnist")

@@ -6,7 +6,6 @@ then to be measured; labels are kept packed in memory, where they can be edited.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.channels import (
     COLORS,
-    GREY,
     Channels,
     Span,
     split_channels,
@@ -41,16 +39,12 @@ _SHOWN = (0.5, 99.8)
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
-_STOPPED = "Stopped before any image was measured: what was loaded stays."
 
 
 def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
-    Raises
-    ------
-    DataError
-        As :meth:`Experiment.measure`, or if another space than the measures is asked.
+    Raises DataError as :meth:`Experiment.measure`, or if another space is asked.
     """
     spaces = [f"measures of {path.name}"]
     if options.space not in (None, *spaces):
@@ -75,8 +69,6 @@ class _Look:
     """Lowest and highest value of each channel."""
     shown: dict[str, Span]
     """What is shown black and in full colour."""
-    is_grey: bool
-    """Whether red, green and blue are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +85,6 @@ class ExperimentImages:
     limits: dict[str, Span]
     """Values of each that are shown black and in full colour."""
     is_rgb: bool
-    n_measured: int = 0
-    """Images whose objects are measured: the first ones, where it was stopped."""
 
 
 @dataclass(eq=False)
@@ -106,13 +96,6 @@ class Experiment:
     """Once they were looked at."""
     _seen: list[_Look] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
-    _known: dict[int, tuple[int, pd.DataFrame, Objects]] = field(default_factory=dict)
-    """Of each image that was measured: of which labels, and what came of it."""
-    _stopping: threading.Event = field(default_factory=threading.Event)
-
-    def stop(self) -> None:
-        """Measure no further image: what is measured is kept.  From any thread."""
-        self._stopping.set()
 
     def look(self) -> Stages[ExperimentImages]:
         """Look at all images, without measuring any, in stages.
@@ -123,8 +106,6 @@ class Experiment:
         pairs = find_pairs(self.folder).pairs
         looks, notes = list[_Look](), list[str]()
         for i, pair in enumerate(pairs):
-            if self._stopping.is_set():
-                raise DataError(_STOPPED)
             yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
             try:
                 looks.append(_look_at(pair))
@@ -156,46 +137,29 @@ class Experiment:
     def measure(self, options: ReadOptions = AS_USUAL) -> Stages[Dataset]:
         """Measure the objects of all images, in stages.
 
-        What was measured before is taken again where its labels did not change.
-
-        Returns
-        -------
-        Dataset
-            Each measure with mean 0 and standard deviation 1 over all images in
-            ``X``; in ``obs`` the image, label and centre of each object, and what
-            names of files or a table tell of its image; in ``objects`` its place in
-            the stacks of ``images``.
-
-        Raises
-        ------
-        DataError
-            If no image has labels, none can be read, or it was stopped before any
-            was measured.
+        Returns each measure with mean 0 and standard deviation 1 over all images in
+        ``X``; in ``obs`` the image, label and centre of each object, and what names of
+        files or a table tell of its image; in ``objects`` its place in the stacks of
+        ``images``.  Raises DataError if no image has labels, or none can be read.
         """
-        self._stopping.clear()
         name = self.folder.name
         yield Stage(f"Measuring {name}")
         images = self.images or (yield from self.look())
         pairs = [look.pair for look in self._seen]
         found = find_pairs(self.folder)
         known, table_notes = join_tables(pairs, found.tables)
-        spans = _common(self._seen, [look.spans for look in self._seen])
+        spans = _common([look.spans for look in self._seen])
         tables, parts = list[pd.DataFrame](), list[Objects]()
         for i in range(len(pairs)):
-            if self._stopping.is_set():
-                break
             table, objects = yield from self._measured(images, i, spans)
             tables.append(table)
             parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
-        if not tables:
-            raise DataError(_STOPPED)
         n_objects = [len(table) for table in tables]
         if not any(n_objects):
             raise DataError(
                 f"The labels of {name} hold no object in {len(tables):,} images, only "
                 "background: segment first."
             )
-        self.images = replace(images, n_measured=len(tables))
         yield Stage("Checking the numbers")
         how = {
             "channels": list(spans),
@@ -205,7 +169,7 @@ class Experiment:
             "images": [
                 {"name": pair.name, "labels": str(pair.labels), "objects": n}
                 | {str(k): str(v) for k, v in known.iloc[i].dropna().items()}
-                for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=False))
+                for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=True))
             ],
         }
         table = pd.concat([table for table in tables if len(table)])
@@ -218,26 +182,22 @@ class Experiment:
     def _measured(
         self, images: ExperimentImages, i: int, spans: dict[str, Span]
     ) -> Stages[tuple[pd.DataFrame, Objects]]:
-        """Measure one image, where its labels changed; no rows without an object."""
+        """Measure one image by its labels of now; no rows without an object."""
         look, n = self._seen[i], len(self._seen)
         text = f"Measuring image {i + 1:,} of {n:,}: {look.pair.name}"
         yield Stage(text, i / n)
         depth, height, width = (1, *look.shape)[-3:]
         labels = np.asarray(images.labels[i])[:depth, :height, :width]
         labels = labels.reshape(look.shape)
-        of = hash(labels.tobytes())
-        if i not in self._known or self._known[i][0] != of:
-            channels: Channels = {}
-            if labels.max(initial=0) > 0:
-                is_grey = tuple(spans) == GREY
-                channels = _channels(look.pair, labels.shape, is_grey=is_grey)
-            size, share = [1.0] * labels.ndim, (i / n, 1 / n)
-            table, objects = yield from measured_table(
-                labels, channels, size, spans, text=text, share=share
-            )
-            table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
-            self._known[i] = of, table, objects
-        return self._known[i][1:]
+        channels: Channels = {}
+        if labels.max(initial=0) > 0:
+            channels = _channels(look.pair, labels.shape)
+        size, share = [1.0] * labels.ndim, (i / n, 1 / n)
+        table, objects = yield from measured_table(
+            labels, channels, size, spans, text=text, share=share
+        )
+        table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
+        return table, objects
 
 
 # Files
@@ -246,14 +206,12 @@ class Experiment:
 def _look_at(pair: ImagePair) -> _Look:
     labels = _labels(pair)
     channels = _channels(pair, labels.shape)
-    first, *others = channels.values()
     return _Look(
         pair,
         labels.shape,
         (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
         {name: value_span(one) for name, one in channels.items()},
         {name: _shown(one) for name, one in channels.items()},
-        tuple(channels) == COLORS and all(np.array_equal(first, x) for x in others),
     )
 
 
@@ -290,18 +248,11 @@ def _labels(pair: ImagePair) -> NDArray[Any]:
         raise DataError(f"{name}: {error}") from error
 
 
-def _channels(
-    pair: ImagePair, shape: tuple[int, ...], *, is_grey: bool = False
-) -> dict[str, NDArray[Any]]:
-    """Channels of an image by name; red, green and blue also where all are grey."""
+def _channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    """Channels of an image by name."""
     files = [_read(path) for path in pair.images]
-    if len(files) > 1:
-        return split_channels(dict(zip(pair.channels, files, strict=True)), shape)
-    (image,) = files
-    is_colored = image.shape[:-1] == shape and image.shape[-1] in (3, 4)
-    if is_colored and not is_grey:
-        return dict(zip(COLORS, np.moveaxis(image[..., :3], -1, 0), strict=True))
-    return {GREY[0]: image[..., 0]} if is_colored else split_channels(image, shape)
+    named = dict(zip(pair.channels, files, strict=False))
+    return split_channels(named if len(files) > 1 else files[0], shape)
 
 
 def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
@@ -318,8 +269,8 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
         dtype=np.result_type(*(look.dtypes[1] for look in looks)),
     )
     dtype = np.result_type(*(look.dtypes[0] for look in looks))
-    limits = _common(looks, [look.shown for look in looks])
-    is_rgb, is_grey = tuple(limits) == COLORS, tuple(limits) == GREY
+    limits = _common([look.shown for look in looks])
+    is_rgb = tuple(limits) == COLORS
     if is_rgb:
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
     shape = (*size, 3) if is_rgb else size
@@ -328,7 +279,7 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
         if is_rgb:
             pixels = _read(look.pair.images[0])[..., :3]
         else:
-            pixels = _channels(look.pair, look.shape, is_grey=is_grey)[key]
+            pixels = _channels(look.pair, look.shape)[key]
         return _padded(pixels, shape).astype(dtype)
 
     later = delayed(plane)
@@ -347,14 +298,12 @@ def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     return np.pad(pixels, ends)
 
 
-def _common(
-    looks: Sequence[_Look], spans: Sequence[dict[str, Span]]
-) -> dict[str, Span]:
+def _common(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
     """Return the span of each channel that holds those of all images."""
-    kinds = GREY if all(look.is_grey for look in looks) else tuple(looks[0].spans)
-    table = np.array([list(one.values()) for one in spans])[:, : len(kinds)]
-    low, high = table[..., 0].min(axis=0), table[..., 1].max(axis=0)
-    return dict(zip(kinds, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return {
+        key: (min(one[key][0] for one in spans), max(one[key][1] for one in spans))
+        for key in spans[0]
+    }
 
 
 def _shown(channel: NDArray[Any]) -> Span:
@@ -384,12 +333,9 @@ def _metadata(
 def _told(
     pairs: Sequence[ImagePair], n_objects: Sequence[int], n_channels: int
 ) -> list[str]:
-    n, is_whole = len(n_objects), len(n_objects) == len(pairs)
-    images = counted(n, "image") if is_whole else f"{n:,} of {len(pairs):,} images"
-    objects = counted(sum(n_objects), "object")
-    begun = "Measured" if is_whole else "Stopped: measured"
-    told = [f"{begun} {objects} of {images} in {counted(n_channels, 'channel')}."]
-    empty = [pair.name for pair, k in zip(pairs, n_objects, strict=False) if not k]
+    images, objects = counted(len(pairs), "image"), counted(sum(n_objects), "object")
+    told = [f"Measured {objects} of {images} in {counted(n_channels, 'channel')}."]
+    empty = [pair.name for pair, k in zip(pairs, n_objects, strict=True) if not k]
     if empty:
         hold = "holds" if len(empty) == 1 else "hold"
         without = f"{counted(len(empty), 'image')} {hold} no object"

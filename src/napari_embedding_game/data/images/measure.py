@@ -36,6 +36,13 @@ Group = Literal["shape", "intensity", "texture", "neighbours"]
 GROUPS: tuple[Group, ...] = ("shape", "intensity", "texture", "neighbours")
 USUAL: tuple[Group, ...] = ("shape", "intensity", "texture")
 
+_SHAPES = {
+    "area": "area",
+    "equivalent_diameter": "equivalent_diameter_area",
+    "major_axis_length": "axis_major_length",
+    "minor_axis_length": "axis_minor_length",
+    "extent": "extent",
+}
 _BATCH = 50  # objects measured between two stages
 _LEVELS = 32
 _NEAREST = 5
@@ -219,10 +226,7 @@ def measured_table(
     columns: dict[str, Any] = {"label": objects.label_ids}
     columns.update(zip(_CENTRES[-labels.ndim :], centres.T, strict=True))
     if "shape" in groups:
-        columns |= _sizes(numbers, objects, centres, spacing)
-        if labels.ndim == 2:
-            area = columns["area"]
-            columns |= yield from _outlines(numbers, area, spacing, text, share)
+        columns |= yield from _shapes(numbers, spacing, text, share)
     for key, channel in channels.items():
         yield Stage(text, sum(share))
         values, found = channel.astype(np.float64), dict[str, Any]()
@@ -250,70 +254,41 @@ def measured_table(
     return pd.DataFrame(columns), objects
 
 
-def _sizes(
+def _shapes(
     numbers: NDArray[Any],
-    objects: Objects,
-    centres: NDArray[np.float64],
-    spacing: Sequence[float],
-) -> dict[str, NDArray[np.float64]]:
-    """Measures of size, and of the ellipse or ellipsoid of the same moments.
-
-    Those of scikit-image, of all objects at once, which is ten times faster.
-    """
-    n, n_axes, counts = len(objects), len(spacing), objects.areas
-    assert counts is not None
-    at = np.nonzero(numbers)
-    of = numbers[at] - 1
-    away = [(a - c[of]) * s for a, c, s in zip(at, centres.T, spacing, strict=True)]
-    moments = np.empty((n, n_axes, n_axes))
-    for i, j in np.ndindex(n_axes, n_axes):
-        moments[:, i, j] = np.bincount(of, away[i] * away[j], n) / counts
-    lengths = np.sqrt(np.maximum(np.linalg.eigvalsh(moments), 0))
-    lengths *= 4 if n_axes == 2 else 2 * math.sqrt(5)
-    minor, major = lengths[:, 0], lengths[:, -1]
-    first, last = np.split(objects.boxes, 2, axis=1)
-    size = counts * math.prod(spacing)
-    measures = {
-        "area" if n_axes == 2 else "volume": size,
-        "equivalent_diameter": (2 * n_axes * size / math.pi) ** (1 / n_axes),
-        "major_axis_length": major,
-        "minor_axis_length": minor,
-        "extent": counts / (last - first).prod(axis=1),
-    }
-    if n_axes == 3:
-        return {**measures, "elongation": 1 - _ratio(minor, major)}
-    return {**measures, "eccentricity": np.sqrt(1 - _ratio(minor, major) ** 2)}
-
-
-def _outlines(
-    numbers: NDArray[Any],
-    area: NDArray[np.float64],
     spacing: Sequence[float],
     text: str,
     share: tuple[float, float],
-) -> Stages[dict[str, NDArray[np.float64]]]:
-    """Solidity, perimeter and roundness, by scikit-image; 1 of too small an object."""
+) -> Stages[pd.DataFrame]:
+    """Measure shapes by scikit-image, whose names are those of the columns but a few.
+
+    It has no perimeter where pixels are no squares.
+    """
     from skimage.measure import regionprops
 
-    n, is_square = len(area), len(set(spacing)) == 1
-    solidity, around = np.ones(n), np.zeros(n)
-    for i, region in enumerate(regionprops(numbers)):
+    names, is_flat = dict(_SHAPES), numbers.ndim == 2
+    if is_flat:
+        names |= {"eccentricity": "eccentricity", "solidity": "solidity"}
+    if is_flat and len(set(spacing)) == 1:
+        names["perimeter"] = "perimeter"
+    regions, rows = regionprops(numbers, spacing=spacing), []
+    for i, region in enumerate(regions):
         if i % _BATCH == 0:
-            yield Stage(text, share[0] + share[1] * i / n)
-        solidity[i] = min(1.0, region.solidity) if region.area > 2 else 1.0
-        if is_square:
-            around[i] = spacing[0] * region.perimeter
-    if not is_square:
-        return {"solidity": solidity}
-    roundness = np.minimum(1.0, _ratio(4 * math.pi * area, around**2))
-    return {"solidity": solidity, "perimeter": around, "roundness": roundness}
-
-
-def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
-    """Part of a whole, 1 where the whole is 0."""
-    ratio = np.ones(len(part))
-    np.divide(part, whole, out=ratio, where=whole > 0)
-    return ratio
+            yield Stage(text, share[0] + share[1] * i / len(regions))
+        # A hull needs three pixels.
+        known = {"solidity": 1.0} if region.num_pixels < 3 else {}
+        rows.append([known.get(k) or getattr(region, k) for k in names.values()])
+    shapes = pd.DataFrame(rows, columns=list(names), dtype=float)
+    if not is_flat:
+        ratio = shapes["minor_axis_length"] / shapes["major_axis_length"]
+        return shapes.assign(elongation=1 - ratio.fillna(1)).rename(
+            columns={"area": "volume"}
+        )
+    shapes["solidity"] = shapes["solidity"].clip(upper=1)
+    if "perimeter" in shapes:
+        ratio = 4 * math.pi * shapes["area"] / np.square(shapes["perimeter"])
+        shapes["roundness"] = ratio.clip(upper=1)
+    return shapes
 
 
 def _textures(

@@ -52,7 +52,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "mnist": Setting("MNIST", "digit", 50, 0.001, 70_000),
+    "mnist": Setting("MNIST", "y", 50, 0.001, 70_000),
     "covid": Setting("cells, COVID-19 lung lavage", "cell_type", 150, 0.01, 40_000),
     "cells": Setting("cells, PBMC 3k", "cell_type", 150, 0.01, 40_000),
     "texts": Setting("texts, 20 newsgroups", "label", 150, 0.01, 25_000),

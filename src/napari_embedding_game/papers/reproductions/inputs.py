@@ -36,8 +36,8 @@ class Inputs:
     """Small sizes, to see that it works: seconds instead of minutes or hours."""
     random_state: int = 0
 
-    def path(self, name: str) -> Path | None:
-        """Return the file of a data set; None for MNIST that is to be downloaded.
+    def path(self, name: str) -> Path:
+        """Return the file of a data set.
 
         Raises
         ------
@@ -45,24 +45,18 @@ class Inputs:
             There is no such file.
         """
         file = SOURCES[name]
-        if self.data is None and name == "mnist":
-            return None
         if self.data is not None and (self.data / file).exists():
             return self.data / file
         raise DataError(f"This needs {file}: name the folder it lies in by --data.")
 
     def load(self, name: str) -> Dataset:
         """Read a data set, or raise DataError.  Pixels are from 0 to 1."""
-        from napari_embedding_game.data import readers, samples
+        from napari_embedding_game.data.readers import read
 
-        path = self.path(name)
-        return readers.read(path) if path and name != "mnist" else samples.mnist(path)
+        return read(self.path(name))
 
     def described(self, names: str) -> str:
         """Return names and sizes of the files of data sets, with ", " between."""
-        files = {name: self.path(name) for name in names.split(", ") if name}
-        said = (
-            f"{file.name}, {file.stat().st_size:,} bytes" if file else name
-            for name, file in files.items()
-        )
+        files = [self.path(name) for name in names.split(", ") if name]
+        said = (f"{file.name}, {file.stat().st_size:,} bytes" for file in files)
         return "; ".join(said) or "none"

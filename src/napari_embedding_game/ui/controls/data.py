@@ -78,7 +78,6 @@ NO_TABLE = (
 )
 SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
-STOP_TIP = "Measure no further image; those that are measured become a map."
 TURN_TIP = "Take the columns of the table as its rows."
 OF_ROWS: dict[str, Any] = {
     "space": None,
@@ -120,7 +119,6 @@ class DataControls(QWidget):
         self.title, self.summary = text_label("", "title"), text_label()
         self.bar = slim_bar()
         self._busy_bar = BusyBar(self.bar)
-        self.stop = push_button("Stop", STOP_TIP, self._on_stop)
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
         self.space = ComboBox(choices=[], tooltip=SPACE_TIP)
@@ -190,8 +188,6 @@ class DataControls(QWidget):
         if linked is not None and (is_other or is_read):
             self.stale.expect(linked.labels)
         self._linked, self._table = linked, table
-        self.stop.setVisible(isinstance(source, ExperimentSource))
-        self.stop.setEnabled(True)
         if is_other:
             self._offer(self.space, [])
             self._offer(self.batches, [NO_BATCHES])
@@ -207,9 +203,6 @@ class DataControls(QWidget):
         """Offer what else could come of the source that was taken up."""
         is_table = isinstance(source, FeaturesSource | FileSource | AnnDataSource)
         self.stale.taken(is_measured=not is_table)
-        images = loaded.images
-        if images is not None and images.n_measured < len(images.names):
-            self.stale.offer_rest(images.n_measured, len(images.names))
         self._show_read(loaded)
 
     def go_back(self, is_incomplete: bool = False) -> None:
@@ -250,7 +243,7 @@ class DataControls(QWidget):
     # Inside
 
     def _build(self) -> None:
-        self._progress = panel(row(self.bar, self.stop, self.cancel))
+        self._progress = panel(row(self.bar, self.cancel))
         self._form = form()
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
@@ -262,7 +255,7 @@ class DataControls(QWidget):
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._offer(self.space, [])
         self._offer(self.batches, [NO_BATCHES])
-        for widget in (self.stop, self._progress, self.drop, self.transpose):
+        for widget in (self._progress, self.drop, self.transpose):
             widget.hide()
         self.trouble.hide()
 
@@ -389,10 +382,6 @@ class DataControls(QWidget):
             "groups": [group for group in GROUPS if group in groups],
             "with_border": known.get("with_border") is not False,
         }
-
-    def _on_stop(self) -> None:
-        self.stop.setEnabled(False)
-        self._reading.stop()
 
     def _on_transpose(self) -> None:
         turned = not self._loading.options.transposed

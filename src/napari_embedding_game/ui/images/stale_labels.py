@@ -13,7 +13,6 @@ EDITED = (
     "The labels '{}' were edited after they were {}: the map shows the objects as they "
     "were."
 )
-REST = "{:,} of {:,} images are measured."
 TIP = "Read the objects as they are now; names and edits of those that remain are kept."
 
 
@@ -61,10 +60,6 @@ class StaleLabels(LayerPanel):
         """Say how the labels differ from the objects of the map."""
         again = "Measure again" if self._is_measured else "Link again"
         self.say(sentence, "warning", **({"again": again} if can_measure else {}))
-
-    def offer_rest(self, n_measured: int, n_images: int) -> None:
-        """Offer to measure the other images of an experiment that was stopped."""
-        self.say(REST.format(n_measured, n_images), again="Measure the others")
 
     def refresh(self, linked: object = None) -> None:
         """Watch the labels that belong to the map now."""

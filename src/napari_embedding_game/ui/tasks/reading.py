@@ -20,7 +20,6 @@ from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import (
-    ExperimentSource,
     LoadResult,
     Source,
     source_of,
@@ -198,11 +197,6 @@ class ReadingTask(QObject):
     def bring_back(self, recovery_file: Path) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""
         self.open_session(recovery_file, lambda: self._store.take_over(recovery_file))
-
-    def stop(self) -> None:
-        """End reading a source of many parts; the parts that are read are taken up."""
-        if isinstance(self._source, ExperimentSource):
-            self._source.stop()
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
