@@ -45,7 +45,8 @@ def path(adata, tmp_path, request):
 def test_components_are_those_of_the_recipe_in_memory(path, tmp_path, monkeypatch):
     monkeypatch.setattr(lazy_recipe, "CHUNK", 64)
     told = []
-    made = write_components(path, tmp_path / "pcs.zarr", RECIPE, tell=told.append)
+    stages = write_components(path, tmp_path / "pcs.zarr", RECIPE)
+    made = finish(stages, lambda stage: told.append(stage.text))
     wanted = finish(load(path, recipe=RECIPE))
     found = zarr.open_array(str(made.path), mode="r")[:]
     assert found.shape == wanted.X.shape
@@ -68,10 +69,12 @@ def test_dense_counts_of_a_layer(adata, tmp_path):
     dense.write_h5ad(tmp_path / "dense.h5ad")
     adata.write_h5ad(tmp_path / "sparse.h5ad")
     made = [
-        write_components(tmp_path / f"{kind}.h5ad", tmp_path / kind, RECIPE, space)
+        finish(
+            write_components(tmp_path / f"{kind}.h5ad", tmp_path / kind, RECIPE, space)
+        )
         for kind, space in (("dense", "layers['counts']"), ("sparse", None))
     ]
     one, other = (zarr.open_array(str(m.path), mode="r")[:] for m in made)
     np.testing.assert_allclose(np.abs(one), np.abs(other), atol=1e-3)
     with pytest.raises(DataError, match="holds no raw counts"):
-        write_components(tmp_path / "dense.h5ad", tmp_path / "no", RECIPE)
+        finish(write_components(tmp_path / "dense.h5ad", tmp_path / "no", RECIPE))

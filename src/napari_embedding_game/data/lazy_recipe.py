@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +20,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.formats.spaces import choose, item_of
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import (
-    genes_left,
     left_out_by,
-    normalise,
+    lognormalised,
     passing,
     recipe_facts,
     variable_components,
 )
-from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.data.stages import Stage, Stages
 
 CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
@@ -57,65 +55,51 @@ class LazyComponents:
 
 
 def write_components(
-    source: Path,
-    out: Path,
-    recipe: Recipe | None = None,
-    space: str | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-) -> LazyComponents:
-    """Make principal components of raw counts, chunk by chunk.
+    source: Path, out: Path, recipe: Recipe | None = None, space: str | None = None
+) -> Stages[LazyComponents]:
+    """Make principal components of raw counts, chunk by chunk, in stages.
 
     They are computed by Dask: by its threads here, or by the workers of a cluster
     whose client is the present one, which read the file at the same path.
 
     `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` or such
     as ``layers['counts']``.  The array of zarr is written to `out`.  The recipe takes
-    neither batches nor doublets.  `tell` receives what is being done.
+    neither batches nor doublets.
 
     Raises DataError if dask or scanpy is missing, these are no counts, or too little is
     left.
     """
     try:
-        dask: Any = import_module("dask")
+        import dask
         import scanpy  # noqa: F401
-        from anndata import AnnData
         from anndata.experimental import read_elem_lazy
     except ImportError as error:
         raise DataError(NEEDS_DASK) from error
-    recipe, where = recipe or Recipe(), space or "X"
+    recipe, name = recipe or Recipe(), source.name
 
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         chunks = X.to_delayed().ravel()
         return dask.compute(*(dask.delayed(function)(chunk) for chunk in chunks))
 
-    def finish(stages: Stages[Any]) -> Any:
-        while True:
-            try:
-                tell(next(stages).text)
-            except StopIteration as end:
-                return end.value
-
-    with open_store(source) as root, dask.config.set(scheduler=_scheduler()):
-        item = _counts(root, where, source.name)
+    with open_store(source) as root:
+        where = choose(root, space or "X", name)
+        item = item_of(root, where)
         n_cells, n_genes = _shape(item)
         X = read_elem_lazy(item, chunks=(min(CHUNK, n_cells), n_genes))
         if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
             raise DataError(
-                f"{source.name} ({where}) holds no raw counts (whole numbers of at "
-                "least 100 genes): leave out --recipe, or choose the space that does."
+                f"{name} ({where}) holds no raw counts (whole numbers of at least 100 "
+                "genes): leave out --recipe, or choose the space that does."
             )
-        tell("Counting the genes of each cell")
-        names = read_element(root["var"], source.name, "its table var").index
+        yield Stage("Counting the genes of each cell")
+        names = read_element(root["var"], name, "its table var").index
         quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
-        cells = passing(left_out_by(recipe, pd.concat(quality), source.name))
+        cells = passing(left_out_by(recipe, pd.concat(quality), name))
         X = X[np.flatnonzero(cells)]
         n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
-        genes = genes_left(n_found, recipe, source.name)
-        index = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
-        adata = AnnData(X[:, np.flatnonzero(genes)], var=pd.DataFrame(index=index))
-        finish(normalise(adata, recipe))
+        genes, adata = yield from lognormalised(X, n_found, recipe, name)
         solver = "covariance_eigh"
-        variable = finish(variable_components(adata, recipe, source.name, solver))
+        variable = yield from variable_components(adata, recipe, name, solver)
         components = variable.obsm["X_pca"].astype(np.float32)
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
@@ -126,33 +110,13 @@ def write_components(
 def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
     """Return how many cells and genes a file has, reading none of them."""
     with open_store(source) as root:
-        return _shape(_counts(root, space or "X", source.name))
+        return _shape(item_of(root, choose(root, space or "X", source.name)))
 
 
 def _shape(item: Any) -> tuple[int, int]:
     # Of a sparse matrix, which is a group, it is written down.
     n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     return int(n_cells), int(n_genes)
-
-
-def _scheduler() -> Any:
-    """Return the client of a cluster, if there is one, else Dask's threads."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return "threads"
-
-
-def _counts(root: Any, space: str, name: str) -> Any:
-    """Return the stored matrix of a space."""
-    item = root
-    for part in split_space(space) or (space,):
-        if part not in item:
-            raise DataError(f"{name} has no {space}: choose the space of its counts.")
-        item = item[part]
-    return item
 
 
 def _cells_with_each_gene(counts: Any) -> NDArray[np.int64]:

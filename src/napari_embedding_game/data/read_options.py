@@ -44,11 +44,6 @@ class Recipe(CellLimits):
             if not 0 < getattr(self, name) < np.inf:
                 raise DataError(f"The recipe's {name} must be a number above 0.")
 
-    @property
-    def limits(self) -> CellLimits:
-        """The limits between which the figures of a cell have to be."""
-        return CellLimits(**{name: getattr(self, name) for name in LIMITS})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:

@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
@@ -31,7 +32,7 @@ import psutil
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.texts import count_texts
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
@@ -218,16 +219,7 @@ def serve() -> None:
         try:
             result = read(*values, **options)
             if isinstance(result, Generator):
-                result = _driven(answers, result)
+                result = finish(result, partial(_send, answers, "stage"))
             _send(answers, "result", result)
         except Exception as error:
             _send(answers, "error", error)
-
-
-def _driven(answers: BinaryIO, stages: Stages[Any]) -> Any:
-    while True:
-        try:
-            stage = next(stages)
-        except StopIteration as end:
-            return end.value
-        _send(answers, "stage", stage)

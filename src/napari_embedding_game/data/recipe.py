@@ -7,6 +7,7 @@ Biotechnology 33, 495 (2015); as in scanpy's tutorial on 3k PBMCs.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
@@ -83,39 +84,29 @@ def apply_recipe(
             f"{name} ({dataset.space}) holds no raw counts (whole numbers of at least "
             "100 genes): embed it as it is, or choose the space that does."
         )
-    yield Stage("Starting scanpy")
-    from anndata import AnnData
-
     yield Stage("Filtering cells and genes")
     counts = sp.csr_matrix(dataset.X)
     quality = cell_quality(counts, dataset.var_names)
     reasons = left_out_by(recipe, quality, name)
-    figures = {name: quality[name].to_numpy() for name in quality}
     if recipe.doublets:
         kept = passing(reasons)
-        scores = np.full(len(kept), np.nan)
-        if made is None:
-            yield Stage("Finding doublets")
-            batches = None if key is None else dataset.obs[key][kept]
-            scores[kept], found = find_doublets(counts[kept], batches)
-            doublets = np.zeros_like(kept)
-            doublets[kept] = found
+        yield Stage("Finding doublets")
+        batches = None if key is None else dataset.obs[key][kept]
+        scores, found = np.full(len(kept), np.nan), np.zeros_like(kept)
+        if made is not None and made.doublet_scores is not None:
+            scores = made.doublet_scores[dataset.kept]
+            found = kept & ~made.kept[dataset.kept]
         else:
-            doublets = kept & ~made.kept[dataset.kept]
-            if made.doublet_scores is not None:
-                scores = made.doublet_scores[dataset.kept]
-        figures["doublet_score"] = scores
-        reasons["doublets"] = doublets, _DOUBLET
+            scores[kept], found[kept] = find_doublets(counts[kept], batches)
+        quality["doublet_score"], reasons["doublets"] = scores, (found, _DOUBLET)
     kept = passing(reasons)
     if made is not None and not np.array_equal(kept, made.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
     if key is not None:
         check_batches(dataset.obs[kept], key, name)
     counts = counts[kept]
-    genes = genes_left(np.asarray((counts > 0).sum(axis=0)).ravel(), recipe, name)
-    numbers = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
-    adata = AnnData(counts[:, genes], var=pd.DataFrame(index=numbers))
-    yield from normalise(adata, recipe)
+    n_found = np.asarray((counts > 0).sum(axis=0)).ravel()
+    genes, adata = yield from lognormalised(counts, n_found, recipe, name)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     if made is None or made.projection is None:
         variable = yield from variable_components(adata, recipe, name)
@@ -128,37 +119,20 @@ def apply_recipe(
     else:
         components, projection = made.X, made.projection
     yield Stage("Putting the map's data together")
-    n_used, n_comps = len(projection.genes), int(components.shape[1])
+    n_comps, part = int(components.shape[1]), dataset.subset(kept)
     mixed = "" if key is None else f', "{key}" mixed by Harmony'
-    part = dataset.subset(kept)
-    fresh = {k: v for k, v in figures.items() if k not in part.obs}
-    why_left_out = {why: rows for rows, why in reasons.values() if rows.any()}
-    left_out = {why: dataset.expand(rows, False) for why, rows in why_left_out.items()}
-    facts = recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps)
-    facts["left_out"] = {field: int(rows.sum()) for field, (rows, _) in reasons.items()}
+    fresh = {k: v.to_numpy() for k, v in quality.items() if k not in part.obs}
+    facts = recipe_facts(
+        recipe, dataset.space, kept, genes, len(projection.genes), n_comps
+    )
+    facts["left_out"] = {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()}
     if key is not None:
         facts["harmonypy"] = metadata.version("harmonypy")
     advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
-    notes = [
-        f"{np.count_nonzero(rows):,} of {len(kept):,} cells left out because "
-        + (
-            "scrublet takes them for doublets."
-            if why == _DOUBLET
-            else f"they have {why}."
-        )
-        for why, rows in why_left_out.items()
-    ]
-    if not genes.all():
-        notes.append(
-            f"{np.count_nonzero(~genes):,} of {len(genes):,} genes left out because "
-            f"fewer than {recipe.min_cells} cells have them."
-        )
-    notes.append(
-        f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
-        f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
-        f"{n_comps} principal components."
-    )
-    notes += [] if key is None else [told_of_batches(key)]
+    notes = [note for note in dataset.notes if note not in advice]
+    left_out = {
+        why: dataset.expand(rows, False) for rows, why in reasons.values() if rows.any()
+    }
     return replace(
         part,
         X=np.ascontiguousarray(components, dtype=np.float32),
@@ -172,9 +146,34 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(*(note for note in dataset.notes if note not in advice), *notes),
+        notes=(*notes, *_told(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
+
+
+def _told(
+    recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
+) -> list[str]:
+    """Return sentences on what a recipe left out, and on its steps."""
+    n_cells = facts["cells_left_out"] + facts["cells_used"]
+    notes = []
+    for rows, why in reasons.values():
+        words = f"they have {why}"
+        words = "scrublet takes them for doublets" if why == _DOUBLET else words
+        if n := np.count_nonzero(rows):
+            notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
+    if n_lost := facts["genes_left_out"]:
+        notes.append(
+            f"{n_lost:,} of {n_genes:,} genes left out because fewer than "
+            f"{recipe.min_cells} cells have them."
+        )
+    notes.append(
+        f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
+        f"{facts['genes_used']:,} variable genes, scaled to at most "
+        f"{recipe.max_value:g}, {facts['components']} principal components."
+    )
+    key = recipe.batch_key
+    return notes if key is None else [*notes, told_of_batches(key)]
 
 
 # The steps, of arrays and of Dask
@@ -185,7 +184,7 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
 
     Raises DataError if fewer than three are left.
     """
-    reasons = recipe.limits.left_out(quality)
+    reasons = recipe.left_out(quality)
     n, n_kept = len(quality), int(passing(reasons).sum())
     n_genes = int(
         np.count_nonzero(quality["n_genes_by_counts"] >= max(1, recipe.min_genes))
@@ -209,27 +208,31 @@ def passing(reasons: Reasons) -> NDArray[np.bool_]:
     return stay
 
 
-def genes_left(n_cells: Any, recipe: Recipe, where: str) -> NDArray[np.bool_]:
-    """Return which genes are found in enough cells, by the number of these."""
-    genes: NDArray[np.bool_] = n_cells >= max(1, recipe.min_cells)
-    if np.count_nonzero(genes) < 3:
-        raise DataError(
-            f"Only {np.count_nonzero(genes)} of {len(genes):,} genes of {where} "
-            f"are found in at least {recipe.min_cells} cells: lower that number of the "
-            "recipe."
-        )
-    return genes
+def lognormalised(
+    counts: Any, n_found: NDArray[np.integer], recipe: Recipe, where: str
+) -> Stages[tuple[NDArray[np.bool_], AnnData]]:
+    """Return which genes are found in enough cells, and log1p of counts of one sum.
 
-
-def normalise(adata: AnnData, recipe: Recipe) -> Stages[None]:
-    """Make log1p of counts of the same sum, in place."""
+    `n_found` (G,) are the cells in which each gene is found.
+    """
     import scanpy as sc
+    from anndata import AnnData
 
+    genes: NDArray[np.bool_] = n_found >= max(1, recipe.min_cells)
+    n_genes = int(np.count_nonzero(genes))
+    if n_genes < 3:
+        raise DataError(
+            f"Only {n_genes} of {len(genes):,} genes of {where} are found in at least "
+            f"{recipe.min_cells} cells: lower that number of the recipe."
+        )
     yield Stage("Normalising the counts of each cell")
+    index = pd.RangeIndex(n_genes).astype(str)
+    adata = AnnData(counts[:, np.flatnonzero(genes)], var=pd.DataFrame(index=index))
     _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
     yield Stage("Taking logarithms")
     _quiet(sc.pp.log1p, adata)
     adata.uns.clear()
+    return genes, adata
 
 
 def variable_components(

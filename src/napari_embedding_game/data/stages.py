@@ -7,9 +7,9 @@ generator to cancel; :func:`finish` drives it to the end without showing anythin
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -28,11 +28,11 @@ Stages: TypeAlias = Generator[Stage, None, T]
 """A generator that yields stages and returns a `T`."""
 
 
-def finish(stages: Stages[T]) -> T:
-    """Do all of the work and return what it made."""
+def finish(stages: Stages[T], tell: Callable[[Stage], Any] = lambda stage: None) -> T:
+    """Do all of the work and return what it made; each stage is given to `tell`."""
     while True:
         try:
-            next(stages)
+            tell(next(stages))
         except StopIteration as end:
             made: T = end.value
             return made

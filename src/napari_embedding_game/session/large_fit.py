@@ -47,6 +47,7 @@ from napari_embedding_game.core.new_rows.transform import (
 from napari_embedding_game.core.progress import shown_on_a_line
 from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.clusters.clusters import clusters_of
 
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ def map_file(
             folder = TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
             path = Path(closing.enter_context(folder)) / "components.zarr"
             with explain_damage(source, "a file of AnnData"):
-                made = write_components(source, path, space=space, tell=say)
+                stages = write_components(source, path, space=space)
+                made = finish(stages, lambda stage: say(stage.text))
             rows = LazyRows(path)
         say("Drawing the reference")
         drawn = draw_reference(rows, n_reference, model.random_state, run)

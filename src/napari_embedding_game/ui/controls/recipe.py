@@ -208,7 +208,7 @@ class RecipePanel(QWidget):
             return
         limits, key = self._present(), self.batches.value
         self.cells.show_limits(limits, key if key != NO_BATCHES else self._a_batch())
-        reasons = self.recipe().limits.left_out(self._quality).values()
+        reasons = self.recipe().left_out(self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
