@@ -6,7 +6,6 @@ Nothing is unpickled, and declared sizes are looked at before anything is read.
 from __future__ import annotations
 
 import math
-import re
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -17,17 +16,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.columns import as_metadata, listed, texts
+from napari_embedding_game.data.columns import as_metadata, texts
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.formats.store import checked_sparse
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
-from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
+from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -35,18 +32,13 @@ from napari_embedding_game.data.validation import as_rows, check_shape
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
-# ``label_names`` and the like spell out the whole numbers of one of these.
-_SPELLING = ("label_names", "target_names", "class_names")
-_SPELLED = ("y", "label", "labels", "target", "class", "digit")
-_BESIDE = ("_text", "_texts", "_obs", "_metadata", "_labels", "_ids", "_objects")
-"""What ends the name of a table beside an array file that describes its rows."""
-_ROW_NUMBER = re.compile(r"^(unnamed: 0|row|index|row[_ ]?(id|number))$", re.I)
+_BESIDE = "_text"
+"""Ends the name of a table beside an array file that describes its rows."""
 _PICKLE = (
     "{} holds Python objects (a pickle) instead of numbers, which could run any "
     "program and are never read: save it again as an array of numbers, for instance "
     "with X.astype(float)."
 )
-_SPARSE = {"data", "format", "shape"}
 # Of other kinds Python unpacks a part at once, however long it becomes.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -56,43 +48,49 @@ Arrays = Mapping[str, Any]
 def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
-    Arrays with one value a row become metadata.  An array of pictures, N x h x w
-    or uint8 with a square number of columns, also gives the thumbnails.  A table
-    beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
+    Arrays with one number or text a row become metadata.  An array of pictures,
+    N x h x w or uint8 with a square number of columns, also gives the thumbnails.  A
+    table beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
     metadata, row by row.
     """
     yield Stage(f"Reading {path.name}")
     with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
         arrays, notes = _load(path)
     yield Stage("Checking the numbers")
-    chosen = _to_embed(arrays, path.name, options.space)
-    if options.space is None:
-        notes += _others(arrays, chosen)
+    embeddable = _embeddable(arrays, path.name)
+    chosen = options.space or embeddable[0]
+    if chosen not in embeddable:
+        raise DataError(
+            f'{path.name} has no array of numbers "{chosen}" to embed: it has '
+            f"{_described(arrays)}."
+        )
+    if options.space is None and len(embeddable) > 1:
+        others = _described({name: arrays[name] for name in embeddable[1:]})
+        notes.append(
+            f'The array "{chosen}" is embedded. It could also be {others}: choose it '
+            "as the space."
+        )
     values = arrays[chosen]
     n_rows = values.shape[0]
     check_shape((n_rows, math.prod(values.shape[1:])), path.name)
-    pictures = None if sp.issparse(values) else row_images.thumbnails(values)
+    pictures = row_images.thumbnails(values)
     X, names = _matrix(values, pictures)
-    obs, obs_notes = _metadata(arrays, n_rows)
     dataset = from_matrix(
         X,
-        obs,
+        _metadata(arrays, n_rows),
         names,
         chosen,
         path.name,
         options,
         name=path.name,
         source=path,
-        notes=[*notes, *obs_notes],
+        notes=notes,
         images=pictures,
     )
     for table in _tables_beside(path):
         yield Stage(f"Reading {table.name}")
         dataset = _with_table(dataset, table)
-    embeddable = [name for name in arrays if _embeddable(arrays[name])]
-    default = _to_embed(arrays, path.name, None)
-    spaces = list(dict.fromkeys([default, *embeddable]))
-    return ReadResult(dataset, spaces, names)
+    return ReadResult(dataset, embeddable, names)
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
@@ -115,12 +113,6 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
             f"{path.name} is packed in an unusual way and is not read: save it again "
             "with numpy.savez."
         )
-    if {member.filename.removesuffix(".npy") for member in members} >= _SPARSE:
-        matrix = sp.load_npz(path)
-        check_shape_fits((sum(matrix.shape),), 8, path.name)
-        if matrix.format != "coo":
-            matrix.check_format(full_check=True)
-        return {path.stem: checked_sparse(sp.csr_matrix(matrix))}, []
     with np.load(path, allow_pickle=False) as file:
         return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)
 
@@ -156,33 +148,20 @@ def _unpickled(
 # Its arrays
 
 
-def _embeddable(array: Any) -> bool:
-    is_picture = array.ndim == 3 or (array.ndim == 4 and array.shape[-1] in (3, 4))
-    return array.dtype.kind in "buif" and (array.ndim == 2 or is_picture)
-
-
-def _to_embed(arrays: Arrays, where: str, space: str | None) -> str:
-    """Name of the array to embed."""
-    embeddable = [name for name, array in arrays.items() if _embeddable(array)]
-    if space is not None and space not in embeddable:
-        raise DataError(
-            f'{where} has no array of numbers "{space}" to embed: it has '
-            f"{_described(arrays)}."
-        )
-    if not embeddable:
+def _embeddable(arrays: Arrays, where: str) -> list[str]:
+    """Return the names of the arrays that can be embedded, the likeliest first."""
+    found = [
+        name
+        for name, one in arrays.items()
+        if one.dtype.kind in "buif"
+        and (one.ndim in (2, 3) or (one.ndim == 4 and one.shape[-1] in (3, 4)))
+    ]
+    if not found:
         raise DataError(
             f"{where} has no two-dimensional array of numbers to embed, only "
             f"{_described(arrays)}: save one row for each cell, image or text."
         )
-    usual = [name for name in _USUAL_NAMES if name in embeddable]
-    return space or (usual + embeddable)[0]
-
-
-def _others(arrays: Arrays, chosen: str) -> list[str]:
-    """Tell which arrays could be embedded instead."""
-    others = {k: one for k, one in arrays.items() if k != chosen and _embeddable(one)}
-    told = f'The array "{chosen}" is embedded. It could also be {_described(others)}'
-    return [f"{told}: choose it as the space."] if others else []
+    return list(dict.fromkeys([n for n in _USUAL_NAMES if n in found] + found))
 
 
 def _described(arrays: Arrays) -> str:
@@ -203,25 +182,13 @@ def _matrix(
     return X, [f"column {i + 1}" for i in range(X.shape[1])]
 
 
-def _metadata(arrays: Arrays, n_rows: int) -> tuple[pd.DataFrame, list[str]]:
-    """Arrays with one value a row, spelled out where another array has the names.
-
-    And a note on those of other types, such as records, which no column can hold.
-    """
-    obs, others = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)]), []
-    for name, array in arrays.items():
-        kind, is_time = array.dtype.kind, array.dtype.kind in "mM"
-        if array.shape != (n_rows,):
-            continue
-        if is_time and np.datetime_data(array.dtype)[0] == "generic":
-            others.append(name)
-        elif kind in "biufSUmM":
-            values = _spelled_out(name, _decoded(array), arrays)
-            obs[name] = as_metadata(pd.Series(values, obs.index))
-        else:
-            others.append(name)
-    told = "Not read, because they hold neither numbers nor texts nor times"
-    return obs, [f"{told}: {listed(others)}."] if others else []
+def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
+    """Return the arrays with one number or text a row."""
+    obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
+    for name, one in arrays.items():
+        if one.shape == (n_rows,) and one.dtype.kind in "biufSU":
+            obs[name] = as_metadata(pd.Series(_decoded(one), obs.index))
+    return obs
 
 
 def _decoded(array: NDArray[Any]) -> NDArray[Any]:
@@ -233,29 +200,13 @@ def _decoded(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _spelled_out(name: str, values: NDArray[Any], arrays: Arrays) -> Any:
-    """`values` as groups with names, where they are indices into such names."""
-    for spelling in [f"{name}_names", *(_SPELLING if name in _SPELLED else ())]:
-        names = arrays.get(spelling)
-        if (
-            names is None
-            or names.dtype.kind not in "SU"
-            or values.dtype.kind not in "iu"
-        ):
-            continue
-        levels = list(dict.fromkeys(_decoded(names)))
-        if len(levels) == len(names) and 0 <= values.min() <= values.max() < len(names):
-            return pd.Categorical.from_codes(values.astype(np.int64), levels)
-    return values
-
-
 # The table beside it
 
 
 def _tables_beside(path: Path) -> list[Path]:
     """Return the first table whose name says that it describes the rows of a file."""
-    names = (path.stem + word + ending for word in _BESIDE for ending in TABLES)
-    return [one for one in map(path.with_name, names) if one.is_file()][:1]
+    names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
+    return [one for one in names if one.is_file()][:1]
 
 
 def _with_table(dataset: Dataset, path: Path) -> Dataset:
@@ -268,9 +219,6 @@ def _with_table(dataset: Dataset, path: Path) -> Dataset:
             f"{dataset.n_source_rows:,}: give a table with a row for each."
         )
     assert dataset.source_obs is not None
-    first = frame.columns[0]
-    if _ROW_NUMBER.match(first) and _numbers_rows(frame[first]):
-        frame = frame.sort_values(first, ignore_index=True)
     new = [name for name in frame.columns if name not in dataset.obs]
     added = pd.DataFrame({name: as_metadata(frame[name]) for name in new})
     added = added.set_axis(dataset.source_obs.index)
@@ -283,9 +231,3 @@ def _with_table(dataset: Dataset, path: Path) -> Dataset:
         texts=texts(obs) if dataset.texts is None else dataset.texts,
         notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}."),
     )
-
-
-def _numbers_rows(column: pd.Series) -> bool:
-    """Return whether a column numbers its rows, from 0 or from 1, in any order."""
-    numbers = pd.to_numeric(column, errors="coerce").sort_values()
-    return numbers.iloc[0] in (0, 1) and bool((numbers.diff().iloc[1:] == 1).all())

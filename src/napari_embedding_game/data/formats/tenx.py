@@ -6,11 +6,8 @@ Rows of the matrix are genes there and columns are cells; here it is turned roun
 from __future__ import annotations
 
 import gzip
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import io
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,6 @@ from napari_embedding_game.data.formats.anndata import from_parts
 from napari_embedding_game.data.formats.store import (
     check_part,
     checked_sparse,
-    is_array,
     open_store,
 )
 from napari_embedding_game.data.limits.memory import (
@@ -96,43 +92,25 @@ def matrix_file(path: Path) -> Path | None:
 
 def _read_h5(path: Path) -> _Counts:
     with open_store(path) as file:
-        group = check_part(_matrix_group(file, path.name), path.name, "X")
+        if "matrix" not in file:
+            is_anndata = "obs" in file and "var" in file
+            raise DataError(
+                f"{path.name} holds an AnnData: rename it so that it ends in .h5ad."
+                if is_anndata
+                else f"{path.name} is an HDF5 file without counts of 10x Genomics, as "
+                "Cell Ranger 3 and later write them: export what it holds as .h5ad or "
+                ".csv."
+            )
+        group = check_part(file["matrix"], path.name, "X")
         data, indices, indptr, shape = (
             group[part][:] for part in ("data", "indices", "indptr", "shape")
         )
         check_shape_fits((int(shape.sum()),), 8, path.name, "X")
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
-        barcodes = _texts(group["barcodes"])
-        if "features" in group:
-            features = group["features"]
-            names, kinds = _texts(features["name"]), _texts(features["feature_type"])
-        else:  # before Cell Ranger 3
-            names = _texts(group["gene_names"])
-            kinds = [_GENES] * len(names)
+        features = group["features"]
+        names, kinds = _texts(features["name"]), _texts(features["feature_type"])
         table = pd.DataFrame({"name": names, "kind": kinds})
-        return checked_sparse(counts), barcodes, table
-
-
-def _matrix_group(file: Any, where: str) -> Any:
-    if "matrix" in file:
-        return file["matrix"]
-    groups = [file[key] for key in file if not is_array(file[key])]
-    genomes = [group for group in groups if "barcodes" in group]
-    if len(genomes) == 1:
-        return genomes[0]
-    if genomes:
-        raise DataError(
-            f"{where} holds several genomes, which have no common map: write one of "
-            "them to a file of its own (scanpy's read_10x_h5 with genome=...)."
-        )
-    if "obs" in file and "var" in file:
-        raise DataError(
-            f"{where} holds an AnnData: rename it so that it ends in .h5ad."
-        )
-    raise DataError(
-        f"{where} is an HDF5 file without counts of 10x Genomics: export what it holds "
-        "as .h5ad or .csv."
-    )
+        return checked_sparse(counts), _texts(group["barcodes"]), table
 
 
 def _texts(stored: Any) -> list[str]:
@@ -150,60 +128,45 @@ def _read_folder(path: Path) -> _Counts:
         prefix = ""
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
-    _check_size(matrix, len(barcodes), len(features))
-    with _unpacked(matrix) as plain:
-        genes = sp.csc_matrix(mmread(plain, spmatrix=False))
+    content = _unpacked(matrix)
+    _check_heading(content, matrix.name, len(barcodes), len(features))
+    genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].astype(str).to_numpy()
     kinds = features[2].to_numpy() if features.shape[1] > 2 else _GENES
     table = pd.DataFrame({"name": names, "kind": kinds})
     return checked_sparse(genes.T), barcodes[0].astype(str).tolist(), table
 
 
-@contextmanager
-def _unpacked(path: Path) -> Iterator[str]:
-    """Give the name of a plain file: of a damaged stream scipy may end the program."""
+def _unpacked(path: Path, times: int = 1) -> bytes:
+    """Return what a file holds: of a damaged stream scipy may end the program."""
+    check_filled(path)
+    check_fits(times * path.stat().st_size, path.name, "its text")
     if path.suffix != ".gz":
-        yield str(path)
-        return
-    with TemporaryDirectory() as folder:
-        plain = Path(folder, "matrix.mtx")
-        with _open(path) as packed, plain.open("wb") as file:
-            shutil.copyfileobj(packed, file)
-        yield str(plain)
-
-
-def _open(path: Path, times: int = 1) -> Any:
-    if path.suffix != ".gz":
-        return path.open("rb")
+        return path.read_bytes()
     check_inflates(path, times)
-    return gzip.open(path)
+    return gzip.decompress(path.read_bytes())
 
 
 def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
     for name in (one + end for one in names for end in ("", ".gz")):
         path = matrix.parent / name
         if path.is_file():
-            check_fits(_NAME_RATIO * path.stat().st_size, name, "its names")
-            check_filled(path)
-            with _open(path, _NAME_RATIO) as file:
-                return pd.read_csv(file, sep="\t", header=None, dtype=str, quoting=3)
+            text = io.BytesIO(_unpacked(path, _NAME_RATIO))
+            return pd.read_csv(text, sep="\t", header=None, dtype=str, quoting=3)
     raise DataError(
         f"{matrix.parent} has no {names[0]} beside {matrix.name}: put it there as "
         "Cell Ranger writes it."
     )
 
 
-def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
+def _check_heading(content: bytes, where: str, n_cells: int, n_genes: int) -> None:
     """Compare what the heading of a matrix says with the names, and with the memory."""
-    check_filled(matrix)
-    with _open(matrix) as file:
-        line = b"%"
-        while line.startswith(b"%"):
-            line = file.readline(1 << 16)
-        n_rows, n_columns, n_entries = map(int, line.split())
+    lines = io.BytesIO(content)
+    line = next((one for one in lines if not one.startswith(b"%")), b"")
+    n_rows, n_columns, n_entries = map(int, line.split())
     if (n_rows, n_columns) != (n_genes, n_cells):
         raise DataError(
-            f"{matrix.name} says that it has {n_rows:,} genes and {n_columns:,} cells, "
-            f"and {n_genes:,} and {n_cells:,} are named beside it: export it again."
+            f"{where} says that it has {n_rows:,} genes and {n_columns:,} cells, and "
+            f"{n_genes:,} and {n_cells:,} are named beside it: export it again."
         )
-    check_shape_fits((n_entries,), _ENTRY_BYTES, matrix.name, "its list of counts")
+    check_shape_fits((n_entries,), _ENTRY_BYTES, where, "its list of counts")

@@ -11,12 +11,7 @@ import pandas as pd
 from napari_embedding_game.data.columns import counted, listed
 from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.images.folder import ImagePair
-from napari_embedding_game.data.wells import (
-    parse_column,
-    parse_row,
-    parse_well,
-    well_name,
-)
+from napari_embedding_game.data.wells import parse_well, row_letters, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label")
@@ -35,8 +30,7 @@ def join_tables(
     """
     known = [[pair.told.plate, pair.told.well, pair.told.field] for pair in pairs]
     columns = pd.DataFrame(known, columns=["plate", "well", "field"], dtype=object)
-    columns = columns.replace("", None).assign(row=None, column=None)
-    notes: list[str] = []
+    columns, notes = columns.replace("", None), list[str]()
     for path in tables:
         with explain_damage(path, "a table"):
             separator = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -45,12 +39,10 @@ def join_tables(
         frame = frame.loc[:, ~frame.columns.duplicated()]
         columns, told = _joined(columns, frame, pairs, path.name)
         notes.append(told)
-    for i, of in columns.iterrows():
-        well = parse_well(of["well"]) or _well(of["row"], of["column"])
-        if well is not None:
-            name = well_name(well)
-            row = name.rstrip("0123456789")
-            columns.loc[i, ["well", "row", "column"]] = [name, row, str(well[1] + 1)]
+    wells = columns["well"].map(parse_well, na_action="ignore").dropna()
+    columns.loc[wells.index, "well"] = wells.map(well_name)
+    columns["row"] = wells.map(lambda well: row_letters(well[0]))
+    columns["column"] = wells.map(lambda well: str(well[1] + 1))
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
 
 
@@ -131,30 +123,22 @@ def _spelled(value: object) -> str:
 
 
 def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
-    """Join by wells, and by plates where both sides name them."""
-    names = {str(column).lower(): str(column) for column in frame}
-    used, wells = [""], pd.Series([None] * len(frame), dtype=object)
-    if {"row", "column"} <= set(names):
-        used = [names["row"], names["column"]]
-        wells = frame[used].apply(lambda one: _well(*one), axis="columns")
-    for column in frame:
-        parsed = frame[column].map(parse_well)
-        if parsed.notna().sum() > max(len(parsed) // 2, wells.notna().sum()):
-            used, wells = [str(column)], parsed
-    keys, images = ["well"], columns[["well"]].assign(image=range(len(columns)))
-    rows = pd.DataFrame({"well": wells.map(well_name, na_action="ignore")})
-    rows["row"] = range(len(frame))
-    if "plate" in names and columns["plate"].notna().any():
-        keys, used = ["plate", "well"], [names["plate"], *used]
-        rows["plate"] = frame[names["plate"]].map(_spelled, na_action="ignore")
+    """Join by the column with the most wells, and by plates where both sides have."""
+    parsed = {str(name): frame[name].map(parse_well) for name in frame}
+    best = max(parsed, key=lambda name: parsed[name].notna().sum(), default="")
+    if not best or parsed[best].notna().mean() <= 0.5:
+        return columns[:0], [best], "well"
+    keys, used = ["well"], [best]
+    rows = pd.DataFrame({"well": parsed[best].map(well_name, na_action="ignore")})
+    images = columns[["well"]].assign(image=range(len(columns)))
+    plate = next((name for name in parsed if name.lower() == "plate"), None)
+    if plate is not None and columns["plate"].notna().any():
+        keys, used = ["plate", "well"], [plate, best]
+        rows["plate"] = frame[plate].map(_spelled, na_action="ignore")
         images["plate"] = columns["plate"].map(_spelled, na_action="ignore")
+    rows["row"] = range(len(frame))
     links = rows.dropna().merge(images.dropna(), on=keys)[["row", "image"]]
     return links, used, "well"
-
-
-def _well(row: object, column: object) -> tuple[int, int] | None:
-    at_row, at_column = parse_row(row), parse_column(column)
-    return None if at_row is None or at_column is None else (at_row, at_column)
 
 
 def _as_group(column: pd.Series) -> pd.Series:
