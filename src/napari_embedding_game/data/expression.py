@@ -86,17 +86,7 @@ class Expression:
     def values(self) -> Any:
         """(n, G) of the profile's own type: sparse counts stay sparse."""
         X = self.profile
-        if not self.has_counts:
-            return X
-        if not sp.issparse(X):
-            return np.log1p(X * self.factors[:, None].astype(np.float32))
-        X = X.tocsr()
-        data = np.empty(X.nnz, dtype=np.float32)
-        each = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
-        for begin in range(0, X.nnz, _BLOCK):
-            part = slice(begin, begin + _BLOCK)
-            data[part] = np.log1p(X.data[part] * self.factors[each[part]])
-        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        return log_times(X, self.factors) if self.has_counts else X
 
     def column(self, place: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
@@ -117,11 +107,15 @@ class Expression:
 
 
 def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
-    """Return log1p of each row times its factor; of a sparse matrix as CSR."""
+    """Return log1p of each row times its factor, float32; of a sparse matrix as CSR."""
     if not sp.issparse(counts):
-        return np.log1p(counts * factors[:, None])
+        return np.log1p(counts * factors[:, None].astype(np.float32))
     counts = sp.csr_matrix(counts)
-    data = np.log1p(counts.data * np.repeat(factors, np.diff(counts.indptr)))
+    data = np.empty(counts.nnz, np.float32)
+    each = np.repeat(np.arange(counts.shape[0], dtype=np.int32), np.diff(counts.indptr))
+    for begin in range(0, counts.nnz, _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        data[part] = np.log1p(counts.data[part] * factors[each[part]])
     return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 

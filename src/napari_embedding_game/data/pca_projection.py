@@ -68,11 +68,9 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         ways.append(replace(plain, mean=mean, std=std, max_value=most))
     values, best = _dense(values[rows]), 0.0
     for way in ways:
-        part = values
-        if not is_scaled:
-            scaled = (values - way.mean) / way.std
-            part = np.clip(scaled, -way.max_value, way.max_value)
-        made = part @ way.loadings
+        scaled = (values - way.mean) / way.std
+        part = np.clip(scaled, -way.max_value, way.max_value)
+        made = (values if is_scaled else part) @ way.loadings
         offset = (made - known).mean(axis=0)
         error = np.square(made - offset - known).sum()
         explained = 1 - error / np.square(known - known.mean(0)).sum()
