@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -45,6 +46,19 @@ def session_of(dataset, engine=None, **settings):
     session.load(dataset)
     session.settings.update(**settings)
     return session
+
+
+def layout(n, n_clusters=2, **parts):
+    """What came of a run over n rows: clusters in turn, positions at random."""
+    rng = np.random.default_rng(0)
+    known = {
+        "embedding": rng.normal(size=(n, 2)).astype(np.float32),
+        "landmarks": rng.normal(size=(n_clusters, 2)).astype(np.float32),
+        "labels": np.arange(n, dtype=np.int32) % n_clusters,
+        "pressure": rng.random(n).astype(np.float32),
+        "energy": 1.0,
+    }
+    return EmbeddingResult(**{**known, **parts})
 
 
 def play(session, run=None):

@@ -9,9 +9,9 @@ import zarr
 from anndata import AnnData
 from anndata.io import write_elem
 
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import can_read, read
+from worlds import layout
 
 
 def cells(n=8):
@@ -79,14 +79,7 @@ def test_same_as_h5ad(folder, tmp_path, space, spaces, columns):
 
 def test_result_beside_what_the_folder_held(folder, tmp_path):
     dataset = read(folder)
-    result = EmbeddingResult(
-        np.ones((8, 2), np.float32),
-        np.zeros((2, 2), np.float32),
-        np.arange(8, dtype=np.int32) % 2,
-        np.zeros(8, np.float32),
-        0.0,
-    )
-    write(dataset, result, tmp_path / "out.h5ad")
+    write(dataset, layout(8), tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(adata.X.toarray(), cells().X.toarray())
     np.testing.assert_array_equal(

@@ -36,15 +36,6 @@ def test_rows_keep_their_identity_through_left_out_rows(kept):
     )
 
 
-def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
-    path = tmp_path / "cells.csv"
-    path.write_bytes(b"abc")
-    # The SHA-256 of "abc", from FIPS 180-2, appendix B.1.
-    assert build([1, 1], source=path).sha256() == (
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    )
-
-
 def test_subset_leaves_rows_of_the_source_what_they_are():
     obs = pd.DataFrame({"k": [*"abcdef"]}, index=[f"r{i}" for i in range(6)])
     kept = np.array([1, 1, 0, 1, 1, 1], dtype=bool)

@@ -24,6 +24,7 @@ from napari_embedding_game.data.images.join import (
 )
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.read_options import ReadOptions
+from worlds import layout
 
 NAMES = {0: "T cells", 2: "B, naïve"}
 
@@ -95,13 +96,7 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     image[30, 38] = np.nan
     measured = measure(image, labels, options=ReadOptions(missing="drop"))
     n = len(measured.obs)
-    result = EmbeddingResult(
-        np.arange(2.0 * n, dtype=np.float32).reshape(n, 2),
-        np.zeros((2, 2), np.float32),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.float32),
-        0.0,
-    )
+    result = layout(n)
     write(measured, result, tmp_path / "a.csv")
     table = pd.read_csv(tmp_path / "a.csv", index_col="row")
     assert table.columns[:5].tolist() == [

@@ -1,7 +1,5 @@
 """Gene sets from files and by hand: their scores are scanpy's, and reach files."""
 
-from dataclasses import replace
-
 import anndata
 import numpy as np
 import pandas as pd
@@ -15,7 +13,6 @@ from napari_embedding_game.data.gene_sets import (
     GeneSet,
     add_score,
     read_gene_sets,
-    score_again,
     score_genes,
 )
 
@@ -76,15 +73,6 @@ def test_a_score_is_a_column_of_its_own_name(dataset):
     add_score(part, score_genes(part, GeneSet("a/b", ("g1", "g2"))))
     assert list(part.scores) == ["cytotoxic", "cytotoxic 2", "a_b"]
     assert "a_b" not in dataset.scores
-
-
-def test_data_read_again_are_scored_again(dataset):
-    add_score(dataset, score_genes(dataset, SET))
-    again = replace(dataset, obs=dataset.obs.drop(columns="cytotoxic"), scores={})
-    troubles = score_again(again, {**dataset.scores, "none": ("absent",)})
-    pd.testing.assert_series_equal(again.obs["cytotoxic"], dataset.obs["cytotoxic"])
-    assert len(troubles) == 1
-    assert 'No gene of "none" is in the data' in troubles[0]
 
 
 def test_a_gmt_file_has_a_set_in_each_line(tmp_path):

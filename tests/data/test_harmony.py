@@ -16,7 +16,6 @@ from napari_embedding_game.data.harmony import (
 )
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
@@ -67,16 +66,6 @@ def test_components_are_those_of_harmonypy_and_genes_stay(dataset):
     np.testing.assert_array_equal(mixed.X, expected.astype(np.float32))
     assert not np.allclose(mixed.X, plain.X, atol=0.1)
     assert (mixed.profile != plain.profile).nnz == 0
-
-
-def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
-    path = tmp_path / "cells.h5ad"
-    cells.obs["gaps"] = cells.obs["gaps"].astype(str)
-    cells.write_h5ad(path)
-    made = finish(apply_recipe(read(path), MIXED))
-    back = finish(read_again(dataset_of(rows_of(made)), tmp_path, ())).dataset
-    np.testing.assert_array_equal(back.X, made.X)
-    assert back.provenance["recipe"]["batch_key"] == "day"
 
 
 @pytest.fixture

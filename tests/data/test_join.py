@@ -169,9 +169,8 @@ def test_a_chosen_column_is_no_measurement(labels, tmp_path):
 
 def test_arrays_and_anndata_are_joined_too(labels, tmp_path):
     X = np.random.default_rng(0).normal(size=(4, 6)).astype("f4")
-    np.save(tmp_path / "deep.npy", X)
-    pd.DataFrame({"label": ORDER}).to_csv(tmp_path / "deep_labels.csv", index=False)
-    dataset, _ = read(tmp_path / "deep.npy", labels, is_guess=True)
+    np.savez(tmp_path / "deep.npz", X=X, label=ORDER)
+    dataset, _ = read(tmp_path / "deep.npz", labels, is_guess=True)
     assert dataset.objects.label_ids.tolist() == ORDER
     np.testing.assert_array_equal(dataset.X, X)
     obs = pd.DataFrame(index=[str(i) for i in ORDER])

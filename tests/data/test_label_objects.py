@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-from skimage.measure import regionprops
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.join import (
     JoinRequest,
@@ -17,15 +15,6 @@ def matched(table, labels):
     return join(table, JoinRequest("labels", labels))
 
 
-def test_same_boxes_as_scikit_image(labels):
-    found = find_objects(labels)
-    regions = regionprops(labels)
-    assert found.label_ids.tolist() == [region.label for region in regions]
-    assert found.boxes.tolist() == [list(region.bbox) for region in regions]
-    assert found.ndim == 2
-    assert len(found) == 4
-
-
 @pytest.mark.parametrize("offset", [2**31, 2**40])
 def test_huge_labels_take_no_memory(labels, offset):
     far = labels.astype(np.int64)
@@ -35,25 +24,6 @@ def test_huge_labels_take_no_memory(labels, offset):
     assert found.boxes.tolist() == find_objects(labels).boxes.tolist()
     no_background = far + 1
     assert len(find_objects(no_background)) == 5
-
-
-def test_negative_values_are_background(labels):
-    signed = labels.astype(np.int32)
-    signed[0, 45] = -3
-    assert find_objects(signed).label_ids.tolist() == [2, 3, 7, 11]
-
-
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
-        (np.zeros((4, 4), int), "no object"),
-        (np.zeros((0, 4), int), "no object"),
-        (np.ones((4, 4)), "float64 values"),
-    ],
-)
-def test_labels_that_are_none(labels, sentence):
-    with pytest.raises(DataError, match=sentence):
-        find_objects(labels)
 
 
 def test_left_out_rows_have_no_object_in_the_map(labels):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
     from_anndata,
@@ -21,6 +20,7 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
+from worlds import layout
 
 SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 
@@ -36,14 +36,6 @@ def mapped(counts_file):
     return finish(apply_recipe(read(counts_file), SMALL))
 
 
-def a_result(n):
-    rng = np.random.default_rng(0)
-    return EmbeddingResult(
-        rng.normal(size=(n, 2)).astype(np.float32), np.zeros((4, 2), np.float32),
-        np.arange(n, dtype=np.int32) % 4, np.zeros(n, np.float32), 1.0,
-    )  # fmt: skip
-
-
 def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, counts):
     got = projected(mapped.projection, counts[mapped.kept])
     np.testing.assert_allclose(got, mapped.X, atol=0.02)
@@ -54,7 +46,7 @@ def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, count
 
 
 def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
-    write(mapped, a_result(59), tmp_path / "map.h5ad")
+    write(mapped, layout(59, 4), tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert np.isnan(written.obsm["X_pca"][7]).all()
     for again in (read(tmp_path / "map.h5ad"), from_anndata(written, "map")):

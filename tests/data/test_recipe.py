@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe, looks_like_counts
 from napari_embedding_game.data.stages import finish
+from worlds import layout
 
 sc = pytest.importorskip("scanpy")
 
@@ -59,15 +59,7 @@ def test_same_numbers_as_scanpy(counts):
 
 def test_everything_is_recorded_and_exported(counts_file, tmp_path):
     dataset = finish(apply_recipe(read(counts_file), SMALL))
-    rng = np.random.default_rng(0)
-    labels = np.arange(59, dtype=np.int32) % 4
-    result = EmbeddingResult(
-        rng.normal(size=(59, 2)).astype(np.float32),
-        np.zeros((4, 2), np.float32),
-        labels,
-        np.zeros(59, np.float32),
-        1.0,
-    )
+    result = layout(59, 4)
     write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     recipe = adata.uns["embedding_game"]["provenance"]["recipe"]
@@ -78,5 +70,5 @@ def test_everything_is_recorded_and_exported(counts_file, tmp_path):
     assert recipe["space"] == "X"
     clusters = adata.obs["embedding_game_cluster"]
     assert clusters["cell7"] == "unassigned"
-    assert clusters["cell8"] == str(labels[7])
+    assert clusters["cell8"] == str(result.labels[7])
     assert adata.X.max() > 1  # the input's own counts

@@ -9,11 +9,11 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import AnnDataSource
+from worlds import layout
 
 N = 12
 INSTANCES = np.arange(N) * 3 + 2
@@ -57,17 +57,9 @@ def sdata(**tables):
 
 
 def result(n):
-    rng = np.random.default_rng(1)
-    return EmbeddingResult(
-        embedding=rng.normal(size=(n, 2)).astype("f4"),
-        landmarks=np.zeros((2, 2), "f4"),
-        labels=(np.arange(n) % 2).astype("i4"),
-        pressure=np.full(n, 0.5, "f4"),
-        energy=1.0,
-        clusters=(np.arange(n) % 2 + 1).astype("i4"),
-        cluster_names={1: "big", 2: "small"},
-        cluster_colors={1: "#ff0000", 2: "#00ff00"},
-    )
+    clusters = (np.arange(n) % 2 + 1).astype("i4")
+    names, colors = {1: "big", 2: "small"}, {1: "#ff0000", 2: "#00ff00"}
+    return layout(n, clusters=clusters, cluster_names=names, cluster_colors=colors)
 
 
 def read(table, image=None, **options):

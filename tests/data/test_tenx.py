@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.io import mmwrite
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import read
+from worlds import layout
 
 N_CELLS, N_GENES = 12, 130
 
@@ -114,13 +114,7 @@ def test_result_beside_the_counts(request, kind, tmp_path):
 
     path = request.getfixturevalue(kind)
     dataset = read(path)
-    result = EmbeddingResult(
-        np.zeros((N_CELLS, 2), np.float32),
-        np.zeros((2, 2), np.float32),
-        np.arange(N_CELLS, dtype=np.int32) % 2,
-        np.zeros(N_CELLS, np.float32),
-        0.0,
-    )
+    result = layout(N_CELLS)
     write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(adata.X.toarray(), dataset.X.toarray())

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.read_options import ReadOptions
@@ -42,16 +42,9 @@ def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_p
     assert list(tmp_path.iterdir()) == [path]
 
 
-def layout(n, seed=3):
-    rng = np.random.default_rng(0)
-    return EmbeddingResult(
-        embedding=rng.normal(size=(n, 2)).astype(np.float32),
-        landmarks=rng.normal(size=(4, 2)).astype(np.float32),
-        labels=np.arange(n, dtype=np.int32) % 3,
-        pressure=rng.random(n).astype(np.float32),
-        energy=12.5,
-        parameters={"random_state": seed, "max_iter": None, "steps": [1, 2]},
-    )
+def layout(n):
+    parameters = {"random_state": 3, "max_iter": None, "steps": [1, 2]}
+    return worlds.layout(n, 3, parameters=parameters)
 
 
 @pytest.fixture
@@ -86,7 +79,7 @@ def check_result(adata, result, kept):
     record = adata.uns["embedding_game"]
     assert record["parameters"]["random_state"] == 3
     assert record["parameters"]["max_iter"] == "none"
-    assert record["energy"] == 12.5
+    assert record["energy"] == 1.0
     np.testing.assert_array_equal(record["landmarks"], result.landmarks)
     assert record["versions"]["numpy"] == np.__version__
 
