@@ -338,18 +338,9 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         made = made_components(dataset)
         space = next((f"obsm['{key}']" for key in made), dataset.space)
         record["projection"] = {**dataset.projection.stored(), "space": space}
-    about = ("reference", "label", "correct_batch")
-    more = {
-        "gene_sets": dataset.scores,
-        "taught": dataset.taught,
-        "predicted": {
-            name: {key: getattr(one, key) for key in about}
-            for name, one in dataset.predicted.items()
-        },
-    }
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
-    return {**record, **{key: storable(one) for key, one in more.items() if one}}
+    return record
 
 
 def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:

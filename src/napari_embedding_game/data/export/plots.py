@@ -45,11 +45,10 @@ class Plot:
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches, with all that explains it."""
-        raise NotImplementedError
+        return 8.0, 6.0
 
     def paint(self, axes: Any) -> None:
         """Draw into empty axes; what explains the colours takes room beside them."""
-        raise NotImplementedError
 
     def finish(self, axes: Any) -> None:
         """Draw what depends on the size of the axes in pixels."""
@@ -58,22 +57,15 @@ class Plot:
 def draw(plot: Plot) -> Any:
     """Return a plot as a matplotlib figure."""
     figure = new_figure(plot.size())
-    paint([plot], [figure.add_subplot()])
+    paint(plot, figure.add_subplot())
     return figure
 
 
-def paint(plots: Sequence[Plot], axes: Sequence[Any]) -> None:
-    """Draw each plot into empty axes of one figure, and finish it at its size."""
-    for plot, one in zip(plots, axes, strict=True):
-        plot.paint(one)
-    axes[0].figure.canvas.figure.draw_without_rendering()  # they have their size
-    for plot, one in zip(plots, axes, strict=True):
-        plot.finish(one)
-
-
-def write_plot(plot: Plot, path: Path) -> None:
-    """Write a plot as :func:`save` does."""
-    save(draw(plot), path)
+def paint(plot: Plot, axes: Any) -> None:
+    """Draw a plot into empty axes, and finish it once they have their size."""
+    plot.paint(axes)
+    axes.figure.draw_without_rendering()
+    plot.finish(axes)
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -83,8 +75,8 @@ def new_figure(size: tuple[float, float]) -> Any:
     return Figure(size, layout="constrained")
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a figure whose letters can be edited; the same one gives the same bytes.
+def write_plot(plot: Plot, path: Path) -> None:
+    """Write a plot whose letters can be edited; the same one gives the same bytes.
 
     Raises DataError if `path` cannot be written, or ends in none of .pdf, .svg, .png.
     """
@@ -99,7 +91,9 @@ def save(figure: Any, path: Path) -> None:
     options: Any = {"pdf.fonttype": 42, "svg.fonttype": "none"}
     options["svg.hashsalt"] = "embedding-game"
     with rc_context(options), whole_or_nothing(path) as temporary:
-        figure.savefig(temporary, format=ending[1:], dpi=DPI, metadata=dates[ending])
+        draw(plot).savefig(
+            temporary, format=ending[1:], dpi=DPI, metadata=dates[ending]
+        )
 
 
 # Maps
@@ -171,10 +165,6 @@ class MapPlot(Plot):
     names: tuple[Name, ...] = ()
     """Written on the map."""
 
-    def size(self) -> tuple[float, float]:
-        """Return width and height in inches."""
-        return 8.0, 6.0
-
     def key(self) -> Key:
         """Return the groups with their numbers of points, the points of none last."""
         levels, key = self.colors.levels, list[tuple[str, Any]]()
@@ -236,8 +226,9 @@ class ExpressionPlot(Plot):
     shares: Points
     """(C, G) what the sizes of dots tell, 0 to 1."""
 
-    def size(self, cell: float = 0.26, letter: float = 0.085) -> tuple[float, float]:
-        """Return width and height, for inches of a cell and of a letter."""
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches."""
+        cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
         height = cell * len(self.genes) + letter * max(map(len, self.groups))
         return width + 22 * letter, max(height + 4 * letter, 24 * letter)

@@ -29,9 +29,8 @@ from napari_embedding_game.data.export.plots import (
     MapPlot,
     Name,
     PointColors,
-    draw,
     flat_map,
-    save,
+    write_plot,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
 
@@ -124,7 +123,7 @@ def write_figure(
         title=dataset.name if title is None else title,
         names=tuple((text, flat_map(at[None], seen)[0][0]) for text, at in names),
     )
-    save(draw(plot), path)
+    write_plot(plot, path)
 
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:

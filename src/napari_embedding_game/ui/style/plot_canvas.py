@@ -146,7 +146,7 @@ class PlotCanvas(QScrollArea):
             figure.set_layout_engine("constrained")
             with rc_context(_style(self._colors)):
                 self.axes = figure.add_subplot()
-                paint([self.plot], [self.axes])
+                paint(self.plot, self.axes)
                 self._draw_marks()
             figure.set_layout_engine("none")  # the room does not change until then
         self.canvas.draw()
