@@ -77,18 +77,6 @@ def test_slice_of_a_stack_that_cuts_most(labels):
     assert shown[32, 32].tolist() == [255] * 3
 
 
-@pytest.mark.parametrize("scale", [1, 2])
-def test_an_image_that_lies_elsewhere_is_cut_where_it_lies(labels, scale):
-    whole = np.kron(labels == 3, np.ones((scale, scale)))
-    image = whole[4 * scale :, 6 * scale :]
-    offset = [(scale - 1) / 2 - away * scale for away in (4, 6)]
-    placed = Channel(image, (0, 1), RED, scale=[scale] * 2, offset=offset)
-    shown = picture(labels, 1, [placed]).astype(int)
-    same = picture(labels, 1, [Channel(labels == 3, (0, 1), RED)]).astype(int)
-    assert np.abs(shown - same).mean() < 4
-    assert shown[32, 32, 0] == 255
-
-
 def test_nothing_but_the_surroundings_is_read(labels):
     class Lazy:
         shape = (4000, 4000)

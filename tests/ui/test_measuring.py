@@ -201,26 +201,25 @@ def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, lo
     assert ticked(panel) == ["plate A"]
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_a_shifted_image_is_measured_where_it_lies(viewer, dock, loading, scale):
+def test_an_image_is_measured_where_its_pixels_are_those_of_the_labels(
+    viewer, dock, loading
+):
     image, labels = field(0)
-    wider = np.pad(image, ((4, 0), (6, 0)), constant_values=9)
-    viewer.add_image(
-        wider, name="DNA", translate=(-4 * scale, -6 * scale), scale=[scale] * 2
-    )
-    viewer.add_labels(labels, name="cells", scale=[scale] * 2)
+    viewer.add_image(image, name="DNA", scale=[0.5] * 2)
+    viewer.add_labels(labels, name="cells", scale=[0.5] * 2)
     panel = dock.data.measure
     assert ticked(panel) == ["DNA"]
-    assert "shifted by (-4, -6) pixels" in panel.text.text()
     dataset = loading(panel.measure)
-    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     area = measured(dataset, "area")
-    np.testing.assert_allclose(area, scale**2 * np.bincount(labels.ravel())[3::3])
-    # Moved by hand after that, the image is another one for these objects.
-    viewer.layers["DNA"].translate = (0, 1000)
-    panel.refresh()
-    assert "lies elsewhere than 'cells'" in panel.images.item(0).text()
-    assert ticked(panel) == []
+    np.testing.assert_allclose(area, 0.25 * np.bincount(labels.ravel())[3::3])
+    for name, value, reason in (
+        ("translate", (0, 1000), "lies elsewhere than 'cells'"),
+        ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.5"),
+    ):
+        setattr(viewer.layers["DNA"], name, value)
+        panel.refresh()
+        assert reason in panel.images.item(0).text()
+        assert ticked(panel) == []
 
 
 @pytest.fixture

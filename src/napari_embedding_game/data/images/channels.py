@@ -92,30 +92,3 @@ def in_memory(values: Any, what: str) -> NDArray[Any]:
     size = math.prod(map(int, values.shape))
     check_fits(2 * size * np.dtype(values.dtype).itemsize, what, "its pixels")
     return np.asarray(values)
-
-
-def resampled(
-    image: Any,
-    shape: Sequence[int],
-    scale: Sequence[float],
-    offset: Sequence[float],
-    axis: int | None = None,
-) -> NDArray[np.float64]:
-    """Pixels of an image at those of labels, interpolated linearly; NaN where none are.
-
-    Pixel i of the labels is pixel ``offset + scale * i`` of the image, along each axis
-    of the labels; `axis`, 0 or -1, is where the image has its channels.
-    """
-    from scipy.ndimage import affine_transform
-
-    if axis is not None:
-        parts = np.moveaxis(np.asarray(image), axis, 0)
-        return np.stack([resampled(x, shape, scale, offset) for x in parts], axis=axis)
-    pixels = in_memory(image, "The image").astype(np.float64)
-    values: NDArray[np.float64] = affine_transform(
-        pixels, np.array(scale), offset, tuple(shape), order=1, mode="nearest"
-    )
-    for i, n in enumerate(pixels.shape):
-        places = offset[i] + scale[i] * np.arange(shape[i])
-        np.moveaxis(values, i, 0)[(places < -0.5) | (places > n - 0.5)] = np.nan
-    return values

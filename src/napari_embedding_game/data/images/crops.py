@@ -32,10 +32,6 @@ class Channel:
     """Share of its light that the channel gives."""
     rgb: bool = False
     """Whether the last axis holds red, green and blue, shown as they are."""
-    scale: Sequence[float] | None = None
-    """With `offset`: pixel i of the labels is ``offset + scale * i`` of the channel,
-    along each axis; None where they are the same."""
-    offset: Sequence[float] = ()
     name: str = ""
 
 
@@ -125,20 +121,7 @@ def _colored(
     """(size, size, 3) light of one channel, 0 to 1."""
     from skimage.transform import resize
 
-    shape: list[int] = [side, side]
-    if channel.scale is not None:
-        scale, offset = np.array(channel.scale), np.array(channel.offset)
-        n = len(plane)
-        plane = np.round(offset[:n] + scale[:n] * plane).astype(int).tolist()
-        ends = offset[n:] + scale[n:] * (corner + np.array([[0], [side]]) - 0.5) + 0.5
-        corner = np.round(ends[0]).astype(int)
-        shape = np.maximum(1, np.round(ends[1]).astype(int) - corner).tolist()
-        is_inside = all(
-            0 <= i < m for i, m in zip(plane, channel.data.shape, strict=False)
-        )
-        if not is_inside or (scale <= 0).any():
-            return np.zeros((size, size, 3), np.float32)
-    pixels = _cut(channel.data, plane, corner, shape)
+    pixels = _cut(channel.data, plane, corner, (side, side))
     values = np.nan_to_num(pixels.astype(np.float32))
     values = resize(values, (size, size), 1, anti_aliasing=side > size)
     if channel.rgb:

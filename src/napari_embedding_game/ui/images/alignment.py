@@ -1,23 +1,18 @@
-"""Align an image layer with a Labels layer, and read its pixels on that grid."""
+"""Tell whether the pixels of an image layer are those of a Labels layer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels, Layer
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.images.channels import resampled
 from napari_embedding_game.ui.images.linked_layers import finest
 
 _APART = 0.05
 """Pixels by which two layers may differ over their whole length and be the same."""
-_MOSTLY = 0.5
-"""Share of the labels that a shifted image has to cover to be proposed."""
 _ADDED_UP = ("additive", "minimum", "multiplicative")
 """Blending of layers that are the channels of one picture."""
 _NOT_A_NAME = re.compile(
@@ -27,24 +22,11 @@ _NOT_A_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """How an image lies on a label image."""
+def misfit(image: Image, labels: Labels) -> str:
+    """Return why nothing can be measured in an image by labels; "" if something can.
 
-    reason: str = ""
-    """Why nothing can be measured in it; "" where something can."""
-    note: str = ""
-    """How it is read where its pixels are not those of the labels."""
-    scale: tuple[float, ...] | None = None
-    """With ``offset``: pixel i of the labels is pixel ``offset + scale * i`` of the
-    image, along each axis; None where the pixels are the same."""
-    offset: tuple[float, ...] = ()
-    coverage: float = 1.0
-    """Share of the labels' pixels that the image has a value for."""
-
-
-def fit_of(image: Image, labels: Labels) -> Fit:
-    """Return how an image lies on labels, by the transforms of both layers."""
+    By the transforms of both layers: each pixel has to be one of the labels.
+    """
     ours = np.array(finest(labels).shape)
     n, name = len(ours), labels.name
     theirs, (matrix, origin) = _sizes(image), _to_world(image)
@@ -54,58 +36,22 @@ def fit_of(image: Image, labels: Labels) -> Fit:
         part = slice(0, n) if is_last else slice(1, n + 1)
         theirs, matrix, origin = theirs[part], matrix[part, part], origin[part]
     if len(theirs) != n:
-        return Fit(f"has {len(theirs)} axes, and '{name}' has {n}")
+        return f"has {len(theirs)} axes, and '{name}' has {n}"
+    if (theirs != ours).any():
+        sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
+        return f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}"
     our_matrix, our_origin = _to_world(labels)
     shift = np.linalg.solve(matrix, our_origin - origin)
     mapping = np.linalg.solve(matrix, our_matrix)
-    scale = np.diag(mapping)
-    if (np.abs(mapping - np.diag(scale)) * ours > _APART).any() or (scale <= 0).any():
-        return Fit(f"is rotated or sheared against '{name}'")
-    has_scale = (np.abs(scale - 1) * ours > _APART).any()
-    is_as_large = (theirs == ours).all()
-    if has_scale and is_as_large:
+    if (np.abs(mapping - np.eye(n)) * ours > _APART).any():
         sizes = _numbers(np.diag(matrix)), _numbers(np.diag(our_matrix))
-        return Fit(
+        return (
             f"has a pixel size of {sizes[0]}, and '{name}' of {sizes[1]}, with as many "
-            "pixels: give both layers the same scale"
+            "pixels: give both layers the same scale and rotation"
         )
-    if not has_scale and not (np.abs(shift) > _APART).any():
-        if is_as_large:
-            return Fit()
-        sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
-        return Fit(f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}")
-    coverage = 1.0
-    for step, first, n_ours, n_theirs in zip(scale, shift, ours, theirs, strict=True):
-        along = first + step * np.arange(n_ours)
-        coverage *= float(((along >= -0.5) & (along <= n_theirs - 0.5)).mean())
-    if not coverage:
-        return Fit(f"lies elsewhere than '{name}'")
-    note = f"shifted by {_numbers(-shift / scale)} pixels, read where it lies"
-    if has_scale:
-        note = (
-            f"of {_numbers(scale)} pixels for one of '{name}', measured where it lies"
-        )
-    if coverage < 1 - 1e-9:
-        note += f"; covers {coverage:.0%} of '{name}'"
-    return Fit("", note, tuple(scale.tolist()), tuple(shift.tolist()), coverage)
-
-
-def pixels_on(image: Image, labels: Labels) -> Any:
-    """Return the pixels of an image on those of labels, NaN where it has none.
-
-    It has to fit; what has to be interpolated is computed once it is read.
-    """
-    import dask
-    import dask.array
-
-    fit, pixels, shape = fit_of(image, labels), finest(image), finest(labels).shape
-    if fit.scale is None:
-        return pixels
-    axis = -1 if image.rgb else 0 if len(pixels.shape) > len(shape) else None
-    more = () if axis is None else (pixels.shape[axis],)
-    whole = (*shape, *more) if image.rgb else (*more, *shape)
-    later = dask.delayed(resampled)(pixels, shape, fit.scale, fit.offset, axis)
-    return dask.array.from_delayed(later, whole, np.float64)
+    if (np.abs(shift) > _APART).any():
+        return f"lies elsewhere than '{name}': give both layers the same translation"
+    return ""
 
 
 def proposed(
@@ -118,13 +64,10 @@ def proposed(
     channels of one picture; else the selected ones.  Of several images that may as
     well be several fields of view, none.
     """
-    fits = {image: fit_of(image, labels) for image in images}
-    usable = [image for image in images if not fits[image].reason]
-    chosen = [image for image in usable if image in selected]
+    same = [image for image in images if not misfit(image, labels)]
+    chosen = [image for image in same if image in selected]
     if chosen and labels in selected:
         return chosen
-    same = [x for x in usable if fits[x].scale is None]
-    same = same or [x for x in usable if fits[x].coverage >= _MOSTLY]
     if len(same) < 2:
         return same
     words, path = _words(labels.name), labels.source.path
@@ -136,7 +79,7 @@ def proposed(
     # napari shows the first channel of a picture as any image, the others added up.
     if not related and all(image.blending in _ADDED_UP for image in same[1:]):
         return same
-    return related or [image for image in chosen if image in same]
+    return related or chosen
 
 
 def pixel_size(labels: Labels) -> tuple[float, ...]:

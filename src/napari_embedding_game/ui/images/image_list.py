@@ -10,7 +10,7 @@ from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
 from napari_embedding_game.data.images.channels import planes
-from napari_embedding_game.ui.images.alignment import Fit, fit_of, proposed
+from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.linked_layers import finest
 
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
@@ -34,7 +34,7 @@ class ImageList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrap(True)
         self.setViewportMargins(0, 3, 0, 0)  # one row stands in the middle
-        self._fits: dict[Image, Fit] = {}
+        self._misfits: dict[Image, str] = {}
         self._ticks: tuple[Image, ...] = ()
         self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
         """What a person ticked, by the labels it was for."""
@@ -46,38 +46,38 @@ class ImageList(QListWidget):
         self, labels: Labels | None, images: Sequence[Image], selected: Sequence[Layer]
     ) -> None:
         """List these images for labels, with the person's ticks or the proposal."""
-        self._labels, self._fits, wanted = labels, {}, []
+        self._labels, self._misfits, wanted = labels, {}, []
         if labels is not None:
-            self._fits = {image: fit_of(image, labels) for image in images}
+            self._misfits = {image: misfit(image, labels) for image in images}
             kept = self._chosen.get(labels)
             wanted = proposed(labels, images, selected) if kept is None else kept
         with QSignalBlocker(self):
             self.clear()
-            for image, fit in self._fits.items():
-                item = QListWidgetItem(self._words(image, fit), self)
+            for image, reason in self._misfits.items():
+                item = QListWidgetItem(self._words(image, reason), self)
                 item.setToolTip(item.text())
-                if fit.reason:
+                if reason:
                     item.setFlags(Qt.ItemFlag.NoItemFlags)
                 else:
                     item.setCheckState(CHECKED if image in wanted else UNCHECKED)
         self._ticks = self.images()
-        self.setVisible(bool(self._fits))
+        self.setVisible(bool(self._misfits))
         rows = min(MOST_ROWS, max(1, self.count()))
         self.setFixedHeight(rows * max(18, self.sizeHintForRow(0)) + 6)
 
     def images(self) -> tuple[Image, ...]:
         """Return the images with a tick."""
         states = (self.item(row).checkState() for row in range(self.count()))
-        pairs = zip(self._fits.items(), states, strict=True)
-        return tuple(x for (x, fit), at in pairs if at == CHECKED and not fit.reason)
+        pairs = zip(self._misfits.items(), states, strict=True)
+        return tuple(x for (x, reason), at in pairs if at == CHECKED and not reason)
 
     def n_usable(self) -> int:
         """Return how many of the images fit."""
-        return sum(not fit.reason for fit in self._fits.values())
+        return sum(not reason for reason in self._misfits.values())
 
-    def _words(self, image: Image, fit: Fit) -> str:
-        if fit.reason:
-            return f"{image.name} ({fit.reason})"
+    def _words(self, image: Image, reason: str) -> str:
+        if reason:
+            return f"{image.name} ({reason})"
         n = 1
         if not image.rgb and self._labels is not None:
             n = len(planes(finest(image), tuple(finest(self._labels).shape)))

@@ -16,7 +16,7 @@ from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import fit_of, pixel_size, pixels_on
+from napari_embedding_game.ui.images.alignment import pixel_size
 from napari_embedding_game.ui.images.image_list import ImageList
 from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
 from napari_embedding_game.ui.images.linked_layers import (
@@ -160,7 +160,7 @@ class MeasurePanel(LayerPanel):
         notes = ["Only the form was measured: no image was ticked."]
         if images:
             names = ", ".join(f"'{image.name}'" for image in images)
-            notes = [f"Measured in {names}.", *_notes(images, labels)]
+            notes = [f"Measured in {names}."]
         return MeasuredSource(
             _pixels(images, labels),
             finest(labels),
@@ -216,7 +216,7 @@ class MeasurePanel(LayerPanel):
         if labels is None:
             show_text(self.text, HOW, "note")
         elif images:
-            show_text(self.text, "\n".join(_notes(images, labels)), "note")
+            show_text(self.text, "", "note")
         elif (n := self.images.n_usable()) > 1:
             show_text(self.text, CHOOSE.format(n, labels.name), "warning")
         else:
@@ -240,19 +240,13 @@ def _is_mask(image: Image) -> bool:
     return is_whole and _MASKS.search(image.name.lower()) is not None
 
 
-def _notes(images: tuple[Image, ...], labels: Labels) -> list[str]:
-    """Return how images are read whose pixels are not those of the labels."""
-    fits = [(image.name, fit_of(image, labels).note) for image in images]
-    return [f"'{name}' is {note}." for name, note in fits if note]
-
-
 def _pixels(images: tuple[Image, ...], labels: Labels) -> Any:
     """Return what ``measure_stages`` measures in: an array, or one by name."""
     if len(images) < 2:
-        return pixels_on(images[0], labels) if images else None
+        return finest(images[0]) if images else None
     channels: dict[str, Any] = {}
     for image in images:
-        parts = planes(pixels_on(image, labels), tuple(finest(labels).shape))
+        parts = planes(finest(image), tuple(finest(labels).shape))
         names = COLORS if image.rgb else [f"channel {i + 1}" for i in range(len(parts))]
         for name, part in zip(names, parts, strict=False):  # alpha has no name
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part

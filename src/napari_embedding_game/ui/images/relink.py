@@ -19,7 +19,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import ExperimentSource, SampleSource
-from napari_embedding_game.ui.images.alignment import fit_of, proposed
+from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
@@ -191,7 +191,7 @@ class Relink(LayerPanel):
     def _candidate(self, linked: Linked) -> Image | None:
         """Return a layer that may be the missing image: the active, else the last."""
         images = [x for x in images_of(self._viewer) if x not in linked.images]
-        fitting = [x for x in images if not fit_of(x, linked.labels).reason]
+        fitting = [x for x in images if not misfit(x, linked.labels)]
         fitting.sort(key=lambda x: x is self._viewer.layers.selection.active)
         return fitting[-1] if fitting else None
 
@@ -298,7 +298,7 @@ def find(
     images = [x for x in viewer.layers if isinstance(x, Image)]
     if not any(one.get("name") for one in described["images"]):
         return Linked(labels, tuple(proposed(labels, images)))
-    fitting = [x for x in images if not fit_of(x, labels).reason]
+    fitting = [x for x in images if not misfit(x, labels)]
     found = [_layer_of(one, fitting) for one in described["images"]]
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
 

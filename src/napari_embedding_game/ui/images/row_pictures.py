@@ -16,7 +16,7 @@ from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import fit_of, pixel_size
+from napari_embedding_game.ui.images.alignment import misfit, pixel_size
 from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 from napari_embedding_game.ui.tasks.throttle import debounced
@@ -95,15 +95,10 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     Of a layer that holds several channels they are all seen at once, each in a colour
     of its own; a layer that does not fit the labels shows none of these objects.
     """
-    fit, pixels = fit_of(layer, labels), finest(layer)
-    if fit.reason:
+    if misfit(layer, labels):
         return []
-    n = len(finest(labels).shape)
-    several = not layer.rgb and len(pixels.shape) > n
-    is_last = fit.scale is None and tuple(pixels.shape[:n]) == tuple(
-        finest(labels).shape
-    )
-    shape = tuple(pixels.shape[:n] if is_last else pixels.shape[-n:])
+    pixels, shape = finest(layer), tuple(finest(labels).shape)
+    several = not layer.rgb and len(pixels.shape) > len(shape)
     parts = planes(pixels, shape) if several else [pixels]
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     if len(parts) == 1:
@@ -117,8 +112,6 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
             gamma=float(layer.gamma),
             opacity=float(layer.opacity),
             rgb=bool(layer.rgb),
-            scale=fit.scale,
-            offset=fit.offset,
             name=layer.name if len(parts) == 1 else f"{layer.name} {i + 1}",
         )
         for i, (part, color) in enumerate(zip(parts, cycle(colors), strict=False))
