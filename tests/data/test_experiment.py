@@ -140,7 +140,7 @@ def test_pairs_are_found_by_name(tmp_path, image, labels):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert has_pairs(tmp_path)
-    (pair,) = find_pairs(tmp_path).pairs
+    (pair,), _ = find_pairs(tmp_path)
     assert pair.images == (tmp_path / image,)
     assert pair.labels == tmp_path / labels
     assert pair.name == "x"
@@ -152,8 +152,8 @@ def test_folders_in_the_folder_are_plates(tmp_path):
         (tmp_path / plate / "labels").mkdir()
         for part in ("images", "labels"):
             (tmp_path / plate / part / "B02.tif").touch()
-    pairs = find_pairs(tmp_path).pairs
-    assert [(p.name, p.told.plate) for p in pairs] == [
+    pairs, _ = find_pairs(tmp_path)
+    assert [(p.name, p.plate) for p in pairs] == [
         ("first/B02", "first"),
         ("second/B02", "second"),
     ]

@@ -26,7 +26,7 @@ from napari_embedding_game.data.images.channels import (
     split_channels,
     value_span,
 )
-from napari_embedding_game.data.images.folder import ImagePair, find_pairs
+from napari_embedding_game.data.images.folder import ImagePair, find_pairs, tables_of
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
 from napari_embedding_game.data.images.measure import measured_dataset, measured_table
 from napari_embedding_game.data.label_objects import Objects, check_labels, joined
@@ -103,8 +103,7 @@ class Experiment:
         Raises DataError as :meth:`measure`.
         """
         yield Stage(f"Looking for images in {self.folder.name}")
-        pairs = find_pairs(self.folder).pairs
-        looks, notes = list[_Look](), list[str]()
+        (pairs, lost), looks, notes = find_pairs(self.folder), list[_Look](), []
         for i, pair in enumerate(pairs):
             yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
             try:
@@ -127,6 +126,7 @@ class Experiment:
         more = len(notes) - _MOST_REASONS
         self._notes = notes[:_MOST_REASONS]
         self._notes += [f"So were {more:,} others."] if more > 0 else []
+        self._notes += lost
         images = _stacked(self.folder.absolute(), self._seen)
         for i, look in enumerate(self._seen):
             yield Stage("Reading the labels", i / len(self._seen))
@@ -146,8 +146,7 @@ class Experiment:
         yield Stage(f"Measuring {name}")
         images = self.images or (yield from self.look())
         pairs = [look.pair for look in self._seen]
-        found = find_pairs(self.folder)
-        known, table_notes = join_tables(pairs, found.tables)
+        known, table_notes = join_tables(pairs, tables_of(self.folder, pairs))
         spans = _common([look.spans for look in self._seen])
         tables, parts = list[pd.DataFrame](), list[Objects]()
         for i in range(len(pairs)):
@@ -176,7 +175,7 @@ class Experiment:
         metadata = _metadata(images.names, n_objects, known)
         dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
         told = _told(pairs, n_objects, len(spans))
-        before = (*told, *self._notes, *found.notes, *table_notes)
+        before = (*told, *self._notes, *table_notes)
         return replace(dataset, notes=(*before, *dataset.notes))
 
     def _measured(

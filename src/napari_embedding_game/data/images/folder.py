@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,13 +16,13 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.wells import parse_well, well_name
 
 IMAGE_ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp")
-_TABLE_ENDINGS = (".csv", ".tsv")
 _LABEL_FOLDERS = {"label", "labels", "mask", "masks", "seg", "segmentation",
                   "segmentations", "segmented"}  # fmt: skip
 _ROLES = _LABEL_FOLDERS | {"image", "images", "img", "raw"}
 _LABEL_SUFFIX = re.compile(
     r"[_\-. ](cp_masks?|labels?|masks?|seg|segmentation|segmented)$", re.IGNORECASE
 )
+_IS_SHOWN = re.compile(r"(?!\.).*(?<!\.zarr)", re.IGNORECASE).fullmatch
 _DEEPEST = 3
 """Folders in folders that are looked into."""
 _MOST_FILES = 200_000
@@ -55,19 +56,7 @@ _PATTERNS = tuple(
 """What names of files tell, the likeliest first; what was read is not read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldName:
-    """What the name of a file tells; "" for what it does not."""
-
-    plate: str = ""
-    well: str = ""
-    field: str = ""
-    channel: str = ""
-    stem: str = ""
-    """The name without its channel, which all channels of one field share."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePair:
     """One field of view: an image, in one file or in one for each channel."""
 
@@ -75,27 +64,21 @@ class ImagePair:
     """Tells it from the others, such as the name of its file without the ending."""
     images: tuple[Path, ...]
     labels: Path
-    channels: tuple[str, ...]
+    channels: tuple[str, ...] = ()
     """What the names of several files tell of the channel that each holds."""
-    told: FieldName
-    """What the name of the file says."""
+    plate: str = ""
+    well: str = ""
+    field: str = ""
+    """What the names of folder and file tell; "" for what they do not."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderPairs:
-    """What was found in a folder."""
-
-    pairs: tuple[ImagePair, ...]
-    tables: tuple[Path, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Sentences on files without a counterpart."""
-
-
-def read_name(stem: str) -> FieldName:
+def read_name(stem: str) -> dict[str, str]:
     """Return what a file's name, without its ending, tells of plate and channel.
 
     Understood are names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03``
-    and ``Assay_B03_T0001F002L01A01Z01C02``.
+    and ``Assay_B03_T0001F002L01A01Z01C02``.  Of plate, well, field and channel, "" for
+    what it does not tell, and the stem without its channel, which all channels of one
+    field share.
     """
     found: dict[str, str] = {}
     rest, shared = stem, stem
@@ -122,7 +105,8 @@ def read_name(stem: str) -> FieldName:
         found = parts | found
         # A space stands for it, so that what follows still begins a word.
         rest = rest[: match.start()] + " " + rest[match.end() :]
-    return FieldName(**found, stem=shared.strip("_-. "))
+    none = dict.fromkeys(("plate", "well", "field", "channel"), "")
+    return {**none, **found, "stem": shared.strip("_-. ")}
 
 
 def has_pairs(folder: Path) -> bool:
@@ -136,10 +120,11 @@ def has_pairs(folder: Path) -> bool:
         return True  # what is wrong is told when the folder is opened
 
 
-def find_pairs(folder: Path) -> FolderPairs:
+def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
     """Pair images and labels of a folder and of those in it.
 
-    Raises DataError if there are none, or one image has several labels files.
+    Returns also sentences on files without a counterpart.  Raises DataError if there
+    are no pairs, or one image has several labels files.
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder: choose one with images and labels.")
@@ -157,20 +142,14 @@ def find_pairs(folder: Path) -> FolderPairs:
             f"{counted(n_labels, 'labels file')}, and no image has labels of its name. "
             f"{HOW}"
         )
-    places = {folder, *(path.parent for path in files["path"])}
-    tables = sorted(
-        path
-        for place in places
-        for path in place.iterdir()
-        if path.suffix.lower() in _TABLE_ENDINGS and not path.name.startswith(".")
-    )
-    return FolderPairs(tuple(pairs), tuple(tables), tuple(notes))
+    return pairs, notes
 
 
-def natural_key(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key by which "A2" comes before "A10"."""
-    parts = re.split(r"(\d+)", text.lower())
-    return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts)
+def tables_of(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
+    """Return the tables that lie in a folder or beside its images."""
+    places = {folder, *(path.parent for one in pairs for path in one.images)}
+    found = (place.glob(f"[!.]*.{end}") for place in places for end in ("csv", "tsv"))
+    return sorted(chain.from_iterable(found))
 
 
 def _files(folder: Path, most: int) -> pd.DataFrame:
@@ -178,15 +157,9 @@ def _files(folder: Path, most: int) -> pd.DataFrame:
     found: list[dict[str, object]] = []
     for place, inside, names in os.walk(folder):
         parts = Path(place).relative_to(folder).parts
-        inside[:] = sorted(
-            name
-            for name in inside
-            if not name.startswith(".") and not name.lower().endswith(".zarr")
-        )
-        if len(parts) >= _DEEPEST:
-            inside.clear()
-        for name in sorted(names):
-            if name.lower().endswith(IMAGE_ENDINGS) and not name.startswith("."):
+        inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
+        for name in filter(_IS_SHOWN, sorted(names)):
+            if name.lower().endswith(IMAGE_ENDINGS):
                 found.append(_file(Path(place, name), (folder.name, *parts)))
             if len(found) >= most:
                 return pd.DataFrame(found)
@@ -201,10 +174,12 @@ def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
         is_labels, stem = True, stem[: match.start()]
     above = "/".join(part for part in parts[1:] if part.lower() not in _ROLES)
     told = read_name(stem)
-    by_file, by_field = (f"{above}/{one}".lower() for one in (stem, told.stem))
+    shared = told.pop("stem")
+    told["plate"] = told["plate"] or above
     return {
-        "path": path, "folder": above, "stem": stem, "is_labels": is_labels,
-        "told": told, "by_file": by_file, "by_field": by_field,
+        **told, "path": path, "folder": above, "stem": stem, "shared": shared,
+        "is_labels": is_labels, "by_file": f"{above}/{stem}".lower(),
+        "by_field": f"{above}/{shared}".lower(),
     }  # fmt: skip
 
 
@@ -222,17 +197,14 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
             "leave one of them in the folder."
         )
     known = dict(zip(labels[key], labels["path"], strict=True))
-    pairs, twice = [], [images[:0]]
-    for name, group in images[images[key].isin(known)].groupby(key, sort=False):
-        if group["told"].map(lambda told: told.channel).duplicated().any():
-            twice.append(group)
-        else:
-            pairs.append(_pair(group.to_dict("records"), known[name]))
+    has_labels = images[key].isin(known)
+    is_twice = has_labels & images.duplicated([key, "channel"], keep=False)
+    is_twice = images[key].isin(images[key][is_twice])
     notes = []
     for lost, what, lack in (
-        (images[~images[key].isin(known)], "image", "no labels file"),
+        (images[~has_labels], "image", "no labels file"),
         (labels[~labels[key].isin(images[key])], "labels file", "no image"),
-        (pd.concat(twice), "image", "another image of that name beside it"),
+        (images[is_twice], "image", "another image of that name beside it"),
     ):
         if alone := names(lost):
             has, was = ("has", "was") if len(alone) == 1 else ("have", "were")
@@ -240,20 +212,25 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
                 f"{counted(len(alone), what)} {has} {lack} and {was} left out: "
                 f"{listed(alone)}."
             )
-    return sorted(pairs, key=lambda pair: natural_key(pair.name)), notes
+    groups = images[has_labels & ~is_twice].groupby(key, sort=False)
+    pairs = [_pair(group, known[name]) for name, group in groups]
+    return sorted(pairs, key=lambda pair: _natural(pair.name)), notes
 
 
-def _pair(images: list[dict[Any, Any]], labels: Path) -> ImagePair:
-    images = sorted(images, key=lambda file: natural_key(file["told"].channel))
-    first, several = images[0], len(images) > 1
-    told, folder = first["told"], first["folder"]
-    if not told.plate and folder:
-        told = FieldName(folder, told.well, told.field, told.channel, told.stem)
-    name = told.stem if several else first["stem"]
+def _pair(images: pd.DataFrame, labels: Path) -> ImagePair:
+    images = images.sort_values("channel", key=lambda names: names.map(_natural))
+    first, several = images.iloc[0], len(images) > 1
+    name = first["shared"] if several else first["stem"]
     return ImagePair(
-        f"{folder}/{name}" if folder else name,
-        tuple(file["path"] for file in images),
-        labels,
-        tuple(file["told"].channel for file in images) if several else (),
-        told,
+        name=f"{first['folder']}/{name}" if first["folder"] else name,
+        images=tuple(images["path"]),
+        labels=labels,
+        channels=tuple(images["channel"]) if several else (),
+        **{key: first[key] for key in ("plate", "well", "field")},
     )
+
+
+def _natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which "A2" comes before "A10"."""
+    parts = re.split(r"(\d+)", text.lower())
+    return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts)

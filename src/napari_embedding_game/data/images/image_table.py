@@ -28,7 +28,7 @@ def join_tables(
     or without ending; else by its wells (and plates).  One that names none of the
     images, or names one in several rows, is left out, and the notes say so.
     """
-    known = [[pair.told.plate, pair.told.well, pair.told.field] for pair in pairs]
+    known = [[pair.plate, pair.well, pair.field] for pair in pairs]
     columns = pd.DataFrame(known, columns=["plate", "well", "field"], dtype=object)
     columns, notes = columns.replace("", None), list[str]()
     for path in tables:
