@@ -279,7 +279,6 @@ def test_input_is_kept_even_if_forced(run, table):
         ("nowhere/out.h5ad", "does not exist: make it"),
         ("out.png", "has to end in .h5ad"),
         ("folder.h5ad", "is a folder"),
-        (f"{300 * 'x'}.h5ad", "choose a shorter name"),
     ],
 )
 def test_results_that_cannot_be_written_are_told_before(
@@ -315,9 +314,6 @@ def test_missing_and_unknown_files(run, tmp_path, out):
     (tmp_path / "a.txt").touch()
     message = one_sentence(run("fit", tmp_path / "a.txt", "--out", out))
     assert "cannot be read: the name has to end in" in message
-    message = one_sentence(run("fit", tmp_path / f"{300 * 'x'}.csv", "--out", out))
-    assert "too long" in message
-    assert len(message) < 400
 
 
 @pytest.mark.parametrize(

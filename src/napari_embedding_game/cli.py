@@ -24,7 +24,7 @@ from napari_embedding_game.core.settings import (
     optimizers,
     resolve,
 )
-from napari_embedding_game.data.errors import DataError, MissingValuesError, shortened
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ def _run(options: Options) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        name = shortened(str(error.filename))
-        sentence = f"{name} cannot be used ({error.strerror}): choose another name."
+        sentence = (
+            f"{error.filename} cannot be used ({error.strerror}): choose another name."
+        )
         code, title = WRONG, "Error: "
     _tell(title + sentence)
     if getattr(options, "json", False):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import struct
 import tokenize
 import zipfile
@@ -10,9 +9,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-_LONGEST = 100
-"""Characters of a name that are shown where it is too long for a file."""
 
 _LOCKED = "unable to lock file"
 """What HDF5 says of a file that another program holds open; it has no other sign."""
@@ -34,11 +30,6 @@ class MissingValuesError(DataError):
     def told(self, way: str) -> str:
         """Return the sentence with the way in which rows are left out here."""
         return f"{self.args[0]} ({way})."
-
-
-def shortened(name: str) -> str:
-    """Return a name that is longer than files may have as it can be shown."""
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def check_filled(path: Path) -> None:
@@ -92,10 +83,6 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
             "part of it, for instance its principal components."
         ) from error
     except PARSER_ERRORS as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise DataError(
-                f"{shortened(path.name)} is too long a name for a file: check it."
-            ) from error
         if _LOCKED in str(error):
             raise DataError(
                 f"{path.name} is open in another program, which may be writing it: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import secrets
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from napari_embedding_game.data.errors import DataError, shortened
+from napari_embedding_game.data.errors import DataError
 
 
 @contextmanager
@@ -47,12 +46,9 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        too_long = error.errno == errno.ENAMETOOLONG
-        name = path.with_name(shortened(path.name)) if too_long else path
-        way = "a shorter name" if too_long else "another folder"
         raise DataError(
-            f"{name} could not be written ({error.strerror or error}): make room or "
-            f"choose {way}."
+            f"{path} could not be written ({error.strerror or error}): make room or "
+            "choose another folder or name."
         ) from error
 
 

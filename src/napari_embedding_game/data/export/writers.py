@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError, shortened
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
     UNASSIGNED,
     result_frame,
@@ -54,17 +54,14 @@ def check_output(source: Path | None, path: Path) -> None:
         )
     folder = target_of(path).parent
     trouble = ""
-    try:
-        if path.is_dir():
-            trouble = "it is a folder: add the name of a file"
-        elif not folder.is_dir():
-            trouble = f"the folder {folder} does not exist: make it, or choose another"
-        elif not os.access(folder, os.W_OK):
-            trouble = f"nothing can be written into {folder}: choose another folder"
-    except OSError as error:
-        trouble = f"{error.strerror}: choose a shorter name"
+    if path.is_dir():
+        trouble = "it is a folder: add the name of a file"
+    elif not folder.is_dir():
+        trouble = f"the folder {folder} does not exist: make it, or choose another"
+    elif not os.access(folder, os.W_OK):
+        trouble = f"nothing can be written into {folder}: choose another folder"
     if trouble:
-        raise DataError(f"{shortened(path.name)} cannot be written, as {trouble}.")
+        raise DataError(f"{path.name} cannot be written, as {trouble}.")
 
 
 def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
