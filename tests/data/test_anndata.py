@@ -1,6 +1,5 @@
 import warnings
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +10,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import (
     from_anndata,
 )
-from napari_embedding_game.data.formats.spaces import root_of, spaces_of
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 
@@ -138,16 +136,6 @@ def test_files_that_give_no_map(tmp_path):
         read(saved(empty, tmp_path))
 
 
-def test_file_of_an_old_version(tmp_path):
-    """As anndata before 0.7 wrote it: tables are arrays of records."""
-    path = tmp_path / "cells.h5ad"
-    with h5py.File(path, "w") as file:
-        for part in ("obs", "var"):
-            file[part] = np.rec.fromarrays([[b"a"], [1]], names="index,size")
-    with pytest.raises(DataError, match="read_h5ad and write it again"):
-        read(path)
-
-
 def test_chosen_columns_of_a_space(tmp_path):
     path = saved(cells(X_pca=4), tmp_path)
     dataset = read(path, columns=["pca 3", "pca 1"])
@@ -161,19 +149,3 @@ def test_chosen_columns_of_a_space(tmp_path):
     assert genes.profile_names == tuple(f"gene{i}" for i in range(6))
     with pytest.raises(DataError, match='no column "gene9": it has gene0'):
         read(path, space="X", columns=["gene9"])
-
-
-class WithXAmongLayers:
-    """What anndata 0.13 is like: its layers have X too, called None."""
-
-    def __init__(self, adata):
-        self._adata = adata
-        self.layers = {None: adata.X, **adata.layers}
-
-    def __getattr__(self, name):
-        return getattr(self._adata, name)
-
-
-def test_x_among_the_layers_is_no_space_of_its_own():
-    root = root_of(WithXAmongLayers(cells(X_pca=3)))
-    assert spaces_of(root, "cells") == ["obsm['X_pca']", "X", "layers['dense']"]

@@ -93,16 +93,6 @@ def test_channels(image_shape, expected):
     assert all(channel.shape == (40, 50) for channel in channels.values())
 
 
-def test_grey_picture_saved_in_colour_is_one_channel(image):
-    assert list(split_channels(np.dstack([image] * 3), image.shape)) == ["intensity"]
-
-
-def test_channels_by_name(labels, image):
-    channels = {"DNA": image, "actin": image.astype(float) ** 2}
-    found = measured(measure(channels, labels))
-    assert {"DNA_mean", "actin_mean", "actin_entropy"} <= set(found)
-
-
 def test_neighbours_and_objects_at_the_border(labels):
     dataset = measure(None, labels, groups=("neighbours",))
     centres = dataset.obs[["centroid_y", "centroid_x"]].to_numpy()

@@ -142,11 +142,6 @@ def _opened(path: Path) -> Iterator[Any]:
                 f"{path.name} is a file without cells (obs) and genes (var): write it "
                 "with AnnData's write_h5ad or write_zarr."
             )
-        if "encoding-type" not in root["obs"].attrs:
-            raise DataError(
-                f"{path.name} was written by an anndata before 0.7: read it with "
-                "scanpy's read_h5ad and write it again."
-            )
         yield root
 
 
