@@ -40,9 +40,12 @@ def join_tables(
         columns, told = _joined(columns, frame, pairs, path.name)
         notes.append(told)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
-    columns.loc[wells.index, "well"] = wells.map(well_name)
-    columns["row"] = wells.map(lambda well: row_letters(well[0]))
-    columns["column"] = wells.map(lambda well: str(well[1] + 1))
+    for name, told in (
+        ("well", well_name),
+        ("row", lambda well: row_letters(well[0])),
+        ("column", lambda well: str(well[1] + 1)),
+    ):
+        columns.loc[wells.index, name] = wells.map(told)
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
 
 
