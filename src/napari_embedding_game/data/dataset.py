@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
@@ -340,31 +338,7 @@ class Dataset:
         full[self.kept] = values
         return full
 
-    def sha256(self) -> str:
-        """SHA-256 (hexadecimal) of the source, or of ``X`` without a file.
-
-        Of a folder it is that of its files' names and contents, in order of names.
-        """
-        if self.source is not None:
-            return source_sha256(self.source)
-        X, digest = self.X, hashlib.sha256()
-        for part in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
-            digest.update(np.ascontiguousarray(part).data)
-        return digest.hexdigest()
-
 
 def is_of_pairs(space: str) -> bool:
     """Return whether a space has a value for each pair of rows, and not for a row."""
     return space.startswith("obsp[")
-
-
-def source_sha256(path: Path) -> str:
-    """SHA-256 (hexadecimal) of a file, or of the names and contents in a folder."""
-    if not path.is_dir():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    digest = hashlib.sha256()
-    for inside in sorted(p for p in path.rglob("*") if p.is_file()):
-        digest.update(inside.relative_to(path).as_posix().encode())
-        digest.update(source_sha256(inside).encode())
-    return digest.hexdigest()

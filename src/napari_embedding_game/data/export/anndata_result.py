@@ -326,7 +326,6 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "input": {
             "name": dataset.name,
             "space": dataset.space,
-            "sha256": dataset.sha256(),
             "rows": dataset.n_source_rows,
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),
