@@ -8,9 +8,8 @@ from napari_embedding_game.data.label_objects import find_objects
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 
-def picture(labels, row, channels=(), outline=None, **options):
-    objects = find_objects(labels)
-    return Thumbnails(channels, labels, objects, outline=outline, **options)[row]
+def picture(labels, row, channels=(), field=30):
+    return Thumbnails(channels, labels, find_objects(labels), field)[row]
 
 
 def test_limits_and_colors(labels):
@@ -40,19 +39,18 @@ def test_color_picture(labels, dtype):
 
 def test_outline_goes_round_this_object_alone(labels):
     labels[14:16, 30:34] = 9  # a neighbour that touches it
-    shown = picture(labels, 1, outline=(1, 1, 0))
+    shown = picture(labels, 1)
     line = (shown == [255, 255, 0]).all(axis=2)
     # The object is 20 wide in a field of 30, and 10 high.
     ends = [(along.min(), along.max()) for along in np.nonzero(line)]
     assert ends == [pytest.approx((21, 42), abs=2), pytest.approx((10, 53), abs=2)]
     assert not line[32, 20:40].any()
     assert line[ends[0][0], 15:50].all()
-    assert not picture(labels, 1).any()
 
 
 def test_beyond_the_edge_is_black(labels):
     image = np.ones(labels.shape)
-    shown = picture(labels, 2, [Channel(image, (0, 1))], margin=0.5)
+    shown = picture(labels, 2, [Channel(image, (0, 1))], field=16)
     assert shown[40, 40].tolist() == [255] * 3
     assert not shown[:, 0].any()
     assert not shown[0].any()
@@ -65,7 +63,7 @@ def test_field_of_view_lets_sizes_compare(labels):
 
     assert area(3, field=30) < 0.7 * area(1, field=30)
     assert area(1, field=60) < 0.4 * area(1, field=30)
-    assert area(0) == pytest.approx((64 / 8) ** 2, rel=0.5)
+    assert area(0, field=8) == pytest.approx((64 / 8) ** 2, rel=0.5)
 
 
 def test_slice_of_a_stack_that_cuts_most(labels):
@@ -93,7 +91,9 @@ def test_nothing_but_the_surroundings_is_read(labels):
 
 def test_rows_that_are_no_object_are_black(labels):
     objects = find_objects(labels).spread(np.array([1, -1]))
-    thumbnails = Thumbnails([Channel(np.ones(labels.shape), (0, 1))], labels, objects)
+    thumbnails = Thumbnails(
+        [Channel(np.ones(labels.shape), (0, 1))], labels, objects, 30
+    )
     assert len(thumbnails) == 2
     assert thumbnails[0].any()
     assert not thumbnails[1].any()

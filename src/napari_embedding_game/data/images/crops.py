@@ -13,7 +13,10 @@ from napari_embedding_game.data.label_objects import Objects
 
 Color = tuple[float, float, float]
 
-_FEWEST_PIXELS = 8
+_SIZE = 64
+"""Side of a picture in pixels."""
+_LINE = (1.0, 1.0, 0.0)
+"""Colour of the line around an object."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,31 +45,15 @@ class Thumbnails:
     A picture is black beyond the edge of the image, and of a row that is no object.
     Of a 3-D object it is the slice along the first axis that cuts most of it.
 
-    Parameters
-    ----------
-    channels : sequence of Channel
-        Their light is added up.
-    labels : array
-        The label image; only the object's surroundings are read of it.
-    objects : Objects
-    size : int
-        Side of the picture in pixels.
-    margin : float
-        Surroundings on each side, as a share of the object's longer side.
-    field : int, optional
-        Side of the field of view in pixels of the image, so that objects compare
-        in size; by default the object fills the picture.
-    outline : colour, optional
-        Of the line around the object; None draws no line.
+    The light of the channels is added up, and a line goes round the object.
     """
 
     channels: Sequence[Channel]
     labels: Any
+    """The label image; only the surroundings of an object are read of it."""
     objects: Objects
-    size: int = 64
-    margin: float = 0.25
-    field: int | None = None
-    outline: Color | None = (1.0, 1.0, 0.0)
+    field: int
+    """Side of the field of view in pixels of the image, so that objects compare."""
 
     def __len__(self) -> int:
         """Return the number of objects."""
@@ -76,9 +63,10 @@ class Thumbnails:
         """Return the picture of one object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        size, objects = self.size, self.objects
+        objects, side = self.objects, self.field
+        light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
-            return np.zeros((size, size, 3), np.uint8)
+            return light.astype(np.uint8)
         label, ndim = objects.label_ids[row], objects.ndim
         box = objects.slices(row)
         mask = np.asarray(self.labels[box]) == label
@@ -86,26 +74,24 @@ class Thumbnails:
         fullest = np.unravel_index(int(areas.argmax()), areas.shape) if ndim > 2 else ()
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]
         first, last = objects.boxes[row].reshape(2, ndim)[:, -2:]
-        longer = int((last - first).max())
-        side = self.field or max(_FEWEST_PIXELS, round(longer * (1 + 2 * self.margin)))
         corner = (first + last - side) // 2
-        light = np.zeros((size, size, 3), np.float32)
         for channel in self.channels:
-            light += channel.opacity * _colored(channel, plane, corner, side, size)
-        if self.outline is not None:
-            window = _cut(self.labels, plane, corner, (side, side)) == label
-            places = (np.arange(size) * side + side // 2) // size
-            light[_edge(window[np.ix_(places, places)])] = self.outline
+            light += channel.opacity * _colored(
+                channel, _cut(channel.data, plane, corner, side)
+            )
+        window = _cut(self.labels, plane, corner, side) == label
+        places = (np.arange(_SIZE) * side + side // 2) // _SIZE
+        light[_edge(window[np.ix_(places, places)])] = _LINE
         return np.asarray(np.clip(light, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
 def _cut(
-    image: Any, plane: Sequence[int], corner: Sequence[int], shape: Sequence[int]
+    image: Any, plane: Sequence[int], corner: NDArray[np.int64], length: int
 ) -> NDArray[Any]:
     """Window of a plane of the image, 0 where it lies outside."""
     sizes = image.shape[len(plane) : len(plane) + 2]
     parts, before, after = [], [], []
-    for start, length, size in zip(corner, shape, sizes, strict=True):
+    for start, size in zip(corner.tolist(), sizes, strict=True):
         low, high = np.clip([start, start + length], 0, size).tolist()
         parts.append(slice(low, high))
         before.append(min(length, max(0, low - start)))
@@ -115,15 +101,12 @@ def _cut(
     return np.pad(pixels, [*zip(before, after, strict=True), *more])
 
 
-def _colored(
-    channel: Channel, plane: Sequence[int], corner: Any, side: int, size: int
-) -> NDArray[np.float32]:
-    """(size, size, 3) light of one channel, 0 to 1."""
+def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """(64, 64, 3) light of a window of one channel, 0 to 1."""
     from skimage.transform import resize
 
-    pixels = _cut(channel.data, plane, corner, (side, side))
     values = np.nan_to_num(pixels.astype(np.float32))
-    values = resize(values, (size, size), 1, anti_aliasing=side > size)
+    values = resize(values, (_SIZE, _SIZE), 1, anti_aliasing=len(pixels) > _SIZE)
     if channel.rgb:
         full = 255.0 if pixels.dtype == np.uint8 else 1.0
         return np.asarray(np.clip(values[..., :3] / full, 0, 1), np.float32)
