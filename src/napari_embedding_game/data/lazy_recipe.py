@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def write_components(
     left.
     """
     try:
-        import dask
+        dask: Any = import_module("dask")
         import scanpy  # noqa: F401
         from anndata.experimental import read_elem_lazy
     except ImportError as error:

@@ -40,12 +40,12 @@ def join_tables(
         columns, told = _joined(columns, frame, pairs, path.name)
         notes.append(told)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
-    for name, told in (
+    for name, made in (
         ("well", well_name),
         ("row", lambda well: row_letters(well[0])),
         ("column", lambda well: str(well[1] + 1)),
     ):
-        columns.loc[wells.index, name] = wells.map(told)
+        columns.loc[wells.index, name] = wells.map(made)
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
 
 
