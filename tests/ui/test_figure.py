@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export import writers
+from napari_embedding_game.data.export.plots import draw
 from napari_embedding_game.ui.canvas.frame import Frame, free_box
 from napari_embedding_game.ui.style.colors import MISSING
 
@@ -14,7 +15,9 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
     """Save the present map and return the axes of its figure."""
     kept = []
     monkeypatch.setattr(
-        writers, "save", lambda figure, path: (kept.append(figure), path.touch())
+        writers,
+        "write_plot",
+        lambda plot, path: (kept.append(draw(plot)), path.touch()),
     )
 
     def save():

@@ -51,20 +51,6 @@ def test_objects_are_cut_out_in_the_colours_of_the_layers(objects, linked):
     ]
 
 
-def test_an_image_is_cut_where_it_lies(objects, linked):
-    image = linked.images[0]
-    image.data = np.pad(image.data, ((7, 0), (0, 0)))
-    image.translate = (-7, 0)
-    linked.images[1].visible = False
-    pictures = pictures_of(objects, linked)
-    assert middle(pictures, 39) == pytest.approx([255, 0, 0], abs=3)
-    image.translate = (500, 0)
-    assert middle(pictures_of(objects, linked), 39) == [0, 0, 0]
-    other = Image(np.ones((3, 9, 9), np.float32), contrast_limits=(0, 1))
-    pictures = pictures_of(objects, Linked(linked.labels, (other,)))
-    assert middle(pictures, 0) == [0, 0, 0]
-
-
 def test_all_pictures_have_one_field_of_view_which_is_told(
     qtbot, viewer, dataset, inspector, session
 ):
