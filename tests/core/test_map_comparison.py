@@ -36,14 +36,6 @@ def test_points_that_went_elsewhere_are_those_that_moved(first):
     assert 0.9 < found.kept < 1
 
 
-def test_the_way_begins_at_the_first_map_and_ends_at_the_second(first):
-    found = compare_maps(first, np.roll(first, 1, axis=0))
-    assert found.between(0) is found.first
-    np.testing.assert_allclose(found.between(1), found.second, atol=1e-6)
-    middle = (found.first + found.second) / 2
-    np.testing.assert_allclose(found.between(0.5), middle, atol=1e-6)
-
-
 @pytest.mark.parametrize(("d", "e"), [(2, 3), (3, 2), (1, 2)])
 def test_maps_of_other_dimensions(d, e):
     rng = np.random.default_rng(0)

@@ -35,7 +35,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import HiddenLevels
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
-from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.replay import replay, same
@@ -203,7 +203,6 @@ def looked_at(tree, session):
     session.comparisons = (
         ShownComparison(title="a", inside=inside, outside=None, method="t-test"),
     )
-    session.figures = (ShownFigure(kind="dots", genes=("a", "b"), column="stage"),)
     session.add(Dataset.add_column, "Stability", np.linspace(0, 1, n))
 
 

@@ -1,4 +1,4 @@
-"""What is seen of a map: side by side, on the way to another, split, or hidden."""
+"""What is seen of a map: side by side, split, or hidden."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.session.display import HiddenLevels
-from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.panels import (
     MOST_PANELS,
     NO_GROUP,
@@ -47,28 +46,16 @@ def begin(session, place=0):
 # Two maps compared
 
 
-def test_the_way_is_drawn_and_the_map_stays(session):
-    base, view, told = session.snapshot, session.view, []
-    view.moved.connect(lambda: told.append(view.share))
+def test_a_comparison_is_told_and_the_map_stays(session):
+    base, view = session.snapshot, session.view
     compared = begin(session)
     here, there = compared.qualities
     assert f"{here.neighbors_kept:.0%} on this map" in compared.told()
     assert f"{there.neighbors_kept:.0%} on the other" in compared.told()
     assert f"{np.median(compared.maps.moved):.0%}" in compared.told()
-    assert view.drawn is base
-    view.show(0.5)
-    middle = (compared.maps.first + compared.maps.second) / 2
-    assert np.abs(middle - base.embedding).max() > 0.1
-    np.testing.assert_allclose(view.drawn.embedding, middle, atol=1e-6)
-    held = view.drawn.landmarks[base.labels[0]]
-    among = middle[base.labels == base.labels[0]].mean(axis=0)
-    np.testing.assert_allclose(held, among, atol=1e-5)
-    assert session.snapshot is base
-    assert session.result().embedding is base.embedding
-    view.show(0.0)
+    assert view.drawn is session.snapshot is base
     view.end_comparison()
-    assert view.drawn is base
-    assert told == [0.5, 0.0]
+    assert view.compared is None
 
 
 def test_without_rows_only_the_maps_are_compared(session, dataset):
@@ -86,7 +73,6 @@ def test_without_rows_only_the_maps_are_compared(session, dataset):
 @pytest.mark.parametrize("leave", ["look back", "play", "load"])
 def test_it_ends_where_another_map_comes(session, dataset, leave):
     begin(session)
-    session.view.show(0.7)
     if leave == "look back":
         session.look_back(session.timeline.marks[0].number)
     elif leave == "play":
@@ -113,8 +99,7 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     session.look.split_by = "sample"
     assert view.is_split
     compared = begin(session)
-    view.show(0.5)
-    view.lay_side_by_side(True)  # it comes before the groups, and before the way
+    view.lay_side_by_side(True)  # it comes before the groups
     assert told == [False, True]
     assert not view.is_split
     n = len(base.embedding)
@@ -128,7 +113,6 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert (here[0], there[0]) == ("This map", compared.mark.title)
     for (_, said), one in zip((here, there), compared.qualities, strict=True):
         assert f"{one.neighbors_kept:.0%}" in said
-    view.show(0.5)
     assert view.drawn is base
     session.look.split_by = ""
     view.end_comparison()
@@ -174,18 +158,6 @@ def test_a_map_of_more_dimensions_than_are_seen_lies_alone(session):
     assert not session.view.can_lie_side_by_side
     session.view.lay_side_by_side(True)
     assert not session.view.is_side_by_side
-
-
-def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
-    flat = session.snapshot
-    in_space(session)
-    deep = Moment(settings=session.settings.value, snapshot=session.snapshot)
-    session.timeline.add("Deep", "hand", deep)
-    session.snapshot = flat
-    compared = begin(session, -1)
-    session.view.show(1.0)
-    assert session.view.drawn.embedding.shape == flat.embedding.shape
-    assert "3 dimensions" in compared.told()
 
 
 # The groups of a column apart

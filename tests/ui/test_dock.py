@@ -156,27 +156,6 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert "inner_products" not in game.controls["affinity"].choices
 
 
-def test_a_preset_sets_what_belongs_together_and_a_change_by_hand_ends_it(
-    dock, session
-):
-    box, game = dock.game.presets, dock.game
-    assert box.currentText() == "Standard"
-
-    def pick(name):
-        box.setCurrentText(name)
-        box.activated.emit(box.currentIndex())
-
-    pick("Continuity")
-    assert (session.settings.repulsion, game.repulsion.value) == (100, 100)
-    assert game.controls["n_neighbors"].value == 50
-    tip = box.itemData(box.currentIndex(), Qt.ItemDataRole.ToolTipRole)
-    assert "Repulsion 100, Neighbours 50" in tip
-    game.controls["n_neighbors"].value = 33
-    assert box.currentIndex() == -1
-    pick("Standard")
-    assert (game.controls["n_neighbors"].value, game.repulsion.value) == (15, 300)
-
-
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
     game.controls["approximation"].value = "sampled_edges"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,19 +91,6 @@ class Compared:
         both = np.concatenate([self.base.embedding, laid])
         panels = lay_out(both, captions, facing, GAP_OF_FIGURES)
         return Layout(self.base, panels, other=laid + panels.offsets[1])
-
-    def between(self, share: float) -> Snapshot:
-        """Return the map on the way to the other, from 0 to 1.
-
-        Landmarks have no place on the other map but among their points.
-        """
-        base, places = self.base, self.maps.between(share)
-        n = len(base.landmarks)
-        count = np.bincount(base.labels, minlength=n)[:, None]
-        sums = [np.bincount(base.labels, axis, minlength=n) for axis in places.T]
-        middles = np.column_stack(sums) / np.maximum(count, 1)
-        landmarks = np.where(count > 0, middles, base.landmarks).astype(np.float32)
-        return replace(base, embedding=places, landmarks=landmarks)
 
 
 def comparing_job(session: Session, number: int) -> Callable[[], Compared]:

@@ -26,7 +26,11 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE
-from napari_embedding_game.session.clusters.annotation import NONE, Annotation
+from napari_embedding_game.session.clusters.annotation import (
+    NONE,
+    Annotation,
+    unannotated,
+)
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
@@ -39,7 +43,6 @@ from napari_embedding_game.session.session import Session
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
-UNSAID = -2
 ANNOTATION = "annotation"
 """Column of a child map: what its cells are called in its parent."""
 PART, READING, PLACED = "child", "read", "placed"
@@ -405,20 +408,26 @@ class MapTree:
             key = self._tell_parent(self._maps[key])
 
     def _tell_parent(self, child: SavedMap) -> str:
-        """Annotate the cells of the parent by what was changed in a child."""
+        """Annotate the cells of the parent by what was changed in a child.
+
+        What is said of a cell no more is what was said of it above before.
+        """
         assert child.parent is not None
         parent = self._maps[child.parent]
+        state, now = parent.clusters, child.clusters.annotation
+        former = self._told.get(child.key, unannotated(len(now.codes)))
         rows = rows_in(child.dataset, parent.dataset)
-        now = child.clusters.annotation
-        levels = _changed_levels(now, self._told.get(child.key), rows >= 0)
-        state, rows = parent.clusters, rows[rows >= 0]
-        annotation, groups = state.annotation, [*now.groups.values()]
+        told = now.changes(former) & (rows >= 0)
+        let_go, annotation = rows[told & (now.codes == NONE)], state.annotation
+        new_ids = state.free_ids()
         if child.overlaid is not None:
-            let_go = rows[levels == UNSAID]
-            annotation = annotation.restored(let_go, child.overlaid, state.free_ids())
-        of_parent = np.full(len(annotation.codes), NONE)
-        of_parent[rows] = np.maximum(levels, NONE)
-        annotation = annotation.joined(of_parent, groups, state.free_ids())
+            before = child.overlaid.of(let_go)
+            known = {group.name: group for group in annotation.groups.values()}
+            groups = {i: known.get(x.name, x) for i, x in before.groups.items()}
+            before = replace(before, groups=groups)
+            annotation = annotation.adopted(let_go, before, new_ids)
+        told &= now.codes != NONE
+        annotation = annotation.adopted(rows[told], now.of(told), new_ids)
         state = state.edited(f"names from {child.title}", annotation, joins=True)
         self._told[child.key] = now
         self._maps[parent.key] = replace(parent, clusters=state)
@@ -446,23 +455,3 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
     wanted = np.zeros(parent.n_source_rows, bool)
     wanted[parent.kept] = mask
     return other.subset(wanted[other.kept])
-
-
-def _changed_levels(
-    now: Annotation, former: Annotation | None, inside: NDArray[np.bool_]
-) -> NDArray[np.intp]:
-    """Return the place of each cell's group among those of now, where it was changed.
-
-    NONE where nothing was, UNSAID where a cell is in no group any more.
-    """
-    ids = [*now.groups]
-    place = np.full(max(ids, default=0) + 2, UNSAID)
-    place[ids] = np.arange(len(ids))
-    levels = place[now.codes]
-    if former is None:
-        levels[levels == UNSAID] = NONE
-        return levels[inside]
-    kept = {i for i in ids if now.groups[i] == former.groups.get(i)}
-    is_same = (now.codes == former.codes) & np.isin(now.codes, [NONE, *kept])
-    levels[is_same] = NONE
-    return levels[inside]

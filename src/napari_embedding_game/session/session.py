@@ -40,7 +40,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.engine import CoreEngine
@@ -123,8 +123,6 @@ class Session:
         self.view = View(self)
         self.comparisons: tuple[ShownComparison, ...] = ()
         """Of groups of points, as they were kept or saved in the Inspector."""
-        self.figures: tuple[ShownFigure, ...] = ()
-        """Of genes in groups, as the Inspector has shown them."""
         self.given = ""
         """Which of ``given_maps`` the method "given" shows; "": the first."""
         self.boxes: Examples = {}
@@ -159,7 +157,7 @@ class Session:
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
-        self.comparisons, self.figures = (), ()
+        self.comparisons = ()
         self.say("")
         self._go("idle")
         self._check_staleness()
@@ -612,7 +610,6 @@ class Session:
             view=dict(view or {}),
             comparisons=self.comparisons,
             boxes=self.boxes,
-            figures=self.figures,
             timeline=self.timeline.state,
             placed_on=self.placed_on,
         )
@@ -651,7 +648,7 @@ class Session:
         self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on
         self.hand.restore(saved.record)
-        self.comparisons, self.figures = saved.comparisons, saved.figures
+        self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)

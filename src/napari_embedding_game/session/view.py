@@ -1,7 +1,7 @@
 """What is seen of a session's map: which points are drawn, and where.
 
-The map is drawn whole, with the groups of a column apart, side by side with another map
-of the timeline, or on the way to that.  Levels of a column, or clusters, can be hidden.
+The map is drawn whole, with the groups of a column apart, or side by side with another
+map of the timeline.  Levels of a column, or clusters, can be hidden.
 Snapshot, clusters, markers and files have all points where they are.
 """
 
@@ -45,8 +45,6 @@ class View:
     """Other levels are hidden."""
     compared_changed = Signal()
     """Another comparison, or none any more."""
-    moved = Signal()
-    """Another place on the way to the other map."""
     laid_out = Signal()
     """The map is drawn in other panels, or whole."""
 
@@ -56,8 +54,6 @@ class View:
         """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
         map: panels in space are laid out along these, and figures seen so."""
         self.is_side_by_side = False
-        self.share = 0.0
-        """Where on the way to the other map this one is drawn: 0 is where it is."""
         self._compared: Compared | None = None
         self._mask_of: tuple[object, ...] = ()
         self._mask: NDArray[np.bool_] | None = None
@@ -90,7 +86,7 @@ class View:
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
             return None
-        of: tuple[object, ...] = snapshot, compared, self.share, self.is_side_by_side
+        of: tuple[object, ...] = snapshot, compared, self.is_side_by_side
         if by:
             assert dataset is not None
             of = (*of, dataset.obs, by, self.hidden)
@@ -101,8 +97,6 @@ class View:
             if compared is not None and self.is_side_by_side:
                 self._layout = compared.side_by_side(self.facing)
             else:
-                if compared is not None and self.share > 0:
-                    snapshot = compared.between(self.share)
                 self._layout = Layout(snapshot)
                 if by and dataset is not None:
                     column = dataset.obs[by]
@@ -170,23 +164,13 @@ class View:
         """Draw the other map beside the one on show, or no longer."""
         is_wanted = is_wanted and self.can_lie_side_by_side
         if is_wanted != self.is_side_by_side:
-            self.show(0.0)
             self.is_side_by_side = is_wanted
             self._check()
 
-    def show(self, share: float) -> None:
-        """Show the map at this place on the way, from 0 to 1, not side by side."""
-        is_possible = self.compared is not None and not self.is_side_by_side
-        if is_possible and share != self.share:
-            self.share = share
-            self.moved.emit()
-
     def _become(self, compared: Compared | None) -> None:
-        was_elsewhere, self._compared, self.share = self.share > 0, compared, 0.0
+        self._compared = compared
         self.is_side_by_side = self.is_side_by_side and compared is not None
         self.compared_changed.emit()
-        if was_elsewhere:
-            self.moved.emit()
         self._check()
 
     def _check(self) -> None:

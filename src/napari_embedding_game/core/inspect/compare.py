@@ -24,23 +24,14 @@ MOST_JUDGED = 5_000
 
 @dataclass(frozen=True, eq=False)
 class MapComparison:
-    """What a second map is like beside a first one."""
+    """What a second map (N, d) is like beside a first one."""
 
-    first: NDArray[np.float32]
-    """(N, d) the first map, as it is."""
     second: NDArray[np.float32]
     """(N, d) the second one, laid on the first."""
     moved: NDArray[np.float32]
     """(N,) distance between the two places of a point, in radii of the first map."""
     kept: float
     """Share of a point's 15 nearest on the first map that are so on the second."""
-
-    def between(self, share: float) -> NDArray[np.float32]:
-        """Return the places on the way from the first (0) to the second (1), (N, d)."""
-        if share <= 0:
-            return self.first
-        way = self.second - self.first
-        return (self.first + min(share, 1.0) * way).astype(np.float32)
 
 
 def compare_maps(
@@ -67,7 +58,7 @@ def compare_maps(
     if n > 1:
         rows = rng.choice(n, min(n, MOST_JUDGED), replace=False)
         kept = float(neighbors_kept(kept_first, second, rows=rows, wide=1).mean())
-    return MapComparison(kept_first, laid, moved.astype(np.float32), kept)
+    return MapComparison(laid, moved.astype(np.float32), kept)
 
 
 def laid_on(

@@ -89,28 +89,38 @@ class Annotation:
         new_ids : iterator of int
             Ids that are free.
         """
-        ids = np.full(len(groups) + 1, NONE, np.int32)
-        table = dict(self.groups)
-        known = {group.name: code for code, group in table.items()}
-        for place in np.unique(levels[levels >= 0]).tolist():
-            group = groups[place]
-            code = known.setdefault(group.name, next(new_ids))
-            ids[place], table[code] = code, group
-        codes = ids.take(levels)  # that of level -1 is the last one
-        return _of(np.where(levels < 0, self.codes, codes).astype(np.int32), table)
+        rows = np.flatnonzero(levels >= 0)
+        of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
+        return self.adopted(rows, of, new_ids)
 
-    def restored(
-        self, rows: NDArray[np.intp], former: Annotation, new_ids: Iterator[int]
+    def adopted(
+        self, rows: NDArray[np.intp], other: Annotation, new_ids: Iterator[int]
     ) -> Annotation:
-        """Return it with cells annotated as they were in a former annotation."""
-        codes, levels = self.codes.copy(), np.full(len(self.codes), NONE)
-        place = np.full(max(former.groups, default=0) + 2, NONE)
-        place[list(former.groups)] = np.arange(len(former.groups))
-        levels[rows] = place[former.codes[rows]]  # the last one is of those in none
-        codes[rows] = NONE
-        known = {group.name: group for group in self.groups.values()}
-        groups = [known.get(one.name, one) for one in former.groups.values()]
-        return replace(self, codes=codes).joined(levels, groups, new_ids)
+        """Return it with the cells of ``rows`` (m,) annotated as in another (m,).
+
+        A group of the same name is joined, and is then what the other says of it.
+        """
+        codes, table = self.codes.copy(), dict(self.groups)
+        known = {group.name: code for code, group in table.items()}
+        present, place = np.unique(other.codes, return_inverse=True)
+        ids = np.full(len(present), NONE, np.int32)
+        for at, code in enumerate(present.tolist()):
+            if code != NONE:
+                group = other.groups[code]
+                ids[at] = known.setdefault(group.name, next(new_ids))
+                table[int(ids[at])] = group
+        codes[rows] = ids[place]
+        return _of(codes, table)
+
+    def changes(self, former: Annotation) -> NDArray[np.bool_]:
+        """(n,) whether something else is said of a cell than formerly."""
+        same, others = former.groups, self.groups.items()
+        changed = [code for code, group in others if group != same.get(code)]
+        return (self.codes != former.codes) | np.isin(self.codes, changed)
+
+    def of(self, rows: NDArray[Any]) -> Annotation:
+        """Return the annotation of some of the cells."""
+        return Annotation(self.codes[rows], self.groups)
 
     def carried(self, places: NDArray[np.intp], n_points: int) -> Annotation:
         """Return it for other cells: ``places`` (n,) are theirs, -1 for none."""

@@ -14,7 +14,7 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.display import DisplaySettings
-from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.timeline import TimelineState
@@ -46,8 +46,6 @@ class SavedMap(Moment):
     """Those of groups that were kept or saved, the oldest first."""
     boxes: Examples = field(default_factory=dict)
     """Rows of the source in boxes to teach by, the same in all maps of a session."""
-    figures: tuple[ShownFigure, ...] = ()
-    """Dot plots and their like that were looked at, the oldest first."""
     timeline: TimelineState | None = None
     placed_on: PlacedOn | None = None
     """The map of a reference that the points were placed on, where they were."""

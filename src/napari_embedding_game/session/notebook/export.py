@@ -26,10 +26,9 @@ from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import is_table
-from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.looked_at import ShownComparison, ShownFigure
+from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
     clustering_of,
@@ -44,7 +43,6 @@ MOST_STEPS = 40
 """Changes of settings above which they are repeated from a session file."""
 WIDTH = 88
 """Most characters of a line of code, where it can be broken."""
-_PLOTS = {"dots": "dotplot", "matrix": "matrixplot", "cells": "heatmap"}
 
 TITLE = """\
 # {title}
@@ -201,8 +199,6 @@ class _Notebook:
         if self.dataset.profile.shape[1]:
             for number, compared in enumerate(comparisons, 1):
                 self._add_comparison(compared, f"comparison {number}")
-            for figure in saved.figures:
-                self._add_figure(figure)
         methods = methods_text(saved, comparisons)
         self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 
@@ -352,26 +348,6 @@ class _Notebook:
                 title=_code_of(one.title),
             )
         )
-
-    def _add_figure(self, one: ShownFigure) -> None:
-        """Add a figure of genes in groups; nothing where the data lack a part of it."""
-        dataset, choice = self.dataset, RowChoice(one.column, one.splits_clusters)
-        is_known = not one.column or one.column in dataset.obs
-        if not is_known or not set(dataset.profile_names).issuperset(one.genes):
-            return
-        column = choice.text if one.column else self.column
-        self._text(f"## {'Genes' if dataset.has_expression else 'Columns'} in groups")
-        lines = []
-        if one.column and column not in self.rows:
-            labels, clusters = self.clustering.labels, self.clustering.clusters
-            rows = rows_of(choice, dataset, labels, clusters)
-            self.rows[column] = np.array(rows.names, dtype=object)[rows.labels]
-            values = f"rows[{_code_of(column)}], {_code_of(list(rows.names))}"
-            lines.append(f"adata.obs[{_code_of(column)}] = pd.Categorical({values})")
-        options: dict[str, Any] = {"standard_scale": "var"} if one.is_scaled else {}
-        function, genes = f"sc.pl.{_PLOTS[one.kind]}", _code_of(list(one.genes))
-        lines.append(_call(function, "adata", genes, groupby=column, **options))
-        self._code("\n".join(lines))
 
 
 def _is_read_again(dataset: Dataset) -> bool:

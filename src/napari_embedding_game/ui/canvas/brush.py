@@ -68,7 +68,6 @@ class MapBrush(QObject):
             session.dataset_changed,
             session.looked_back,
             session.restored,
-            session.view.moved,
             session.view.laid_out,
             session.view.hidden_changed,
         )

@@ -122,7 +122,6 @@ class Scene(QObject):
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
             (session.view.compared_changed, self.redraw),
-            (session.view.moved, self._move),
             (session.view.laid_out, self._lay_out),
             (session.view.hidden_changed, self._on_clusters),
             (session.look.events, self._on_look),
@@ -236,12 +235,8 @@ class Scene(QObject):
         within = None if behind is None else behind.corners
         if panels is not None:  # in space the camera may see these from any side
             within = panels.box if self.layers.is_deep else panels.corners
-        # On the way from one map to another the scale stays.
-        follows = not session.view.share or panels is not None
         settles = session.state in RESTING
-        if self.layers.show(
-            snapshot, looks, follows=follows, settles=settles, within=within
-        ):
+        if self.layers.show(snapshot, looks, settles=settles, within=within):
             self._draw_behind()
             self.layers.show_other(BESIDE, other, looks)
             if session.state == "running":
@@ -380,16 +375,12 @@ class Scene(QObject):
         """Tell the session from where a map in space is seen."""
         self._session.view.facing = facing_of(self._viewer)
 
-    def _move(self) -> None:
-        """Draw the map on the way to another, or as it is again."""
-        snapshot = self._session.view.drawn
-        if snapshot is not None and self._session.state in RESTING:
-            self.draw(snapshot)
-
     def _lay_out(self) -> None:
         """Draw groups, or maps, side by side, or the map as a whole."""
         self._show_landmarks()
-        self._move()
+        snapshot = self._session.view.drawn
+        if snapshot is not None and self._session.state in RESTING:
+            self.draw(snapshot)
         if self._session.state != "running":
             self._fit_soon()
 

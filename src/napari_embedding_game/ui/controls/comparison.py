@@ -1,9 +1,8 @@
-"""Compare the map on show with another: a slider between the two, or side by side."""
+"""Compare the map on show with another: what differs, and both side by side."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QCheckBox, QSlider, QWidget
+from qtpy.QtWidgets import QCheckBox, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared, comparing_job
@@ -14,39 +13,23 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
 
-STEPS = 100
-"""Positions of the slider."""
-SLIDER_TIP = (
-    "Drag to let every point go to its position on the other map; colour by Movement "
-    "to see how far."
-)
 SIDE_TIP = "Draw the maps next to each other; a selection in one is made in all."
 
 
 class Comparison(QWidget):
-    """A slider from this map to the other, and what differs."""
+    """What differs between this map and the other, and how they are drawn."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session, view = session, session.view
         self._working = Latest(self, self._take, self._on_failed)
         self.there, self.words = text_label(), text_label()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(0, STEPS)
-        self.slider.setToolTip(SLIDER_TIP)
         self.side_by_side = QCheckBox("Side by side")
         self.side_by_side.setToolTip(SIDE_TIP)
         end = "End comparison", "Show this map as it is.", self._on_end
         self.close_button = push_button(*end)
-        parts = (
-            self.there,
-            self.slider,
-            self.words,
-            self.side_by_side,
-            self.close_button,
-        )
+        parts = self.there, self.words, self.side_by_side, self.close_button
         self.setLayout(column(*parts, spacing=3, margins=(0, 2, 0, 2)))
-        self.slider.valueChanged.connect(lambda value: view.show(value / STEPS))
         self.side_by_side.clicked.connect(view.lay_side_by_side)
         connections = Connections(self)
         connections.call(view.end_comparison)
@@ -67,9 +50,6 @@ class Comparison(QWidget):
         view, look = self._session.view, self._session.look
         compared, is_busy = view.compared, self._working.is_busy
         self.setVisible(is_busy or compared is not None)
-        self.slider.setVisible(compared is not None and not view.is_side_by_side)
-        with QSignalBlocker(self.slider):
-            self.slider.setValue(round(STEPS * view.share) if compared else 0)
         self.side_by_side.setVisible(view.can_lie_side_by_side)
         self.side_by_side.setChecked(view.is_side_by_side)
         if is_busy:

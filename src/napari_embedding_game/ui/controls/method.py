@@ -8,8 +8,7 @@ from typing import Any
 
 from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
@@ -19,7 +18,6 @@ from napari_embedding_game.core.settings import (
     repulsion_of,
     resolve,
 )
-from napari_embedding_game.session.presets import PRESETS, apply, preset_of
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
     has_lambda,
@@ -31,7 +29,6 @@ from napari_embedding_game.ui.controls.settings_form import (
     FIELDS,
     NAMES,
     make_form,
-    settings_text,
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
@@ -66,7 +63,6 @@ NUMBER_WIDTH = 84
 STALE = "The map was made with other settings: Run again makes one with these."
 CONTINUE_TIP = "Play on from this map, which stays in the timeline."
 LAMBDA_TIP = "The method's own repulsion, and lambda: repulsion by rows."
-PRESET_TIP = "Settings that belong together, for what you want to see."
 
 
 class MethodControls(QWidget):
@@ -81,8 +77,6 @@ class MethodControls(QWidget):
         super().__init__()
         self._session, self._settings = session, session.settings
         self._play_on, self._change_dimensions = play_on, change_dimensions
-        self.presets = _preset_box()
-        self.presets.activated.connect(lambda row: apply(PRESETS[row], self._settings))
         self.controls = make_form(self._settings)
         """A control for each setting, by the name of its field."""
         for widget in self.controls:
@@ -102,7 +96,6 @@ class MethodControls(QWidget):
         words = "Continue with these settings"
         self.continue_stale = push_button(words, CONTINUE_TIP, self._continue)
         self._main, fine, rows = form(), form(), form()
-        add_row(self._main, "Preset", self.presets)
         for name in NAMES:
             control = self.controls[name]
             add_row(self._main if name in MAIN else fine, control.label, control)
@@ -237,26 +230,12 @@ class MethodControls(QWidget):
         show_text(self.paper_lambda, "cannot be steered" if is_moved else hint)
 
     def _show_staleness(self, *event: object) -> None:
-        """Tell that the map is of other settings, and the preset that is chosen."""
+        """Tell that the map is of other settings."""
         session = self._session
         show_text(self.stale, STALE if session.stale else "")
         self.continue_stale.setVisible(session.stale and session.can_continue)
-        preset = preset_of(self._settings)
-        self.presets.setCurrentIndex(-1 if preset is None else PRESETS.index(preset))
 
 
 def round_to(value: float, digits: int) -> float:
     """Round to so many significant digits: 295.1 to 300 (2)."""
     return float(f"{value:.{digits}g}")
-
-
-def _preset_box() -> QComboBox:
-    box = QComboBox()
-    box.setToolTip(PRESET_TIP)
-    box.setPlaceholderText("Set by hand")
-    for number, preset in enumerate(PRESETS):
-        sets = settings_text(preset.values) or "every setting as it is by default"
-        tip = f"{preset.description}\n{sets}."
-        box.addItem(preset.name)
-        box.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
-    return box

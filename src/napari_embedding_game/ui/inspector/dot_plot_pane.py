@@ -23,7 +23,6 @@ from napari_embedding_game.session.expression_rows import (
     offered_rows,
     rows_of,
 )
-from napari_embedding_game.session.looked_at import ShownFigure, newest
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.style.coloring import SHADES, name_of, worded
 from napari_embedding_game.ui.style.colors import value_colors, value_limits
@@ -224,19 +223,6 @@ class DotPlotPane(PlotPane):
         if not self._search.is_busy:
             show_text(self.state, self._trouble, "warning")
         self.canvas.show_plot(self.plot(), is_scrolled=True)
-        if self.result is None or not self.isVisible() or self._search.is_busy:
-            return
-        assert self._asked is not None
-        figure = ShownFigure(
-            kind=self._kind,
-            genes=self.result.genes,
-            column=self._asked.choice.column,
-            splits_clusters=self._asked.choice.splits_clusters,
-            are_leading=not self._asked.names,
-            is_scaled=self.scaled.isChecked(),
-        )
-        # A notebook tells what was on show.
-        self._session.figures = newest(self._session.figures, figure)
 
     def _bands(self, axes: Any) -> Sequence[Any]:
         """Draw bands behind the chosen clusters and the gene of the colours."""
