@@ -355,15 +355,14 @@ class Purposes:
             self._choose_clusters(dock, 1)
             self.rest(0.1)
             n_classes = teach.classes.model().rowCount()
-            if n_classes and teach.isVisible():
-                teach.classes.selectRow(turn % n_classes)
+            if n_classes > turn and teach.isVisible():
+                teach.classes.selectRow(turn)
                 self._press(teach.add)
-            if turn and n_classes < 4 and self.rng.random() < 0.2:
+            else:
                 self._press(teach.new)
         self._press(teach.learn)
         self.rest(self.rng.choice([0.05, 0.5]))
-        rest = (teach.learn, teach.undo, teach.take_out, teach.accept)
-        self._press(self.rng.choice(rest))
+        self._press(self.rng.choice((teach.learn, teach.accept)))
 
     def cluster_again(self) -> None:
         """Find clusters among those of the table; what asks how is answered."""

@@ -433,8 +433,8 @@ class Person:
             gene,
         )
 
-    def sort(self, number: int, n: int) -> None:
-        """Make the first pictures of the selection examples of a class."""
+    def sort(self, name: str, n: int) -> None:
+        """Make the first pictures of the selection examples of a new class."""
         self.open_tab("Pictures")
         grid, chosen = self.inspector.thumbnails, self.session.selection
         rows = grid.pictures.rows[:n]
@@ -450,27 +450,14 @@ class Person:
             )
         teach = self.open_widget(TEACH)
         self._count(2)
-        place = self._place_of_class(number)
-        QTest.mouseClick(teach.classes.viewport(), LEFT, pos=place)
-        press(teach.add)
-
-    def _place_of_class(self, number: int) -> QPoint:
-        classes = self.open_widget(TEACH).classes
-        return classes.visualRect(classes.model().index(number - 1, 0)).center()
-
-    def name_box(self, number: int, name: str) -> None:
-        """Type the name of a class."""
-        self._count(2)
-        classes = self.open_widget(TEACH).classes
+        press(teach.new)
 
         def act() -> None:
-            place = self._place_of_class(number)
-            QTest.mouseDClick(classes.viewport(), LEFT, pos=place)
-            editor = classes.findChild(QLineEdit)
+            editor = teach.classes.findChild(QLineEdit)
             if editor is not None:
                 _type(editor, name)
 
-        repeat(act, lambda: name in _first_column(classes), name)
+        repeat(act, lambda: name in _first_column(teach.classes), name)
 
     def learn(self) -> None:
         """Learn from the examples."""

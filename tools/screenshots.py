@@ -162,10 +162,9 @@ def digits(person: Person, shoot: Shoot, folder: Path) -> None:
     person.rest(0.5)
     person.press(person.dock.select.brush)
     person.press_escape()
-    for number, cluster in enumerate((first, second), 1):
+    for name, cluster in (("round and upright", first), ("others", second)):
         person.choose(cluster.id)
-        person.sort(number, 3)
-    person.name_box(1, "round and upright")
+        person.sort(name, 3)
     person.learn()
     person.look_away()
     shoot("taught")

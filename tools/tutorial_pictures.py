@@ -168,11 +168,10 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.click_object(int(rows[((centers - middle) ** 2).sum(axis=1).argmin()]))
     person.look_inside()
     shoot("nuclei_lit")
-    for number, cluster in enumerate(roundest_and_longest(person), 1):
+    both = zip(("round", "long"), roundest_and_longest(person), strict=True)
+    for name, cluster in both:
         person.choose(cluster)
-        person.sort(number, N_EXAMPLES)
-    person.name_box(1, "round")
-    person.name_box(2, "long")
+        person.sort(name, N_EXAMPLES)
     person.learn()
     print(person.open_widget(TEACH).state.text())
     person.press_escape()

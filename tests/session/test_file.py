@@ -31,6 +31,7 @@ from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import HiddenLevels
 from napari_embedding_game.session.file import archive, rows
@@ -42,7 +43,6 @@ from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.session.teaching import Teaching
 
 N = 80
 SHORT = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
@@ -175,11 +175,12 @@ def hidden(tree, session):
 
 
 def taught(tree, session):
-    teaching = Teaching(session)
-    for box, rows_ in enumerate((range(6), range(40, 46))):
-        teaching.put(box, np.isin(np.arange(len(session.dataset.obs)), rows_))
-    learned = finish(teaching.lesson()())
-    teaching.take_up(learned, teaching.examples())
+    for name, at in (("one", 0), ("two", 40)):
+        session.clusters.make_cluster(np.arange(at, at + 6), name)
+    dataset, said = session.dataset, session.clusters.state.annotation
+    examples = teaching.examples_of(dataset, said)
+    learned = finish(teaching.learn_examples(dataset, examples))
+    session.add(teaching.add_classes, "taught", learned, examples)
 
 
 def predicted_and_placed(tree, session):
@@ -599,7 +600,7 @@ DAMAGES = [
     ("maps.0.timeline.marks.1.parent", 77, "its timeline"),
     ("maps.0.timeline.marks.1.snapshot", None, "Expected `object`"),
     ("maps.0.timeline.marks.1.settings.repulsion", -1.0, "repulsion"),
-    ("maps.0.boxes", {"a": [0, 0]}, "its examples"),
+    ("maps.0.boxes", {"a": [10**6]}, "its rows"),
     ("maps.0.clusters.n_clusters", -1, "its clusters"),
     ("maps.0.clusters.annotation.groups", {"5": {"name": "x"}}, "its annotation"),
 ]

@@ -24,7 +24,7 @@ from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.taught_classes import add_classes, learn_examples
+from napari_embedding_game.session.teaching import add_classes, learn_examples
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
 

@@ -41,10 +41,10 @@ def teach(viewer, workspace):
 
 def learn(qtbot, teach, session, *classes):
     """Make these rows the examples of the classes, and press Learn."""
-    for place, rows in enumerate(classes):
-        session.selection.select_points(np.array(rows))
-        teach.classes.selectRow(place)
-        QTest.mouseClick(teach.add, LEFT)
+    for group in session.clusters.state.annotation.groups:
+        session.clusters.release(group)
+    for number, rows in enumerate(classes):
+        session.clusters.make_cluster(np.array(rows), f"class {number}")
     QTest.mouseClick(teach.learn, LEFT)
     qtbot.waitUntil(lambda: teach.learn.text() == "Learn")
 

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.data.dataset import Dataset, Examples
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.clusters.annotation import (
@@ -48,8 +48,8 @@ ANNOTATION = "annotation"
 PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
 
-Work: TypeAlias = tuple[list[tuple[str, Annotation]], Examples]
-"""What a person decided: to be compared with what it was before."""
+Work: TypeAlias = list[tuple[str, Annotation]]
+"""The annotation of each map, by its key."""
 
 
 class MapTree:
@@ -262,34 +262,31 @@ class MapTree:
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
         self._leave()
-        saved = replace(self._maps[key], boxes=self._session.boxes)
+        saved = self._maps[key]
         self._go(key, lambda: self._session.restore(saved, saved.dataset))
         self.changed.emit()
 
     @property
     def made(self) -> str:
         """What a person made in all these maps, in words; "" where it is nothing."""
-        decided, boxes = self.work
-        names = {x.name for _, said in decided for x in said.groups.values()}
-        n_parts = sum(key.startswith(PART) for key, _ in decided)
-        n_examples = sum(map(len, boxes.values()))
+        work = self.work
+        names = {x.name for _, said in work for x in said.groups.values()}
+        n_parts = sum(key.startswith(PART) for key, _ in work)
         parts = (
             (len(names), "named cluster", "named clusters"),
             (n_parts, "map of a part", "maps of parts"),
-            (n_examples, "example in a box", "examples in boxes"),
         )
         words = [f"{n} {one if n == 1 else several}" for n, one, several in parts if n]
-        return " and ".join(", ".join(words).rsplit(", ", 1))
+        return " and ".join(words)
 
     @property
     def work(self) -> Work:
-        """The annotation of each map by its key, and the examples in boxes."""
+        """What a person decided: to be compared with what it was before."""
         now = self._session.clusters.state.annotation
-        decided = [
+        return [
             (key, now if key == self._current else self._maps[key].clusters.annotation)
             for key in self._maps
         ]
-        return decided, self._session.boxes
 
     # To and from a file
 
@@ -298,12 +295,8 @@ class MapTree:
         if self._session.dataset is None:
             return None
         self._rest()
-        boxes = self._session.boxes
         return SavedSession(
-            maps=tuple(
-                replace(one, boxes=boxes, dataset=one.dataset.frozen())
-                for one in self.maps
-            ),
+            maps=tuple(replace(one, dataset=one.dataset.frozen()) for one in self.maps),
             current=self._current,
             saved_at=archive.now(),
         )

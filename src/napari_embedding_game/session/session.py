@@ -32,7 +32,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import given_maps
-from napari_embedding_game.data.dataset import Dataset, Examples
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
@@ -51,7 +51,6 @@ from napari_embedding_game.session.run.record import (
     result_of,
 )
 from napari_embedding_game.session.run.run import PACE, Progress, Run
-from napari_embedding_game.session.same_rows import is_same_source
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
 from napari_embedding_game.session.steering import moved, redimensioned
@@ -125,9 +124,6 @@ class Session:
         """Of groups of points, as they were kept or saved in the Inspector."""
         self.given = ""
         """Which of ``given_maps`` the method "given" shows; "": the first."""
-        self.boxes: Examples = {}
-        """Rows of the source that are sorted into boxes to teach by, as
-        :class:`~.teaching.Teaching` keeps them."""
         self._is_by_hand = False
         self.message = ""
         self._of_map = ""
@@ -151,9 +147,6 @@ class Session:
         self._of = self.placed_on = None
         self.timeline.take_up(TimelineState())
         self.hand.clear()
-        former = self.dataset
-        if not (former and dataset and is_same_source(former, dataset)):
-            self.boxes = {}
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -609,7 +602,6 @@ class Session:
             look=replace(self.look),
             view=dict(view or {}),
             comparisons=self.comparisons,
-            boxes=self.boxes,
             timeline=self.timeline.state,
             placed_on=self.placed_on,
         )
@@ -643,7 +635,6 @@ class Session:
 
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
         self.load(dataset)
-        self.boxes = saved.boxes
         self._choose(saved.settings, saved.look)
         self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on

@@ -14,7 +14,6 @@ from psygnal import Signal
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.teaching import Teaching
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
@@ -37,7 +36,6 @@ class Workspace:
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session
         self.maps = MapTree(self.session)
-        self.teaching = Teaching(self.session)
         self.loading = Loading(self.session, self.maps)
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()

@@ -269,6 +269,13 @@ class Clusters:
         (cluster,) = self._join("new cluster from selection", levels, [group])
         return cluster
 
+    def add_to(self, cluster: int, points: NDArray[Any]) -> None:
+        """Put points, (n,) bool or (m,) int, into an annotated group."""
+        before = self._find(cluster)
+        group = self._annotation.groups[before.id]
+        annotation = self._annotation.put(points, before.id, group)
+        self._edit(f"more of {before.name}", annotation)
+
     def annotate_by(self, column: pd.Series) -> None:
         """Annotate all points that have one by the levels of a column (n,)."""
         values = column.astype("category").cat.remove_unused_categories().cat

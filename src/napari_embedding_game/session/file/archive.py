@@ -8,22 +8,26 @@ fit together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.data.dataset import Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.session.clusters.state import untouched
+from napari_embedding_game.session.clusters.annotation import NONE, Group
+from napari_embedding_game.session.clusters.state import ClusterState, untouched
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
@@ -43,7 +47,7 @@ from napari_embedding_game.session.file.rows import (
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.taught_classes import teach_again
+from napari_embedding_game.session.teaching import teach_again
 from napari_embedding_game.session.timeline import thinned
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
@@ -88,6 +92,8 @@ class _StoredMap(SavedMap):
 
     dataset: Rows  # type: ignore[assignment]
     reading: None = None
+    boxes: Examples = field(default_factory=dict)
+    """Of a file of 0.3: rows of the source that were examples of classes."""
 
 
 def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -> None:
@@ -237,11 +243,28 @@ def _small(moment: OneMoment) -> OneMoment:
 
 
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
-    values = {part.name: getattr(stored, part.name) for part in fields(stored)}
+    values = {part.name: getattr(stored, part.name) for part in fields(SavedMap)}
     try:
-        return SavedMap(**{**values, "dataset": dataset_of(rows)})
+        clusters = _with_examples(stored.clusters, stored.boxes, rows.kept)
+        dataset = dataset_of(rows)
+        return SavedMap(**{**values, "dataset": dataset, "clusters": clusters})
     except (ValueError, TypeError, IndexError) as error:
         raise DamageError(f"its rows: {error}") from error
+
+
+def _with_examples(
+    clusters: ClusterState, boxes: Examples, kept: NDArray[np.bool_]
+) -> ClusterState:
+    """Return clusters where examples of classes are annotated, unless they were."""
+    if not any(boxes.values()):
+        return clusters
+    levels, said = np.full(len(kept), NONE), clusters.annotation
+    for level, rows in enumerate(boxes.values()):
+        levels[list(rows)] = level
+    levels = np.where(said.codes == NONE, levels[kept], NONE)
+    groups = [Group(name=name) for name in boxes]
+    said = said.joined(levels, groups, clusters.free_ids())
+    return replace(clusters.edited("", said), done=())
 
 
 def with_data(

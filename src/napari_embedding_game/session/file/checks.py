@@ -98,7 +98,7 @@ def _check_map(one: SavedMap) -> None:
     for each in filter(None, (said, one.overlaid)):
         _check_annotation(each)
     _expect(limits is None or limits[0] < limits[1], "its colours")
-    for examples in (*dataset.taught.values(), one.boxes):
+    for examples in dataset.taught.values():
         found = [row for each in examples.values() for row in each]
         is_right = len(set(found)) == len(found)
         is_right &= all(0 <= row < dataset.n_source_rows for row in found)

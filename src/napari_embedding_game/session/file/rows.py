@@ -48,7 +48,7 @@ from napari_embedding_game.session.file.h5ad import (
     order_of,
     without_made,
 )
-from napari_embedding_game.session.taught_classes import teach_again
+from napari_embedding_game.session.teaching import teach_again
 
 LARGEST_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""

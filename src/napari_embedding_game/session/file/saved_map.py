@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Dataset, Examples
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.clusters.state import ClusterState
@@ -44,8 +44,6 @@ class SavedMap(Moment):
     """What only the window knows, such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
     """Those of groups that were kept or saved, the oldest first."""
-    boxes: Examples = field(default_factory=dict)
-    """Rows of the source in boxes to teach by, the same in all maps of a session."""
     timeline: TimelineState | None = None
     placed_on: PlacedOn | None = None
     """The map of a reference that the points were placed on, where they were."""

@@ -70,7 +70,7 @@ class SessionStore(QObject):
             session.settings.changed,
             session.look.events,
             workspace.maps.changed,
-            workspace.teaching.changed,
+            session.columns_changed,
         )
         self._connections = Connections()
         self._connections.connect_all(changes, self._touch)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
-from napari_embedding_game.data.dataset import Examples
+from napari_embedding_game.data.dataset import CONFIDENCE, Examples
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.session import teaching
+from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.images.picture_grid import to_qimage
 from napari_embedding_game.ui.images.row_pictures import pictures_of
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     import napari
 
 NO_DATA = (
-    "Give a few examples of each class here, and have all others classified like them. "
+    "Name a few points of each class, and have all others classified like them. "
     "Open data in the Embedding Game first."
 )
 NOTHING_SELECTED = "Select points on the map first, then add them to a class."
@@ -39,10 +44,7 @@ HOW_TESTED = (
     "each class counts alike, however many examples it has."
 )
 TIPS = {
-    "new": "Add a class.",
-    "remove": "Remove the chosen class.",
-    "take_out": "The selected points are examples of no class then.",
-    "undo": "Take back the last change of examples.",
+    "new": "Make the selected points examples of a new class: a cluster with a name.",
     "add": "The selected points become examples of the chosen class.",
     "learn": "Learn from the examples of which class every point is, and colour the "
     "map.",
@@ -61,7 +63,11 @@ class TeachWidget(MapTool):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._teaching, session = self.workspace.teaching, self._session
+        session = self._session
+        self._found: tuple[Learned, Examples] | None = None
+        """What was learned last of the data on show, and from what."""
+        self._shown: Annotation | None = None
+        """What the classes on show are of."""
         self._learning = Latest(self, self._on_learned, self._on_failed, self.say_stage)
         self._cutting = Latest(self, self._on_pictures, self._on_failed)
         self.classes = Table(
@@ -75,33 +81,23 @@ class TeachWidget(MapTool):
             Column("Sure", "Probability of the class.", _share),
             is_many=True,
         )
-        teaching, button = self._teaching, push_button
+        button = push_button
         self.new = button("New class", TIPS["new"], self._new)
-        self.remove = button(
-            "Remove", TIPS["remove"], lambda: teaching.remove(self._chosen)
-        )
-        self.take_out = button(
-            "Take out",
-            TIPS["take_out"],
-            lambda: teaching.take_out(session.selection.points),
-        )
-        self.undo = button("Undo", TIPS["undo"], teaching.undo)
         self.add = button("Add selection", TIPS["add"], self._add)
         self.learn = button("Learn", TIPS["learn"], self._learn, "main")
         self.accept = button("Accept", TIPS["accept"], self._accept)
-        self.classes.rows.edited.connect(teaching.rename)
+        self.classes.rows.edited.connect(self._rename)
         self.doubtful.picked.connect(self._on_picked)
         for signal, slot in (
-            (teaching.changed, self.refresh),
+            (session.clusters.changed, self._on_clusters),
             (session.selection.changed, self._tell_soon),
             (session.dataset_changed, self._on_data),
             (self.workspace.linked.changed, self.refresh),
         ):
             self._connections.connect(signal, slot)
         self.lay_out(
-            row(self.new, self.remove, self.take_out, self.undo),
             self.classes,
-            row(self.add, self.learn),
+            row(self.new, self.add, self.learn),
             self.state,
             self.doubtful,
             self.accept,
@@ -129,37 +125,52 @@ class TeachWidget(MapTool):
 
     # What a person does
 
+    def _new(self) -> None:
+        """Make the selected points a group, and let its name be typed."""
+        points = self._session.selection.points
+        made = self._do(lambda: self._session.clusters.make_cluster(points))
+        if made is not None:
+            self.classes.type_into(made)
+
     def _add(self) -> None:
         """Make the selected points examples of the chosen class."""
-        selection = self._session.selection
-        if selection.is_empty:
+        selection, chosen = self._session.selection, self._chosen
+        if selection.is_empty or chosen is None:
             self._tell(NOTHING_SELECTED)
         else:
-            self._tell(self._teaching.put(self._chosen, selection.points))
+            self._session.clusters.add_to(chosen, selection.points)
 
-    def _new(self) -> None:
-        self.classes.choose([self._teaching.add_box()])
-        self.classes.edit(self.classes.currentIndex())
+    def _rename(self, cluster: int, name: str) -> None:
+        self._do(lambda: self._session.clusters.rename(cluster, name))
+
+    def _do(self, job: Callable[[], Any]) -> Any:
+        """Do something; say why where it cannot be done."""
+        try:
+            return job()
+        except (DataError, InputError) as error:
+            self._tell(str(error))
+            return None
 
     def _accept(self) -> None:
         """Make the chosen suggestions examples of the classes that they are given."""
         rows, dataset = np.array(self.doubtful.chosen(), int), self._session.dataset
         assert dataset is not None
-        given = dataset.obs[self._teaching.column].astype(str).to_numpy()
-        for place, name in enumerate(self._teaching.boxes):
-            points = np.zeros(len(given), bool)
-            points[rows[given[rows] == name]] = True
-            if points.any():
-                self._teaching.put(place, points)
+        given = dataset.obs[self._column].iloc[rows].astype(str).to_numpy()
+        clusters = self._session.clusters
+        for code, group in clusters.state.annotation.groups.items():
+            if (given == group.name).any():
+                clusters.add_to(code, rows[given == group.name])
 
     def _learn(self) -> None:
+        dataset = self._session.dataset
+        assert dataset is not None
         if self._learning.is_busy:
             self._learning.stop()
-        elif not self._teaching.refusal():
-            examples, lesson = self._teaching.examples(), self._teaching.lesson()
+        elif not teaching.refusal(dataset, self._said):
+            examples = teaching.examples_of(dataset, self._said)
 
             def learn() -> Stages[tuple[Learned, Examples]]:
-                return (yield from lesson()), examples
+                return (yield from teaching.learn_examples(dataset, examples)), examples
 
             self._learning.ask(learn)
         self._tell()
@@ -167,10 +178,15 @@ class TeachWidget(MapTool):
     # What happens
 
     def _on_learned(self, found: tuple[Learned, Examples]) -> None:
-        column, dataset = self._teaching.take_up(*found), self._session.dataset
-        assert dataset is not None
-        self._session.look.color_by = choice_of_column(column, dataset)
+        session, self._found = self._session, found
+        assert session.dataset is not None
+        column = session.add(teaching.add_classes, self._column, *found)
+        session.look.color_by = choice_of_column(column, session.dataset)
         self.refresh()
+
+    def _on_clusters(self, event: object = None) -> None:
+        if self._said is not self._shown:
+            self.refresh()
 
     def _on_failed(self, error: BaseException) -> None:
         self._tell(sentence(error))
@@ -178,6 +194,7 @@ class TeachWidget(MapTool):
     def _on_data(self, event: object = None) -> None:
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
+        self._found = None
         self.refresh()
         self._tell(text)
 
@@ -191,34 +208,61 @@ class TeachWidget(MapTool):
     # What is shown
 
     @property
-    def _chosen(self) -> int:
-        return int((self.classes.chosen() or [0])[0])
+    def _chosen(self) -> int | None:
+        return next(iter(self.classes.chosen()), None)
+
+    @property
+    def _said(self) -> Annotation:
+        return self._session.clusters.state.annotation
+
+    @property
+    def _column(self) -> str:
+        """The column of the classes: the newest, or the one that is to come."""
+        dataset = self._session.dataset
+        taught = {} if dataset is None else dataset.taught
+        return next(reversed(taught), teaching.TAUGHT)
+
+    @property
+    def _has_classes(self) -> bool:
+        dataset = self._session.dataset
+        return dataset is not None and self._column in dataset.taught
 
     def _show_classes(self) -> None:
-        teaching, chosen = self._teaching, self._chosen
+        self._shown = self._said
+        groups, chosen = self._shown.groups, self.classes.chosen()
         if self._session.dataset is None:
             return
-        recalls, names = teaching.recalls(), list(teaching.boxes)
-        counts = [int(teaching.points(i).sum()) for i in range(len(names))]
-        rights = [recalls.get(name, np.nan) for name in names]
-        examples = teaching.examples()  # those that have a colour on the map
-        palette = dict(zip(examples, category_colors(len(examples)), strict=True))
-        colors = {i: qcolor(palette[n]) for i, n in enumerate(names) if n in palette}
-        frame = pd.DataFrame({"class": names, "n": counts, "right": rights})
-        self.classes.show_frame(frame, colors)
-        self.classes.choose([min(chosen, len(frame) - 1)])
+        recalls: dict[str, float] = {}
+        if self._found is not None:
+            learned, examples = self._found
+            recalls = dict(zip(examples, learned.recalls, strict=False))
+        sizes = np.bincount(self._said.codes + 1, minlength=max(groups, default=0) + 2)
+        colors = category_colors(len(groups))
+        frame = pd.DataFrame(
+            {
+                "class": [group.name for group in groups.values()],
+                "n": [int(sizes[code + 1]) for code in groups],
+                "right": [recalls.get(one.name, np.nan) for one in groups.values()],
+            },
+            index=[*groups],
+        )
+        swatches = {i: qcolor(one) for i, one in zip(groups, colors, strict=True)}
+        self.classes.show_frame(frame, swatches)
+        first = [*groups][:1]
+        self.classes.choose([code for code in chosen if code in groups] or first)
 
     def _show_doubtful(self) -> None:
-        teaching, dataset = self._teaching, self._session.dataset
-        if dataset is None or not teaching.has_classes:
+        dataset = self._session.dataset
+        if dataset is None or not self._has_classes:
             return
-        rows, obs = teaching.doubtful(), dataset.obs
+        column, obs = self._column, dataset.obs
+        rows = teaching.doubtful(dataset, column, self._said)
         texts = obs.index if dataset.texts is None else dataset.texts
         frame = pd.DataFrame(
             {
                 "name": [textwrap.shorten(str(texts[r]), TEXT_LENGTH) for r in rows],
-                "class": obs[teaching.column].astype(str).to_numpy()[rows],
-                "sure": obs[teaching.confidence_column].to_numpy()[rows],
+                "class": obs[column].iloc[rows].astype(str).to_numpy(),
+                "sure": obs[column + CONFIDENCE].to_numpy()[rows],
             },
             index=rows,
         )
@@ -242,19 +286,13 @@ class TeachWidget(MapTool):
 
     def _tell(self, said: str = "") -> None:
         """Show what can be done, and say it after what has been done."""
-        teaching, has_data = self._teaching, self._session.dataset is not None
-        is_busy, has_classes = self._learning.is_busy, has_data and teaching.has_classes
-        rows = self._session.selection.rows
-        are_examples = has_data and bool((teaching.box_of()[rows] >= 0).any())
+        has_data, is_busy = self._session.dataset is not None, self._learning.is_busy
         self.learn.setText("Stop" if is_busy else "Learn")
         for part, is_shown in (
-            *((one, has_data) for one in (self.add, self.learn, self.new)),
-            (self.classes, has_data),
-            (self.doubtful, has_classes),
-            (self.accept, has_classes),
-            (self.undo, has_data and teaching.can_undo),
-            (self.remove, has_data and len(teaching.boxes) > 1),
-            (self.take_out, are_examples),
+            *((one, has_data) for one in (self.new, self.learn, self.classes)),
+            (self.add, bool(self._said.groups)),
+            (self.doubtful, self._has_classes),
+            (self.accept, self._has_classes),
         ):
             part.setVisible(is_shown)
         if not is_busy:
@@ -262,21 +300,19 @@ class TeachWidget(MapTool):
 
     def _sentence(self) -> str:
         """Return what is to be done now."""
-        teaching = self._teaching
-        refusal, elsewhere = teaching.refusal(), teaching.n_elsewhere
-        if refusal:
+        dataset, said = self._session.dataset, self._said
+        assert dataset is not None
+        if refusal := teaching.refusal(dataset, said):
             return refusal
-        if teaching.is_outdated:
-            text = OUTDATED
-        elif teaching.has_classes:
-            text = teaching.told() or KNOWN
-        else:
-            examples = teaching.examples()
-            name = min(examples, key=lambda name: len(examples[name]))
-            n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
-            text = f"Press Learn: {name} has {n} examples{more * (n < ENOUGH)}."
-        more = f" {elsewhere:,} more examples are not in this map of a part."
-        return text + more * bool(elsewhere)
+        examples = teaching.examples_of(dataset, said)
+        if self._has_classes:
+            if examples != dataset.taught[self._column]:
+                return OUTDATED
+            found = self._found
+            return KNOWN if found is None else teaching.told(found[0], [*examples])
+        name = min(examples, key=lambda name: len(examples[name]))
+        n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
+        return f"Press Learn: {name} has {n} examples{more * (n < ENOUGH)}."
 
 
 def _share(share: float) -> str:
