@@ -188,9 +188,6 @@ class FakeEngine:
         self.games = []
         self.closed = 0
 
-    def check(self, X, settings):
-        pass
-
     def neighbors(self, X, settings):
         self.gate.wait(10)
         return "graph"

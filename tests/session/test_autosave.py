@@ -68,22 +68,6 @@ def test_the_first_saving_does_not_wait_a_minute(start, monkeypatch):
     assert len(due) == 2
 
 
-def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):
-    session.settings.repulsion = 111.0
-    autosave = start()
-    autosave.touch()
-    save = autosave.tick()
-    session.settings.repulsion = 222.0
-    save()
-    assert archive.load(autosave.path).maps[0].settings.repulsion == 111.0
-
-
-def test_the_session_of_a_living_program_is_no_orphan(start, tmp_path):
-    autosave = start()
-    autosave.job()()
-    assert find_recovery_files(tmp_path) == []
-
-
 def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
     paths = []
     for _ in range(KEPT + 2):

@@ -10,7 +10,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.axis_values import (
     axis_names,
     axis_of,
-    correlation,
 )
 
 
@@ -39,10 +38,3 @@ def test_an_axis_is_a_column_or_a_gene_as_it_is_compared(cells):
     np.testing.assert_array_equal(gene, cells.expression.column(2))
     with pytest.raises(DataError, match='no gene, score or column of numbers "kind"'):
         axis_of(cells, "kind")
-
-
-def test_the_correlation_is_over_points_that_have_both():
-    x = pd.Series([1, 2, 3, np.nan, 5])
-    assert correlation(x, -2 * x + 1) == pytest.approx(-1)
-    assert np.isnan(correlation(x, pd.Series(np.ones(5))))
-    assert np.isnan(correlation(x, pd.Series(np.full(5, np.nan))))

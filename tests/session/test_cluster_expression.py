@@ -8,9 +8,7 @@ import scanpy as sc
 import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.cluster_expression import (
-    MOST_GENES,
     iter_cluster_expression,
 )
 
@@ -87,29 +85,3 @@ def test_leading_markers_stand_under_their_cluster():
     ]
     assert shares == sorted(shares)
     assert shares[-1] == 1
-
-
-def test_names_that_are_not_there_are_told():
-    counts, labels = counts_of()
-    data = dataset_of(counts)
-    found, _ = result_of(iter_cluster_expression(data, labels, [7], ["G1", "XY"]))
-    assert (found.genes, found.note) == (("g1",), "Not in the data: XY.")
-    with pytest.raises(DataError, match=r"Not in the data: XY\. Type names"):
-        result_of(iter_cluster_expression(data, labels, [7], ["XY"]))
-
-
-def test_what_cannot_be_shown_is_refused_with_a_way_out(dataset):
-    same = dataset_of(np.ones((N, G), np.float32))
-    with pytest.raises(DataError, match="No gene leads in any row"):
-        result_of(iter_cluster_expression(same, np.arange(N) % 2, [0, 1]))
-    wide = Dataset.from_rows(
-        name="wide",
-        X=np.eye(4, MOST_GENES + 1, dtype=np.float32),
-        obs=pd.DataFrame(index=list("abcd")),
-        var_names=[f"g{i}" for i in range(MOST_GENES + 1)],
-        space="X",
-    )
-    with pytest.raises(DataError, match="leave some out"):
-        result_of(
-            iter_cluster_expression(wide, np.zeros(4, int), [0], wide.profile_names)
-        )

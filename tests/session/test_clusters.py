@@ -189,20 +189,6 @@ def test_parts_become_groups_and_the_largest_stays(three):
         three.split(large, rows, np.zeros(len(rows), int))
 
 
-def test_a_group_of_a_selection_holds_until_it_is_released(three):
-    drawn = three.make_cluster(np.array([0, 11, 25, 25]), "doublets")
-    assert sizes(three) == {"1": 39, "2": 9, "3": 9, "doublets": 3}
-    three.set_n_clusters(1)
-    three.receive(np.zeros(N, np.int32), L, chained(L))
-    assert three.clustering.rows(drawn).tolist() == [0, 11, 25]
-    three.release(drawn)
-    assert list(sizes(three).values()) == [60]
-    mask = np.arange(N) < 5
-    three.make_cluster(mask)
-    three.make_cluster(np.roll(mask, 20))
-    assert {"Group 1": 5, "Group 2": 5}.items() <= sizes(three).items()
-
-
 def test_a_column_becomes_annotation(three):
     levels = np.where(np.arange(N) < 50, np.arange(N) % 2, -1)
     names = pd.Categorical.from_codes(levels, ["T", "3"])
@@ -231,19 +217,6 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(three, edit, sentence):
     with pytest.raises(DataError, match=sentence):
         edit(three)
     assert three.state is before
-
-
-def test_a_restored_state_shows_what_was_seen(three):
-    three.rename(id_of(three, "2"), "B")
-    three.make_cluster(np.arange(7))
-    for merging in (None, chained(L)):
-        other = Clusters()
-        other.restore(three.state, LABELS, L, merging)
-        assert other.clusters == three.clusters
-        np.testing.assert_array_equal(other.labels, three.labels)
-    other.set_n_clusters(2)
-    three.set_n_clusters(2)
-    assert other.clusters == three.clusters
 
 
 class Editing(RuleBasedStateMachine):

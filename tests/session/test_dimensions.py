@@ -1,12 +1,9 @@
 """Two or three dimensions: the map goes on from where its points are."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.steering import (
     DEEPEST,
     DEPTH,
@@ -24,13 +21,6 @@ def session(engine, dataset):
 def played(session):
     play(session)
     return session
-
-
-def layout(d, n=50, seed=0):
-    rng = np.random.default_rng(seed)
-    spread = np.array([9.0, 3.0, 0.5])[:d]
-    points = (rng.normal(size=(n, d)) * spread + 4).astype(np.float32)
-    return WarmStart(embedding=points, landmarks=points[:7], iterations_left=11)
 
 
 # Layouts
@@ -66,15 +56,6 @@ def test_a_new_coordinate_is_smooth_over_neighbours_and_new(make_snapshot, lacks
         assert found.landmarks[landmark, 2] == pytest.approx(mine.mean(), abs=1e-4)
 
 
-def test_there_and_back_the_map_stands_as_it_stood():
-    flat = layout(2)
-    there = redimensioned(flat, 3, 0)[0]
-    back, take = redimensioned(there, 2, 0)
-    away = np.abs(back.embedding - flat.embedding).max()
-    assert away < 0.1 * flat.embedding.std()
-    assert np.allclose(back.landmarks, take(there.landmarks), atol=1e-5)
-
-
 # Sessions
 
 
@@ -95,15 +76,6 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     assert played.settings.n_components == 2
     play(played, played.play_on())
     assert played.snapshot.embedding.shape == (40, 2)
-
-
-def test_a_map_without_its_data_stays_as_it_is(played, dataset):
-    bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
-    played.restore(played.capture(), bare)
-    with pytest.raises(DataError):
-        played.change_dimensions(3)
-    assert played.settings.n_components == 2
-    assert not played.stale
 
 
 def test_what_is_held_goes_along(played):

@@ -8,7 +8,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.expression_rows import (
     RowChoice,
-    offered_rows,
     rows_of,
 )
 
@@ -56,11 +55,3 @@ def test_clusters_by_a_column_have_the_levels_that_are_in_them(dataset):
     only = rows_of(RowChoice("kind", True), dataset, LABELS, BOTH[:1])
     assert only.names == ("seven · T", "seven · B")
     assert only.labels.tolist() == [0, 1, 0, -1, -1, -1]
-
-
-def test_columns_of_many_levels_are_not_offered():
-    obs = pd.DataFrame({"few": ["a", "b"] * 40, "many": [f"c{i}" for i in range(80)]})
-    obs["some"] = [f"d{i % 20}" for i in range(80)]
-    obs["counts"] = np.linspace(0.5, 9.5, 80)
-    texts = [choice.text for choice in offered_rows(of_rows(obs), list(obs))]
-    assert texts == ["Clusters", "few", "some", "Clusters by few"]

@@ -7,9 +7,6 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.session import Session
 
 
@@ -89,27 +86,6 @@ def test_the_game_plays_on_from_it_and_mends_it(path):
     assert np.linalg.norm(after[7] - middles, axis=1).argmin() == kinds[7]
     old = np.array([before[kinds == k].mean(axis=0) for k in range(3)])
     assert np.corrcoef(old.ravel(), middles.ravel())[0, 1] > 0.9
-
-
-def test_the_methods_say_that_it_came_with_the_data(path):
-    session = opened(path)
-    shown(session)
-    told = methods_text(session.capture())
-    assert "The map came with the data" in told
-    assert "References" not in told
-
-
-def test_it_survives_a_session_file(path, tmp_path):
-    session = opened(path)
-    before = shown(session).embedding
-    saved = SavedSession(maps=(session.capture("0"),), current="0")
-    archive.save(saved, tmp_path / "s.zip")
-    again, _ = archive.open_session(tmp_path / "s.zip")
-    other = Session()
-    other.restore(again.maps[0])
-    np.testing.assert_array_equal(other.snapshot.embedding, before)
-    assert other.settings.method == "given"
-    assert list(other.given_maps) == ["X_tsne", "X_umap"]
 
 
 def test_the_columns_of_a_map_in_a_table_are_no_measurements(tmp_path):

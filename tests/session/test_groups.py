@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.session.groups import (
     REST,
     Against,
@@ -15,7 +14,6 @@ from napari_embedding_game.session.groups import (
     levels_in,
     offered,
 )
-from napari_embedding_game.session.marker_table import write_markers
 from worlds import play, session_of
 
 
@@ -68,27 +66,3 @@ def test_clusters_and_the_rest(session):
     np.testing.assert_array_equal(inside, session.clusters.labels == one.id)
     np.testing.assert_array_equal(outside, session.clusters.labels == other.id)
     assert groups(session, REST)[1] is None
-
-
-def test_the_saved_table_is_that_of_scanpy(session, tmp_path):
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(2.0, (40, 12)).astype(np.float32)
-    counts[::2, 3] += 6
-    inside = np.arange(40) % 2 == 0
-    names = [f"g{i}" for i in range(12)]
-    found = markers(np.log1p(counts), inside, names=names, n_top=None)
-    write_markers(found, tmp_path / "table.csv")
-    table = pd.read_csv(tmp_path / "table.csv")
-    import anndata
-    import scanpy as sc
-
-    group = pd.Categorical(np.where(inside, "a", "b"))
-    obs = pd.DataFrame({"group": group}, index=[f"c{i}" for i in range(40)])
-    adata = anndata.AnnData(np.log1p(counts), obs, pd.DataFrame(index=names))
-    adata.uns["log1p"] = {"base": None}
-    sc.tl.rank_genes_groups(adata, "group", groups=["a"], method="wilcoxon", pts=True)
-    wanted = sc.get.rank_genes_groups_df(adata, "a").set_index("names")
-    ours = table.set_index("names").loc[wanted.index]
-    assert ours.index[0] == "g3"
-    for column in ("scores", "logfoldchanges", "pvals", "pvals_adj", "pct_nz_group"):
-        np.testing.assert_allclose(ours[column], wanted[column], rtol=1e-4, atol=1e-9)

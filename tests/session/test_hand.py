@@ -84,23 +84,6 @@ def test_a_cluster_is_dragged_while_the_game_runs(session):
     assert session.snapshot.embedding is before.embedding
 
 
-def test_a_pinned_cluster_stays_and_is_let_go(session):
-    played = begun(session)
-    cluster = session.clusters.clusters[0].id
-    rows = session.clusters.clustering.rows(cluster)
-    session.hand.begin_drag(cluster)
-    session.hand.drag_by(np.array([8.0, 0.0]))
-    session.hand.end_drag(is_pinned=True)
-    (spring,) = session.hand.forces.springs
-    assert spring.is_pinned
-    session.settings.repulsion = 900.0
-    played.to_the_end()
-    middle = session.snapshot.embedding[rows].mean(axis=0)
-    assert np.allclose(middle, spring.place, atol=1.0)
-    session.hand.let_go(rows[:1])
-    assert not session.hand.forces
-
-
 def test_held_points_stay_and_undo_forgets_the_hold(session):
     played = begun(session)
     before = session.snapshot.embedding
@@ -227,21 +210,6 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     assert hand.forces is NO_FORCES
     assert session.state == "stopped"
     assert len(session.timeline.marks) == n_marks
-
-
-def test_a_refusal_is_told_until_something_is_done_and_restart_forgets_all(session):
-    played = begun(session)
-    session.hand.refuse("Not so.")
-    played.frame()
-    assert session.hand.told() == "Not so."
-    session.hand.hold(ONE)
-    assert session.hand.told() == "By hand: 30 points held."
-    played.frame()
-    again = Played(session, session.begin())
-    assert not session.hand.forces
-    with pytest.raises(DataError, match="not there yet"):
-        session.hand.hold(ONE)
-    again.frame()
 
 
 class RandomPerson:

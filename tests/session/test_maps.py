@@ -162,11 +162,6 @@ def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, 
     assert session.look.color_by == "annotation"
 
 
-def test_a_child_without_names_above_has_no_such_column(session):
-    MapTree(session).embed(np.arange(20), "half")
-    assert "annotation" not in session.dataset.obs
-
-
 def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
     session.clusters.rename(0, "CD4")
     back(tree)
@@ -205,18 +200,6 @@ def test_what_is_done_above_holds_unless_it_changes_below(
     assert names(session) == {"lymphocytes": 5, "CD4 memory": 5, "CD8": 5}
 
 
-def test_a_grandchild_reaches_the_first_map(tree, session, child):
-    session.selection.select_points(np.arange(12))
-    tree.embed(session.selection.points, "some of them")
-    play(session)
-    drawn = session.clusters.make_cluster(np.array([2, 3]), "rare")
-    rows = session.dataset.obs.index[session.clusters.clustering.rows(drawn)].tolist()
-    assert len(tree.path) == 3
-    tree.open("")
-    assert names(session)["rare"] == 2
-    assert rows_named(session, "rare") == rows
-
-
 def test_a_child_in_another_space_keeps_its_rows(tree, session):
     session.selection.replace([0, 1])
     other = read("obsm['X_pca']", n_columns=3, drop=(7, 12))
@@ -244,27 +227,6 @@ def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):
         act(tree)
     assert len(tree.maps) == 1
     assert len(session.dataset.obs) == 40
-
-
-def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
-    session.clusters.rename(0, "CD4")
-    tree.note_view({"camera": {"zoom": 3.0}})
-    saved = tree.capture()
-    archive.save(saved, tmp_path / "tree.zip")
-    found, troubles = archive.open_session(tmp_path / "tree.zip")
-    assert troubles == []
-    other = Session(engine, UNPACED)
-    views = []
-    other.restored.connect(lambda saved: views.append(saved.view))
-    tree_again = MapTree(other)
-    tree_again.restore(found)
-    assert tree_again.current == child
-    assert views == [{"camera": {"zoom": 3.0}}]
-    assert names(other) == {"CD4": 5}
-    back(tree_again)
-    assert names(other) == {"lymphocytes": 5, "CD4": 5}
-    tree_again.embed(np.arange(20), "one more")
-    assert tree_again.current == "child2"
 
 
 def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):

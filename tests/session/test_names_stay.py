@@ -10,8 +10,6 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -112,20 +110,6 @@ def test_names_stay_on_their_cells(player):
     assert told in session.message
 
 
-def test_where_only_some_have_names_no_other_cell_gets_one(player):
-    book = player.session.clusters
-    for cluster in book.clusters[4:12]:
-        book.rename(cluster.id, f"type {cluster.name}")
-    cells = {c.name: book.clustering.rows(c.id) for c in book.clusters if c.is_named}
-    for n_components in (3, 2):
-        player.dimensions(n_components)
-        names = player.names()
-        for name, rows in cells.items():
-            assert np.array_equal(np.flatnonzero(names == name), rows)
-    book.rename(next(c.id for c in book.clusters if c.name == "type 5"), "")
-    assert "type 5" not in player.names()
-
-
 def test_numbers_go_with_their_cells(player):
     """As many cells keep their number as with the best numbers there could be."""
     for repulsion in (1_500.0, 300.0, None):
@@ -135,15 +119,3 @@ def test_numbers_go_with_their_cells(player):
         kept = sum(shared.at[n, n] for n in shared.index if n in shared.columns)
         best = shared.to_numpy()[linear_sum_assignment(-shared.to_numpy())].sum()
         assert kept > 0.85 * best
-
-
-def test_names_of_a_file_stay_too(player, tmp_path, data):
-    book = player.session.clusters
-    book.rename(book.clusters[3].id, "B cells")
-    rows = np.flatnonzero(player.names() == "B cells")
-    saved = player.session.capture()
-    archive.save(SavedSession(maps=(saved,)), tmp_path / "a.zip")
-    (again,) = archive.load(tmp_path / "a.zip").maps
-    player.session.restore(again, data)
-    player.dimensions(3)
-    assert np.array_equal(np.flatnonzero(player.names() == "B cells"), rows)

@@ -335,7 +335,7 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     )
     assert found["names"].tolist() == list(shown.names)
     np.testing.assert_allclose(found["logfoldchanges"], shown.logfoldchanges, rtol=1e-4)
-    text = methods_text(desk.saved, desk.session.comparisons)
+    text = methods_text(desk.saved)
     assert "means of samples (pseudobulk)" in text
     assert len(markers(expression.values, last.inside, None, names)) == 20
     desk = made_columns(tmp_path, cells)

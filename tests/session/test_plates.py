@@ -24,31 +24,6 @@ def plate(dataset):
     return replace(dataset, obs=obs, provenance={"measured": {"images": images}})
 
 
-def test_points_are_counted_by_well_and_empty_wells_are_there(plate):
-    (only,) = plates_of(plate)
-    n = len(plate.obs)
-    assert list(only.wells) == [(0, 0), (0, 1), (1, 1), (2, 2)]
-    assert only.counts().tolist() == [n // 4, n // 4, n // 2, 0]
-    assert only.name == ""
-    for well, rows in only.wells.items():
-        spelled = {
-            (0, 0): {"A01"},
-            (0, 1): {"A02"},
-            (1, 1): {"b2", "B02"},
-            (2, 2): set(),
-        }
-        assert set(plate.obs["Metadata_Well"].iloc[rows]) == spelled[well]
-
-
-def test_shares_are_of_the_points_of_a_well(plate):
-    (only,) = plates_of(plate)
-    chosen = np.zeros(len(plate.obs), bool)
-    chosen[only.wells[1, 1][:5]] = True
-    shares = only.shares(chosen)
-    assert shares[:3].tolist() == [0, 0, 5 / len(only.wells[1, 1])]
-    assert np.isnan(shares[3])
-
-
 def test_columns_that_are_known_of_a_whole_well(plate):
     plates = plates_of(plate)
     columns = plate_columns(plate, plates)

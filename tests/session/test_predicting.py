@@ -1,7 +1,5 @@
 """Labels of an open map from a reference: told, written, stored and read again."""
 
-from dataclasses import replace
-
 import anndata
 import numpy as np
 import pandas as pd
@@ -9,7 +7,6 @@ import pytest
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
@@ -105,26 +102,6 @@ def test_it_is_what_tl_says_of_the_same_cells(session, files, found):
     assert adata.obs["unlike_reference"].tolist() == found.unlike.tolist()
 
 
-def test_again_replaces_and_a_column_of_the_file_stays(session, found):
-    assert session.add(Dataset.add_predicted, found) == "cell_type_predicted"
-    n_columns = session.dataset.obs.shape[1]
-    other = replace(found, codes=np.full_like(found.codes, -1), reference="b.h5ad")
-    assert session.add(Dataset.add_predicted, other) == "cell_type_predicted"
-    assert session.dataset.obs.shape[1] == n_columns
-    assert session.dataset.obs["cell_type_predicted"].isna().all()
-    dataset = replace(session.dataset, predicted={})
-    dataset.obs["cell_type_predicted"] = "mine"
-    assert dataset.add_predicted(found) == "cell_type_predicted 2"
-    assert set(dataset.obs["cell_type_predicted"]) == {"mine"}
-
-
-def test_what_is_no_reference_is_told(files):
-    with pytest.raises(DataError, match="holds no map to place new cells on"):
-        finish(load_reference(files / "new.h5ad"))
-    with pytest.raises(DataError, match="does not exist"):
-        finish(load_reference(files / "gone.h5ad"))
-
-
 # On its map
 
 
@@ -176,16 +153,6 @@ def test_what_is_played_there_is_a_branch_that_can_be_taken_back(tree, placed):
     session.look_back(session.timeline.marks[0].number)
     np.testing.assert_array_equal(session.snapshot.embedding, there)
     assert session.behind is placed.on
-
-
-def test_names_given_there_are_given_to_the_cells(tree, placed):
-    session = tree._session
-    tree.place(placed)
-    first = session.clusters.clusters[0]
-    session.clusters.rename(first.id, "lymphocytes")
-    tree.open("")
-    named = [c for c in session.clusters.clusters if c.name == "lymphocytes"]
-    assert [c.size for c in named] == [first.size]
 
 
 def test_files_have_the_places_and_say_of_what(tree, placed, tmp_path):

@@ -11,11 +11,9 @@ from napari_embedding_game.core.inspect.quality import (
     graph_parts,
     map_quality,
 )
-from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.quality import (
     followed_samples,
     group_columns,
-    more_neighbors,
     quality_job,
 )
 from napari_embedding_game.session.session import Session
@@ -25,16 +23,6 @@ from worlds import play, rows, session_of
 @pytest.fixture
 def session(engine, dataset):
     return session_of(dataset, engine)
-
-
-def test_without_a_map_or_without_rows_there_is_nothing_to_ask(session, dataset):
-    assert quality_job(session) is None
-    play(session)
-    assert quality_job(session) is not None
-    session.restore(
-        session.capture(), replace(dataset, X=np.empty((40, 0)), var_names=[])
-    )
-    assert quality_job(session) is None
 
 
 def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
@@ -70,16 +58,6 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
 
 
-def test_twice_the_neighbours_or_the_perplexity_are_offered_where_there_are_more():
-    uniform = Settings(affinity="uniform")
-    assert more_neighbors(uniform, 1_000) == {"n_neighbors": 30}
-    assert more_neighbors(uniform, 20) == {"n_neighbors": 19}
-    assert more_neighbors(replace(uniform, n_neighbors=200), 1_000) == {}
-    entropic = Settings(affinity="entropic", perplexity=30.0)
-    assert more_neighbors(entropic, 1_000) == {"perplexity": 60.0}
-    assert more_neighbors(entropic, 100) == {}
-
-
 def test_the_parts_of_a_map_are_those_of_all_its_neighbours():
     """A map keeps the 15 nearest: groups of 16 that more neighbours link are linked."""
     rng = np.random.default_rng(0)
@@ -97,5 +75,5 @@ def test_the_parts_of_a_map_are_those_of_all_its_neighbours():
     assert [(parts.n_parts, parts.n_neighbors) for parts in found] == [(4, 15), (1, 20)]
     saved = session.capture()
     again = Session()
-    again.restore(saved, session.dataset)
+    again.restore(saved)
     assert quality_job(again)().parts is None  # nobody knows

@@ -51,19 +51,6 @@ def test_a_cluster_falls_into_parts_and_keeps_its_name(session):
     np.testing.assert_array_equal(session.clusters.labels[:20], labels)
 
 
-def test_points_of_several_clusters_become_new_ones(session):
-    labels = session.clusters.labels.copy()
-    session.selection.select_points(np.arange(5, 25))
-    ids = take_parts(session, reclustering(session, TWO)())
-    assert not set(ids) & set(labels.tolist())
-    np.testing.assert_array_equal(
-        np.isin(session.clusters.labels, ids), session.selection.points
-    )
-    outside = ~session.selection.points
-    np.testing.assert_array_equal(session.clusters.labels[outside], labels[outside])
-    assert "20 points" in session.clusters.undo_label
-
-
 def test_what_cannot_be_clustered_is_told(session, dataset):
     with pytest.raises(DataError, match="Select clusters or points"):
         reclustering(session, TWO)

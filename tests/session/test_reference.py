@@ -1,6 +1,5 @@
 """New cells on the map of a reference, without a window."""
 
-import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,18 +72,6 @@ def test_labels_places_and_what_is_unlike(reference):
     ])  # fmt: skip
     nearest = np.array([*"ABC"])[apart.argmin(axis=0)]
     assert (nearest == new.obs["kind"])[known].mean() > 0.9
-
-
-def test_a_file_as_the_reference(reference, tmp_path):
-    reference.write_h5ad(tmp_path / "map.h5ad")
-    new = cells(30, seed=2)
-    tl.map_onto_reference(
-        new, tmp_path / "map.h5ad", ["kind", "embedding_game_cluster"]
-    )
-    assert (new.obs["kind_predicted"].astype(str) == new.obs["kind"]).mean() > 0.9
-    assert "embedding_game_cluster_predicted" in new.obs
-    new.write_h5ad(tmp_path / "new.h5ad")
-    assert anndata.read_h5ad(tmp_path / "new.h5ad").uns["embedding_game_reference"]
 
 
 def test_a_map_of_neighbours_made_by_scanpy(reference):

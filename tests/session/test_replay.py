@@ -1,7 +1,5 @@
 """Runs that were paused, stepped, steered and played on, and done once more."""
 
-import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -60,59 +58,6 @@ def test_steered_and_played_on(acts):
     again = replay(X, record(run, last))
     assert same(again, last)
     assert again.n_iter == last.n_iter
-
-
-@pytest.mark.parametrize("until", [0, 15, 130])
-@pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
-def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
-    settings = Settings(
-        n_neighbors=8,
-        init="pca",
-        affinity="inner_products",
-        method=method,
-        max_iter=30,
-    )
-    run = Run(X, settings, pace=UNPACED)
-    for frame in run.frames():
-        if frame.snapshot is not None:
-            last = frame.snapshot
-            if last.iteration >= until or last.finished:
-                run.stop()
-    assert last.iteration == until
-    assert last.finished == (until == 130)
-    assert same(replay(X, record(run, last)), last)
-
-
-@pytest.mark.usefixtures("torch")
-def test_paused_stepped_and_stopped_in_the_middle():
-    run = Run(X, CHOSEN, pace=UNPACED)
-    shown, is_held = [], threading.Event()
-
-    def iterate():
-        for frame in run.frames():
-            if frame.snapshot is not None:
-                shown.append(frame.snapshot)
-                if len(shown) == 2:
-                    run.pause()
-                is_held.set()
-
-    thread = threading.Thread(target=iterate)
-    thread.start()
-    for n_shown in (2, 3, 4, 5):
-        end = time.monotonic() + 60
-        while len(shown) < n_shown:
-            assert time.monotonic() < end
-            is_held.wait(0.01)
-        if n_shown == 3:
-            run.steer(replace(CHOSEN, repulsion=800.0))
-        if n_shown < 5:
-            run.step()
-    run.stop()
-    thread.join(60)
-    last = shown[-1]
-    assert not last.finished
-    assert [iteration for iteration, _ in run.played.steered] == [shown[2].iteration]
-    assert same(replay(X, record(run, last)), last)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
-import scipy.sparse as sp
 
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.row_details import (
@@ -23,21 +21,6 @@ def cluster(name="3", is_named=False):
         note="",
         size=7,
     )
-
-
-def test_a_row_is_told_by_name_cluster_and_columns(dataset):
-    told = row_details(dataset, 1, cluster(), ["kind", "counts"])
-    assert (told.name, told.cluster, told.text) == ("cell1", "Cluster 3", "")
-    assert told.facts == (("kind", "T"), ("counts", "121"))
-    assert row_details(dataset, 1, cluster("B cells", True), []).cluster == "B cells"
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
-def test_a_gene_is_told_too(dataset, kind):
-    X = dataset.X.copy()
-    X[5, 2] = 0.12345
-    sparse = replace(dataset, X=kind(X), profile=kind(X))
-    assert row_details(sparse, 5, cluster(), ["c"]).facts == (("c", "0.123"),)
 
 
 def test_what_is_missing_or_unknown_is_passed_over(dataset):

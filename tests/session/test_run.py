@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.run import (
     NEIGHBORS,
     PLACING,
@@ -114,16 +114,6 @@ def test_pause_holds_step_plays_one_frame_resume_goes_on(drive, engine):
     one.wait_for(50)
 
 
-def test_stop_ends_a_paused_run_and_closes_the_game(drive, engine):
-    engine.gate.clear()
-    one = drive()
-    one.run.pause()
-    engine.gate.set()
-    one.wait_for(0)
-    assert one.end()
-    assert engine.closed == 1
-
-
 def test_stop_during_preparation_plays_nothing(drive, engine):
     engine.gate.clear()
     one = drive()
@@ -135,11 +125,10 @@ def test_stop_during_preparation_plays_nothing(drive, engine):
 
 
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
-    engine = CoreEngine()
-    monkeypatch.setattr(engine, "neighbors", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
     settings = resolve(Settings(optimizer="spectral_direction"))
-    run = Run(many, settings, engine=engine)
+    run = Run(many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())
 

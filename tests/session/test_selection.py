@@ -14,17 +14,6 @@ def selection():
     return selection
 
 
-def test_select_toggle_clear_and_what_is_told(selection):
-    heard = []
-    selection.changed.connect(heard.append)
-    selection.select(3)
-    selection.toggle(5)
-    selection.toggle(3)
-    selection.clear()
-    selection.clear()
-    assert heard == [(3,), (3, 5), (5,), ()]
-
-
 def test_points_of_clusters_follow_the_game(selection):
     selection.replace([0, 7])
     assert selection.rows.tolist() == [0, 1, 6, 7]

@@ -4,8 +4,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session, sentence
@@ -37,18 +35,6 @@ def test_states_of_a_run_from_beginning_to_end(session):
     session.stop()
     assert session.state == "stopped"
     assert session.snapshot.iteration == 50
-
-
-def test_pause_step_resume(session):
-    run, frames = play(session, until=10)
-    session.pause()
-    assert (session.state, run.paused) == ("paused", True)
-    session.step()
-    session.receive(run, next(frames))
-    assert (session.state, session.snapshot.iteration) == ("paused", 20)
-    session.resume()
-    session.receive(run, next(frames))
-    assert (session.state, session.snapshot.iteration) == ("running", 30)
 
 
 def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engine):
@@ -155,32 +141,3 @@ def test_other_errors_become_one_sentence():
     told = sentence(RuntimeError("CUDA\nerror:\n  device-side assert"))
     assert "RuntimeError: CUDA error: device-side assert" in told
     assert "\n" not in told
-
-
-def test_clusters_and_selection_follow_the_game(session):
-    run, frames = play(session, until=10)
-    assert [c.size for c in session.clusters.clusters] == [10] * 4
-    session.clusters.rename(2, "T cells")
-    session.selection.select(2)
-    session.settings.n_landmarks = 2
-    session.receive(run, next(frames))
-    assert [c.name for c in session.clusters.clusters if c.is_named] == ["T cells"]
-    assert session.selection.points.sum() == 10  # a name stays on its points
-    session.load(session.dataset)
-    assert session.clusters.clusters[0].name == "0"
-    assert session.selection.is_empty
-
-
-def test_a_cluster_is_split_along_its_landmarks(session):
-    with pytest.raises(DataError, match="Press Run first"):
-        session.split(0)
-    play(session)
-    session.clusters.set_n_clusters(1)
-    whole = session.clusters.clusters[0]
-    parts = session.split(whole.id)
-    assert parts[0] == whole.id
-    assert sorted(c.size for c in session.clusters.clusters) == [20, 20]
-    session.split(parts[1])
-    with pytest.raises(InputError, match="cannot be split"):
-        session.split(parts[1])
-    assert len(session.clusters.clusters) == 3

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import replay, same
@@ -19,7 +17,6 @@ from napari_embedding_game.session.timeline import (
     n_bytes,
     warm_start,
 )
-from worlds import rows, session_of
 
 CHOSEN = Settings()
 SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
@@ -226,17 +223,6 @@ def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
         session.play_on()
 
 
-def test_each_map_of_a_tree_has_its_timeline(session):
-    maps = MapTree(session)
-    frames_to(session, session.begin(), 30)
-    maps.embed(np.arange(20), "part")
-    assert session.timeline.marks == ()
-    maps.open("")
-    assert labels(session.timeline) == ["Left here"]
-    session.look_back(session.timeline.marks[0].number)
-    assert session.snapshot.iteration == 30
-
-
 # With the real engine
 
 
@@ -276,25 +262,6 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     assert same(replay(X, record(branch, last)), last)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"n_neighbors": 30}, {"metric": "cosine"}, {"method": "tsne"}]
-)
-def test_a_map_of_other_neighbours_lies_as_the_former_one_did(changes):
-    end = to_end(Run(X, resolve(Settings(**SHORT)), pace=UNPACED))[-1]
-    settings = resolve(Settings(**{**SHORT, **changes}))
-    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
-    last = to_end(branch)[-1]
-    turn, _ = orthogonal_procrustes(*(_centred(shot.embedding) for shot in (last, end)))
-    # No reflection, and turned by less than two degrees.
-    np.testing.assert_allclose(turn, np.eye(2), atol=0.035)
-    assert not np.allclose(last.embedding, end.embedding, atol=0.1)
-    assert same(replay(X, record(branch, last)), last)
-
-
-def _centred(places):
-    return places.astype(float) - places.mean(axis=0)
-
-
 # Moved by hand
 
 
@@ -316,12 +283,3 @@ def test_a_cluster_moved_by_hand_begins_a_branch_there(session):
     assert session.played.is_branch
     session.look_back(mark.number)
     assert session.snapshot.embedding is before.embedding
-
-
-def test_a_cluster_moved_by_hand_is_replayed_to_the_bit():
-    session = session_of(rows(X), max_iter=40)
-    frames_to(session, session.begin(), 40)
-    cluster = session.clusters.clusters[0].id
-    frames_to(session, session.move_cluster(cluster, np.array([9.0, 4.0])), 20)
-    assert session.snapshot.finished
-    assert same(replay(X, session.played), session.snapshot)

@@ -14,7 +14,6 @@ from napari_embedding_game.session.panels import (
     NO_GROUP,
     STRAIGHT,
     split,
-    split_columns,
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.view import CLUSTERS
@@ -60,7 +59,7 @@ def test_a_comparison_is_told_and_the_map_stays(session):
 
 def test_without_rows_only_the_maps_are_compared(session, dataset):
     bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
-    session.restore(session.capture(), bare)
+    session.restore(replace(session.capture(), dataset=bare))
     session.mark("Here")
     twice = 2 * session.snapshot.embedding
     session.snapshot = replace(session.snapshot, embedding=twice)
@@ -153,13 +152,6 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     np.testing.assert_allclose(panels.box.mean(axis=0), middle, atol=1e-5)
 
 
-def test_a_map_of_more_dimensions_than_are_seen_lies_alone(session):
-    in_space(session, 4)
-    assert not session.view.can_lie_side_by_side
-    session.view.lay_side_by_side(True)
-    assert not session.view.is_side_by_side
-
-
 # The groups of a column apart
 
 
@@ -212,24 +204,10 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     expected = split(session.snapshot, session.dataset.obs["sample"]).snapshot
     np.testing.assert_array_equal(view.drawn.embedding, expected.embedding)
     other = Session(engine)
-    other.restore(session.capture(), session.dataset)
+    other.restore(session.capture())
     np.testing.assert_array_equal(other.view.seen, view.seen)
     session.look.split_by = ""
     assert view.drawn is session.snapshot
-
-
-def test_columns_of_few_groups_split(dataset):
-    n, most = len(dataset.obs), MOST_PANELS
-    few = pd.Categorical(np.arange(n) % most)
-    obs = dataset.obs.assign(
-        one=pd.Categorical(["a"] * n),
-        gaps=pd.Categorical(["a"] * (n - 1) + [None]),
-        few=few,
-        unused=few.add_categories([most]),
-        many=pd.Categorical(np.arange(n) % (most + 1)),
-        with_none=pd.Categorical([None, *few[1:]]),
-    )
-    assert split_columns(obs) == ["kind", "gaps", "few", "unused"]
 
 
 # What is hidden

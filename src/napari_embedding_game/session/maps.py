@@ -31,7 +31,6 @@ from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     unannotated,
 )
-from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.same_rows import (
@@ -190,9 +189,7 @@ class MapTree:
         is_placed = self._current.startswith(PLACED)
         parent = self._maps[self._current].parent if is_placed else self._current
         assert parent is not None
-        return self._begin(
-            PLACED, title, parent, lambda: self._session.restore(saved, saved.dataset)
-        )
+        return self._begin(PLACED, title, parent, lambda: self._session.restore(saved))
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
@@ -263,7 +260,7 @@ class MapTree:
             raise DataError("This map is gone: choose one from the list.")
         self._leave()
         saved = self._maps[key]
-        self._go(key, lambda: self._session.restore(saved, saved.dataset))
+        self._go(key, lambda: self._session.restore(saved))
         self.changed.emit()
 
     @property
@@ -298,7 +295,6 @@ class MapTree:
         return SavedSession(
             maps=tuple(replace(one, dataset=one.dataset.frozen()) for one in self.maps),
             current=self._current,
-            saved_at=archive.now(),
         )
 
     def restore(self, saved: SavedSession) -> None:
@@ -315,7 +311,7 @@ class MapTree:
         }
         shown = saved[saved.current]
         try:
-            self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
+            self._go(shown.key, lambda: self._session.restore(shown))
         except Exception:
             self._maps, self._told = former
             raise

@@ -43,7 +43,7 @@ from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.reference.placed_on import PlacedOn
-from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
     RunRecord,
     parameters,
@@ -78,8 +78,8 @@ class Session:
 
     Parameters
     ----------
-    engine : CoreEngine, optional
-        What computes; the real engine by default.
+    engine : optional
+        What computes: the module :mod:`~.run.engine`, or what has its functions.
     pace : float
         Seconds that a small game is made to last, so that it can be seen.
     """
@@ -98,7 +98,7 @@ class Session:
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
 
-    def __init__(self, engine: CoreEngine | None = None, pace: float = PACE) -> None:
+    def __init__(self, engine: Any = None, pace: float = PACE) -> None:
         self.settings = ChosenSettings()
         self.clusters = Clusters()
         self.selection = Selection()
@@ -132,7 +132,7 @@ class Session:
         """What the last run broke off with, and the settings that mend it."""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
-        self._engine = engine or CoreEngine()
+        self._engine = engine or core_engine
         self._pace = pace
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
@@ -606,35 +606,29 @@ class Session:
             placed_on=self.placed_on,
         )
 
-    def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
+    def restore(self, saved: SavedMap) -> None:
         """Go on where a stored map stopped: everything is as it was shown.
 
         Its run is over: :meth:`play_on` goes on from its map.  Where this fails, the
-        map that was open is shown again as it was, its run ended.
-
-        Parameters
-        ----------
-        saved : SavedMap
-        dataset : Dataset, optional
-            The data where they could be read again; without them the map can be
-            looked at and its clusters edited.
+        map that was open is shown again as it was, its run ended.  Without its data
+        the map can be looked at and its clusters edited.
         """
         before = self.capture()
         chosen = self.settings.value, replace(self.look)
         try:
-            self._take_up(saved, dataset or saved.dataset)
+            self._take_up(saved)
         except Exception:
             if before is None:
                 self.load(None)
                 self._choose(*chosen)
             else:
-                self._take_up(before, before.dataset)
+                self._take_up(before)
             raise
 
     # Inside
 
-    def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
-        self.load(dataset)
+    def _take_up(self, saved: SavedMap) -> None:
+        self.load(saved.dataset)
         self._choose(saved.settings, saved.look)
         self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on

@@ -14,7 +14,7 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.run import engine as core_engine
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.compare import Stability
@@ -27,7 +27,7 @@ ONLY_AT_REST = "Pause or stop the game first: the map on show is compared with o
 
 
 def stability_job(
-    session: Session, n_seeds: int = 5, engine: CoreEngine | None = None
+    session: Session, n_seeds: int = 5, engine: Any = core_engine
 ) -> Callable[[], Stages[tuple[Snapshot, Stability]]]:
     """Return what plays the map of the session again with other seeds, in stages.
 
@@ -39,8 +39,8 @@ def stability_job(
     ----------
     n_seeds : int
         How many other seeds, at least 1: those that follow the map's own.
-    engine : CoreEngine, optional
-        What computes; the real engine by default.
+    engine : optional
+        What computes, as in :class:`~.session.Session`.
 
     Raises
     ------
@@ -57,12 +57,11 @@ def stability_job(
     if len(snapshot.embedding) < 8:
         raise DataError("Stability takes at least 8 rows: load more of them.")
     X, settings = dataset.X, played.last
-    chosen = engine or CoreEngine()
-    return lambda: _stages(chosen, X, settings, snapshot, n_seeds)
+    return lambda: _stages(engine, X, settings, snapshot, n_seeds)
 
 
 def _stages(
-    engine: CoreEngine, X: Any, settings: Settings, snapshot: Snapshot, n_seeds: int
+    engine: Any, X: Any, settings: Settings, snapshot: Snapshot, n_seeds: int
 ) -> Stages[tuple[Snapshot, Stability]]:
     from napari_embedding_game.core.inspect.compare import Stability, neighbors_kept
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 
@@ -49,7 +49,7 @@ def launch(
     """
     import napari
 
-    from napari_embedding_game.session.sources import FileSource, SampleSource
+    from napari_embedding_game.session.sources import SampleSource
     from napari_embedding_game.ui.plugin import open_dock
 
     viewer = napari.Viewer(title="napari · embedding game")
@@ -57,9 +57,11 @@ def launch(
     dock = open_dock(viewer)
     code = after_run(viewer, dock, screenshot, out, quit_after_run=quit_after_run)
     where = None if path is None else Path(path)
-    if sample is not None or where is not None:
-        source: Any = SampleSource(sample) if sample else FileSource(where)
-        dock.controller.reading.load(source, then=dock.controller.play)
+    reading, play = dock.controller.reading, dock.controller.play
+    if sample is not None:
+        reading.load(SampleSource(sample), then=play)
+    elif where is not None:
+        reading.open_file(where, then=play)
     napari.run()
     return code()
 

@@ -140,7 +140,7 @@ def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
     head = _Head(
         format=FORMAT,
         version=VERSION,
-        saved_at=session.saved_at or now(),
+        saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
         current=session.current,
         versions=versions(),
         maps=tuple(
@@ -168,7 +168,10 @@ def load(path: str | Path) -> SavedSession:
         It is no session file, is damaged, or was written by another version.
     """
     path = Path(path)
-    content = session_in(path) if holds_session(path) else None
+    return _loaded(path, session_in(path))
+
+
+def _loaded(path: Path, content: bytes | None) -> SavedSession:
     head = _head(path, content)
     try:
         stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
@@ -176,7 +179,7 @@ def load(path: str | Path) -> SavedSession:
         if content is not None:
             rows = [in_h5ad(one, path) for one in rows]
         maps = tuple(map(_restored, stored, rows))
-        session = SavedSession(maps=maps, current=head.current, saved_at=head.saved_at)
+        session = SavedSession(maps=maps, current=head.current)
         check_session(session)
     except DamageError as error:
         raise DataError(
@@ -296,7 +299,8 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    session, is_in_h5ad = load(path), holds_session(path)
+    content = session_in(path)
+    session, is_in_h5ad = _loaded(path, content), content is not None
     maps, troubles = [], []
     for number, one in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
@@ -359,8 +363,3 @@ def other_versions(path: str | Path) -> list[str]:
         for package, here in versions().items()
         if package in written and written[package] != here
     ]
-
-
-def now() -> str:
-    """Return the present time as text."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

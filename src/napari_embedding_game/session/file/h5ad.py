@@ -35,8 +35,10 @@ def holds_session(path: Path) -> bool:
         return False  # whoever reads it says what is wrong
 
 
-def session_in(path: Path) -> bytes:
-    """Return the session file that an .h5ad file holds."""
+def session_in(path: Path) -> bytes | None:
+    """Return the session file that an .h5ad file holds; None of any other file."""
+    if not holds_session(path):
+        return None
     with explain_damage(path, "an .h5ad file"), open_store(path) as file:
         content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
         return content.tobytes()

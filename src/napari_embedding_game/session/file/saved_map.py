@@ -70,8 +70,6 @@ class SavedSession:
     maps: tuple[SavedMap, ...]
     current: str = ""
     """Key of the map that was shown."""
-    saved_at: str = ""
-    """Time as text, ISO 8601."""
 
     def __getitem__(self, key: str) -> SavedMap:
         """Return the map of this key."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from datetime import date
 from functools import partial
@@ -101,7 +101,6 @@ def write_code(
     session: SavedSession,
     path: Path,
     *,
-    comparisons: Iterable[ShownComparison] | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
@@ -115,8 +114,6 @@ def write_code(
         With its data.
     path : Path
         The ending says what is written; tables beside it begin with its name.
-    comparisons : iterable of ShownComparison
-        Those that were kept or saved; by default the ones that the map knows of.
     colors : mapping, optional
         Name of a cluster to its colour on the screen, as "#rrggbb".
 
@@ -132,13 +129,12 @@ def write_code(
         another, or a file cannot be written.
     """
     saved = session[session.current]
-    comparisons = list(saved.comparisons if comparisons is None else comparisons)
     files: dict[Path, Callable[[Path], object]]
     if path.suffix.lower() == METHODS:
-        text = methods_text(saved, comparisons) + "\n"
+        text = methods_text(saved) + "\n"
         files = {path: lambda target: target.write_text(text, encoding="utf-8")}
     elif path.suffix.lower() == NOTEBOOK:
-        files = _Notebook(saved, path, colors or {}, comparisons).files
+        files = _Notebook(saved, path, colors or {}).files
     else:
         raise DataError(
             f"{path.name} cannot be written as code: choose a name that ends in "
@@ -160,13 +156,7 @@ def write_code(
 class _Notebook:
     """The cells of a map's notebook, and the files that it reads."""
 
-    def __init__(
-        self,
-        saved: SavedMap,
-        path: Path,
-        colors: Mapping[str, str],
-        comparisons: list[ShownComparison],
-    ) -> None:
+    def __init__(self, saved: SavedMap, path: Path, colors: Mapping[str, str]) -> None:
         if saved.snapshot is None or saved.record is None:
             raise DataError(NOTHING_PLAYED)
         self.saved, self.dataset, self.path = saved, saved.dataset, path
@@ -197,9 +187,9 @@ class _Notebook:
         self._add_made_columns()
         self._add_clusters()
         if self.dataset.profile.shape[1]:
-            for number, compared in enumerate(comparisons, 1):
+            for number, compared in enumerate(saved.comparisons, 1):
                 self._add_comparison(compared, f"comparison {number}")
-        methods = methods_text(saved, comparisons)
+        methods = methods_text(saved)
         self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 
     def _text(self, template: str, **values: Any) -> None:

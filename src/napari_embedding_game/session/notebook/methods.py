@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Clustering, shown
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.timeline import told_change
@@ -75,15 +74,13 @@ _LIMITS = {
 }
 
 
-def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -> str:
+def methods_text(saved: SavedMap) -> str:
     """Return a paragraph with all that was used, its versions, and its references.
 
     Parameters
     ----------
     saved : SavedMap
         Played.
-    comparisons : iterable of ShownComparison
-        Those that were kept or saved.
 
     Raises
     ------
@@ -98,7 +95,7 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
             *_of_run(saved, saved.record),
             how_merged(saved, clustering_of(saved)),
             *_of_columns(saved.dataset),
-            *_of_comparisons(saved.dataset, list(comparisons)),
+            *_of_comparisons(saved),
         ]
     )
     work = f"(?:{'|'.join(_REFERENCES)})"
@@ -296,15 +293,13 @@ def _of_columns(dataset: Dataset) -> Iterator[str]:
         )
 
 
-def _of_comparisons(
-    dataset: Dataset, comparisons: list[ShownComparison]
-) -> Iterator[str]:
+def _of_comparisons(saved: SavedMap) -> Iterator[str]:
     of_samples = "Welch's t-tests of the means of samples (pseudobulk)"
     tests = dict.fromkeys(
-        of_samples if one.samples else _TESTS[one.method] for one in comparisons
+        of_samples if one.samples else _TESTS[one.method] for one in saved.comparisons
     )
     if tests:
         yield (
             f"Groups of points were compared by {' and '.join(tests)} of all "
-            f"{dataset.word}s, with p-values adjusted by Benjamini and Hochberg."
+            f"{saved.dataset.word}s, with p-values adjusted by Benjamini and Hochberg."
         )

@@ -1,4 +1,4 @@
-"""The engine's interface for a run: neighbours, start layout, iterations.
+"""What a run asks of the core: neighbours, start layout, iterations.
 
 The engine's modules load torch and compiled kernels, which takes seconds, so they are
 imported when they are first needed, in whatever thread needs them.
@@ -23,51 +23,40 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
 
 
-class CoreEngine:
-    """The core in steps, each from the result of the one before."""
+def neighbors(X: Any, settings: Settings) -> Any:
+    """Search with the index that suits the data.
 
-    def check(self, X: Any, settings: Settings) -> None:
-        """Raise InputError for what the later steps would refuse."""
-        _pipeline().check(X, settings)
-
-    def neighbors(self, X: Any, settings: Settings) -> Any:
-        """Search with the index that suits the data."""
-        return _pipeline().neighbors(X, settings)
-
-    def layout(
-        self, graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
-    ) -> tuple[Any, NDArray[np.float32]]:
-        """Weight the edges, then place the points, where ``warm`` has them."""
-        former = () if warm is None else (warm.embedding,)
-        placed: tuple[Any, NDArray[np.float32]] = _pipeline().place(
-            graph, X, settings, *former
-        )
-        return placed
-
-    def play(
-        self, edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
-    ) -> Game:
-        """Play with frames short enough to be seen, or go on from ``warm``."""
-        from napari_embedding_game.core.dynamics.play import play
-
-        frame = FRAME_ITERATIONS[settings.schedule]
-        return play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
-
-    def merging(
-        self,
-        edges: Any,
-        labels: NDArray[np.int32],
-        n_landmarks: int,
-        previous: Merging | None,
-    ) -> Merging | None:
-        """Look at the edges between the points of the landmarks."""
-        return Merging.of(edges, labels, n_landmarks, previous)
-
-
-def _pipeline() -> Any:
+    Raises InputError for what the later steps would refuse, before the search.
+    """
     from napari_embedding_game.core import pipeline
 
-    return pipeline
+    pipeline.check(X, settings)
+    return pipeline.neighbors(X, settings)
+
+
+def layout(
+    graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
+) -> tuple[Any, NDArray[np.float32]]:
+    """Weight the edges, then place the points, where ``warm`` has them."""
+    from napari_embedding_game.core import pipeline
+
+    former = None if warm is None else warm.embedding
+    placed: tuple[Any, NDArray[np.float32]] = pipeline.place(graph, X, settings, former)
+    return placed
+
+
+def play(
+    edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
+) -> Game:
+    """Play with frames short enough to be seen, or go on from ``warm``."""
+    from napari_embedding_game.core.dynamics import play
+
+    frame = FRAME_ITERATIONS[settings.schedule]
+    return play.play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
+
+
+merging = Merging.of
+"""Looks at the edges between the points of the landmarks."""
 
 
 def warm_up() -> None:
@@ -78,11 +67,10 @@ def warm_up() -> None:
     """
     from napari_embedding_game.core.warm_up import compile_inspection
 
-    engine, settings = CoreEngine(), resolve(Settings(n_landmarks=8))
+    settings = resolve(Settings(n_landmarks=8))
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     with COMPUTING:
-        graph = engine.neighbors(X, settings)
-        playing = engine.play(*engine.layout(graph, X, settings), settings)
+        playing = play(*layout(neighbors(X, settings), X, settings), settings)
         next(playing)
         next(playing)
         playing.close()

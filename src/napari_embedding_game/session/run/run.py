@@ -18,7 +18,8 @@ from napari_embedding_game.core.settings import Settings, is_played
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.run.engine import CoreEngine, Game
+from napari_embedding_game.session.run import engine as core_engine
+from napari_embedding_game.session.run.engine import Game
 
 WAITING = "Waiting for earlier work to end"
 NEIGHBORS = "Finding neighbours"
@@ -55,7 +56,8 @@ class Run:
 
     X: Any
     settings: Settings
-    engine: CoreEngine = field(default_factory=CoreEngine)
+    engine: Any = core_engine
+    """The module that computes, or what has its functions."""
     pace: float = PACE
     warm_start: WarmStart | None = None
     """The map that the run goes on from; None: from the start layout."""
@@ -129,7 +131,6 @@ class Run:
                 return
             yield Progress(stage=NEIGHBORS)
             with COMPUTING:
-                self.engine.check(self.X, self.settings)
                 graph = self.engine.neighbors(self.X, self.settings)
             if self.stopped:
                 return

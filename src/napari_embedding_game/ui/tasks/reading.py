@@ -156,11 +156,14 @@ class ReadingTask(QObject):
         if source is not None:
             self.load(source, options, **how, then=then)
 
-    def open_file(self, path: Path) -> bool:
-        """Go on with a map that was saved, or read data; return whether it begins."""
+    def open_file(self, path: Path, then: Callable[[], None] | None = None) -> bool:
+        """Go on with a map that was saved, or read data; return whether it begins.
+
+        ``then`` is called once data are read.
+        """
         if archive.is_session(path):
             return self.open_session(path)
-        return self.load(source_of(path))
+        return self.load(source_of(path), then=then)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> bool:
         """Take up a session file as it was saved; ``then`` is called afterwards.

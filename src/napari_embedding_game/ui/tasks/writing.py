@@ -106,11 +106,11 @@ class WritingTask(QObject):
         """Copy the paragraph on methods to the clipboard."""
         from napari_embedding_game.session.notebook.methods import methods_text
 
-        saved, session = self._store.capture(), self._workspace.session
+        saved = self._store.capture()
         try:
             if saved is None:
                 raise DataError(NO_MAP)
-            text = methods_text(saved[saved.current], session.comparisons)
+            text = methods_text(saved[saved.current])
         except DataError as error:
             self.trouble.emit(str(error))
             return
@@ -287,11 +287,8 @@ def _code(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     _result(workspace)
     saved, session = store.capture(), workspace.session
     names, palette = session.clusters.clustering.by_id, workspace.palette.by_id()
-    how = {
-        "comparisons": list(session.comparisons),
-        "colors": {names[cluster].name: color for cluster, color in palette.items()},
-    }
-    return lambda: write_code(saved, path, **how)
+    colors = {names[cluster].name: color for cluster, color in palette.items()}
+    return lambda: write_code(saved, path, colors=colors)
 
 
 WRITERS = {
