@@ -109,15 +109,6 @@ def test_learning_colours_the_map_and_doubtful_points_are_accepted(
     assert names[0] not in column(teach.doubtful, 0)
 
 
-def test_pictures_of_doubtful_points_are_shown(qtbot, teach, session, dataset, play):
-    session.load(replace(dataset, images=np.ones((40, 8, 8), np.uint8)))
-    play()
-    learn(qtbot, filled(qtbot, teach))
-    icon, role = teach.doubtful.model().index(0, 0), Qt.ItemDataRole.DecorationRole
-    qtbot.waitUntil(lambda: icon.data(role) is not None)
-    assert icon.data(role).height() > 8
-
-
 def test_what_fails_is_told_and_learning_is_stopped_by_other_data(
     qtbot, teach, session, dataset, monkeypatch
 ):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
@@ -18,14 +17,12 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.images.picture_grid import to_qimage
-from napari_embedding_game.ui.images.row_pictures import pictures_of
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.colors import category_colors
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.legend import qcolor
-from napari_embedding_game.ui.style.table import ROW, Column, Table
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -39,23 +36,17 @@ NO_DATA = (
 NOTHING_SELECTED = "Select points on the map first, then add them to a class."
 OUTDATED = "Examples were changed since: Learn brings the map up to date."
 KNOWN = "The map has these classes; Learn tests how well they can be told apart."
-HOW_TESTED = (
-    "Examples are left out in turn and classified by what was learned from the others; "
-    "each class counts alike, however many examples it has."
-)
+HOW_TESTED = "Share of examples that the others classify rightly."
 TIPS = {
     "new": "Make the selected points examples of a new class: a cluster with a name.",
     "add": "The selected points become examples of the chosen class.",
-    "learn": "Learn from the examples of which class every point is, and colour the "
-    "map.",
+    "learn": "Learn the class of every point, and colour the map.",
     "accept": "The chosen suggestions are right: they become examples.",
 }
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
 """Examples of a class from which on its share of right ones tells something."""
 TEXT_LENGTH = 80
-PICTURE = 44
-"""Pixels of a row with a picture."""
 
 
 class TeachWidget(MapTool):
@@ -69,7 +60,6 @@ class TeachWidget(MapTool):
         self._shown: Annotation | None = None
         """What the classes on show are of."""
         self._learning = Latest(self, self._on_learned, self._on_failed, self.say_stage)
-        self._cutting = Latest(self, self._on_pictures, self._on_failed)
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
@@ -92,7 +82,6 @@ class TeachWidget(MapTool):
             (session.clusters.changed, self._on_clusters),
             (session.selection.changed, self._tell_soon),
             (session.dataset_changed, self._on_data),
-            (self.workspace.linked.changed, self.refresh),
         ):
             self._connections.connect(signal, slot)
         self.lay_out(
@@ -266,22 +255,8 @@ class TeachWidget(MapTool):
             },
             index=rows,
         )
-        pictures = pictures_of(dataset, self.workspace.linked.current)
-        size = ROW if pictures is None else PICTURE
-        self.doubtful.verticalHeader().setDefaultSectionSize(size)
-        self._fill(frame, self.doubtful.rows.colors)
-        if pictures is not None:
-            self._cutting.ask(lambda: {r: pictures[r] for r in rows.tolist()})
-
-    def _on_pictures(self, found: dict[int, NDArray[Any]]) -> None:
-        size = PICTURE - 4
-        icons = {r: to_qimage(x).scaledToHeight(size) for r, x in found.items()}
-        self._fill(self.doubtful.rows.frame, icons)
-
-    def _fill(self, frame: pd.DataFrame, icons: Any) -> None:
-        """Show the least sure, and choose those that were chosen."""
         chosen = self.doubtful.chosen()
-        self.doubtful.show_frame(frame, icons)
+        self.doubtful.show_frame(frame)
         self.doubtful.choose(chosen)
 
     def _tell(self, said: str = "") -> None:
