@@ -25,7 +25,6 @@ WIDGETS = {
     "Teach",
     "Plate",
     "Labels from a reference",
-    "Stability",
 }
 REPOSITORY = "https://github.com/napari-embedding-game/napari-embedding-game"
 

@@ -228,7 +228,7 @@ def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
     person.open(_made_cells(folder / "made_cells.h5ad"))
     person.prepare_counts()
     person.run()
-    for name in ("Plate", "Stability", "Labels from a reference"):
+    for name in ("Plate", "Labels from a reference"):
         widget = person.open_widget(f"{name} ({PLUGIN})")
         shoot(name.lower().replace(" ", "_"))
         person.viewer.window.remove_dock_widget(widget)

@@ -51,7 +51,7 @@ def test_the_dock_opens_from_the_plugins_menu(window, from_menu):
     assert boxes(window) == shown
 
 
-OWN = ("Teach", "Plate", "Labels from a reference", "Stability")
+OWN = ("Teach", "Plate", "Labels from a reference")
 
 
 @pytest.mark.parametrize("name", OWN)

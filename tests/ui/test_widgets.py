@@ -1,6 +1,5 @@
-"""Stability, labels from a reference: each on the map of its viewer."""
+"""Labels from a reference: on the map of its viewer."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
 from napari_embedding_game.ui.canvas.layers import BEHIND
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.widgets import reference, stability
+from napari_embedding_game.ui.widgets import reference
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
-from napari_embedding_game.ui.widgets.stability import StabilityWidget
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -45,39 +43,6 @@ def opened(qtbot, viewer):
 
 def click(button):
     QTest.mouseClick(button, LEFT)
-
-
-def test_stability_is_measured_beside_the_map_and_can_be_stopped(
-    dock, play, session, qtbot, monkeypatch, opened
-):
-    widget = opened(StabilityWidget)
-    assert not widget.button.isEnabled()
-    play()
-    before, waiting = session.snapshot, threading.Event()
-    widget.seeds.setValue(2)
-    real = stability.stability_job
-
-    def slow_job(*args):
-        stages = real(*args, engine=session._engine)
-
-        def begun():
-            waiting.wait(10)
-            return (yield from stages())
-
-        return begun
-
-    monkeypatch.setattr(stability, "stability_job", slow_job)
-    click(widget.button)
-    assert widget.button.text() == "Stop"
-    assert widget.bar.isVisible()
-    click(widget.button)
-    assert "Stopped" in widget.state.text()
-    waiting.set()
-    click(widget.button)
-    qtbot.waitUntil(lambda: "each of 2 maps from other seeds" in widget.state.text())
-    assert session.look.color_by == "Stability"
-    assert len(session.dataset.obs["Stability"]) == 40
-    assert session.snapshot is before
 
 
 # Labels from a reference
