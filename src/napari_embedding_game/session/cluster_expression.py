@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
@@ -65,7 +66,7 @@ def iter_cluster_expression(
         None of the names is in the data, they are too many, or nothing sets the
         clusters apart.
     """
-    note, codes = "", places_of(labels, clusters)
+    note, codes = "", pd.Index(clusters).get_indexer(labels)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
         places, note = list(found.places), found.told
@@ -119,12 +120,3 @@ def _leading(
         fresh = [column for column in columns.tolist() if column not in places]
         places.update(dict.fromkeys(fresh[:n_leading]))
     return list(places)
-
-
-def places_of(labels: NDArray[np.integer], clusters: Sequence[int]) -> NDArray[np.intp]:
-    """Return the place of each point's cluster, -1 where it is none of them."""
-    order = np.argsort(clusters, kind="stable")
-    ascending = np.asarray(clusters)[order]
-    at = np.minimum(np.searchsorted(ascending, labels), len(ascending) - 1)
-    codes: NDArray[np.intp] = np.where(ascending[at] == labels, order[at], -1)
-    return codes

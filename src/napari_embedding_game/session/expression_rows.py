@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_expression import places_of
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.clusters.clustering import Cluster
 
@@ -88,7 +88,7 @@ def rows_of(
     if not choice.splits_clusters:
         return ExpressionRows(codes, tuple(range(len(levels))), levels)
     # A pair is a number: those of the first cluster, of the second, ...
-    pairs = places_of(labels, ids).astype(np.intp) * len(levels) + codes
+    pairs = pd.Index(ids).get_indexer(labels) * len(levels) + codes
     is_known = pairs >= 0
     found, rows = np.unique(pairs[is_known], return_inverse=True)
     of_row = np.full(len(pairs), -1)

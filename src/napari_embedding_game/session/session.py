@@ -291,15 +291,15 @@ class Session:
         """
         if n_components == self.settings.n_components:
             return None
-        preparing = self.run if self.state == "preparing" else None
-        begins_anew = preparing is not None and preparing.warm_start is None
-        shot = self.snapshot if preparing is None else None
-        layout = None if preparing is None else preparing.warm_start
-        if shot is not None:
-            layout = warm_start(shot)
-        n_before = n_components if layout is None else layout.embedding.shape[1]
+        run, shot = self.run, self.snapshot
+        layout = None if shot is None else warm_start(shot)
+        begins_anew = False
+        if run is not None and self.state == "preparing":
+            layout, shot = run.warm_start, None
+            begins_anew = layout is None
         is_fixed = bool(get_method(self.settings.method).moved_by)
-        if begins_anew or is_fixed or layout is None or n_before == n_components:
+        n_before = n_components if layout is None else layout.embedding.shape[1]
+        if layout is None or is_fixed or n_before == n_components:
             self.settings.n_components = n_components
             return self.begin() if begins_anew else None
         self._check_data()

@@ -7,6 +7,7 @@ nothing spins.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -44,10 +45,9 @@ class Progress:
 
 PACE, UNPACED = 2.0, 0.0
 """Seconds that a small game lasts, so that it can be seen at all; after a long
-preparation down to half of them.  A game that takes longer by itself is never slowed.
+preparation down to half of them.  A game that takes longer by itself is never slowed,
+nor one of which nobody knows how many iterations it has.
 """
-_USUAL_ITER = 200
-"""Iterations that the pace reckons with where nobody knows how many there will be."""
 
 
 @dataclass
@@ -229,7 +229,6 @@ class _Clock:
     def __init__(self, duration: float) -> None:
         self._duration = duration
         self._each = 0.0
-        self._is_open = False
         self._begun: float | None = None
         self._first = 0
 
@@ -242,20 +241,19 @@ class _Clock:
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
-            self._each = self._duration / (snapshot.n_iter or _USUAL_ITER)
-            self._is_open = not snapshot.n_iter
-        due = self._each * (snapshot.iteration - self._first)
-        if self._is_open:  # there may be many more iterations than were reckoned with
-            due = min(due, self._duration)
-        return max(0.0, due - self._passed())
+            self._each = self._duration / (snapshot.n_iter or math.inf)
+        return max(0.0, self._each * self._done(snapshot) - self._passed())
 
     def left(self, snapshot: Snapshot) -> float | None:
         """Return the seconds left, None while nothing is known."""
-        done = snapshot.iteration - self._first
+        done = self._done(snapshot)
         if self._begun is None or done <= 0 or not snapshot.n_iter:
             return None
         each = max(self._passed() / done, self._each)
         return each * (snapshot.n_iter - snapshot.iteration)
+
+    def _done(self, snapshot: Snapshot) -> int:
+        return snapshot.iteration - self._first
 
     def _passed(self) -> float:
         return time.monotonic() - self._begun if self._begun is not None else 0.0
