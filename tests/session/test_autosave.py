@@ -1,16 +1,9 @@
 import os
-import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     FIRST_SECONDS,
     FOLDER_VARIABLE,
@@ -23,8 +16,6 @@ from napari_embedding_game.session.file.autosave import (
 )
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
-
-PLAYER = Path(__file__).with_name("autosave_player.py")
 
 
 @pytest.fixture
@@ -116,59 +107,7 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
     assert folder().stat().st_mode & 0o777 == 0o755  # somebody else's matter
 
 
-@pytest.fixture
-def players():
-    """A process that plays in copies of itself."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    paths = [str(PLAYER.parents[1]), os.environ.get("PYTHONPATH", "")]
-    pipes["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    with subprocess.Popen([sys.executable, PLAYER], **pipes) as process:
-        yield process
-
-
-def numbers_in(saved):
-    """Return the numbers of all that moves in a state."""
-    session = Session()
-    session.restore(saved)
-    names = [one.name[3:] for one in session.clusters.clusters if one.is_named]
-    shot = saved.snapshot
-    arrays = (shot.embedding, shot.landmarks, shot.pressure)
-    found = {*map(int, names), saved.record.n_iter, saved.energies[-1][0]}
-    return found.union(*(set(np.unique(array).astype(int)) for array in arrays))
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
-def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(
-    tmp_path, players
-):
-    moments = random.Random(0)
-    for number in range(5):
-        where = tmp_path / str(number)
-        where.mkdir()
-        print(where, file=players.stdin, flush=True)
-        process = int(players.stdout.readline())
-        try:
-            wait_for(lambda where=where: list(where.glob("[!.]*.zip")))
-            assert find_recovery_files(where) == []
-            time.sleep(moments.uniform(0, 0.15))
-        finally:
-            os.kill(process, signal.SIGKILL)
-            assert players.stdout.readline() == "ended\n"
-        (recovery_file,) = find_recovery_files(where)
-        found = archive.load(recovery_file).maps[0]
-        assert len(numbers_in(found)) == 1
-        discard(recovery_file)
-        assert list(where.iterdir()) == []
-
-
 def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
     (tmp_path / ".999999999-ab-999999999-1-x.open.zip").write_text("half")
     assert find_recovery_files(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "waited for a minute"
-        time.sleep(0.005)

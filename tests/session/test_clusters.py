@@ -143,24 +143,6 @@ def test_a_name_stays_on_its_points_through_game_and_slider(three):
     np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
 
 
-def test_names_of_points_that_part_are_told(three):
-    for name in ("1", "2", "3"):
-        three.rename(id_of(three, name), f"type {name}")
-    three.make_cluster(np.arange(2), "two of them")
-    assert three.told_parted() == ""
-    three.undo()
-    three.set_n_clusters(2)
-    assert three.told_parted() == (
-        "type 3 is no longer one cluster: its points keep the name until you change it."
-    )
-    three.set_n_clusters(1)
-    assert three.told_parted() == (
-        "type 2 and type 3 are no longer one cluster each: their points keep the names "
-        "until you change them."
-    )
-    assert sizes(three) == {"type 1": 40, "type 2": 10, "type 3": 10}
-
-
 def test_merge_keeps_the_given_name_colour_and_note(three):
     rare = id_of(three, "3")
     three.rename(rare, "NK")
@@ -198,25 +180,6 @@ def test_a_column_becomes_annotation(three):
     assert three.undo_label == "Undo annotation by leiden"
     three.undo()
     assert sizes(three) == {"1": 40, "2": 10, "3": 10}
-
-
-@pytest.mark.parametrize(
-    ("edit", "sentence"),
-    [
-        (lambda c: c.rename(id_of(c, "1"), "2"), "already a cluster called 2"),
-        (lambda c: c.rename(id_of(c, "1"), "Unassigned"), "outside the map"),
-        (lambda c: c.rename(99, "B"), "This cluster is gone"),
-        (lambda c: c.recolor(id_of(c, "1"), "blue"), "blue is no colour"),
-        (lambda c: c.merge([id_of(c, "1")]), "two or more"),
-        (lambda c: c.make_cluster([]), "Select some points"),
-        (lambda c: c.set_n_clusters(0), "choose 1 or more"),
-    ],
-)
-def test_what_cannot_be_done_is_told_and_changes_nothing(three, edit, sentence):
-    before = three.state
-    with pytest.raises(DataError, match=sentence):
-        edit(three)
-    assert three.state is before
 
 
 class Editing(RuleBasedStateMachine):

@@ -55,17 +55,6 @@ def test_maps_of_a_file_are_found_and_places_are_none(path):
     assert opened(path).dataset.space == "obsm['X_pca']"
 
 
-def test_cells_of_the_same_name_have_their_own_places(path, cells):
-    cells = cells.copy()
-    cells.obs.index = ["cell0", "cell0", *cells.obs_names[2:]]
-    cells.write_h5ad(path)
-    session = opened(path)
-    assert len(session.dataset.obs) == 300
-    found = session.dataset.obs[["X_umap 1", "X_umap 2"]]
-    np.testing.assert_array_equal(found, cells.obsm["X_umap"])
-    shown(session)
-
-
 def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
     session = opened(path)
     snapshot = shown(session)

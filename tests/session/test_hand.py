@@ -106,22 +106,6 @@ def test_held_points_stay_and_undo_forgets_the_hold(session):
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
 
 
-def test_on_a_map_at_rest_a_branch_begins(session):
-    played = begun(session)
-    played.to_the_end()
-    session.stop()
-    before = session.snapshot
-    run = session.hand.hold(ONE)
-    assert run.warm_start.embedding is before.embedding
-    assert session.timeline.newest.label == "30 points held"
-    branch = Played(session, run)
-    branch.to_the_end()
-    assert session.played.is_branch
-    (forced,) = session.played.forced
-    assert (forced.iteration, len(forced.forces.holds)) == (0, 1)
-    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
-
-
 def test_a_landmark_is_dragged_pinned_and_let_go(session):
     played = begun(session)
     hand, place = session.hand, np.array([4.0, -3.0])

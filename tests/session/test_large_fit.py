@@ -1,7 +1,6 @@
 """A map of many rows: fitted on some, all others placed, here and on a cluster."""
 
 import os
-import pickle
 import signal
 import time
 import warnings
@@ -59,18 +58,6 @@ def written(adata, path):
         warnings.simplefilter("ignore", UserWarning)
         (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
     return path
-
-
-def test_rows_are_read_in_parts(cells, file):
-    rows = LazyRows(file)
-    assert rows.shape == cells.shape
-    np.testing.assert_array_equal(rows.read(100, 700), cells[100:700])
-    some = np.array([3, 4, 999, 1000, 5_999])
-    np.testing.assert_array_equal(rows.take(some, n_at_once=1000), cells[some])
-    sent = pickle.dumps(rows)
-    assert len(sent) < 2_000
-    back = pickle.loads(sent)  # noqa: S301
-    np.testing.assert_array_equal(back.read(0, 5), cells[:5])
 
 
 def test_rows_that_cannot_be_read_in_parts_are_told(tmp_path, cells):

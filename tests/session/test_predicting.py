@@ -2,10 +2,8 @@
 
 import anndata
 import numpy as np
-import pandas as pd
 import pytest
 
-from napari_embedding_game import tl
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.loading import load
@@ -92,16 +90,6 @@ def test_labels_are_right_and_strangers_are_told(session, reference, found):
     assert f"{int(found.unlike.sum())} (" in told_of(found, reference)
 
 
-def test_it_is_what_tl_says_of_the_same_cells(session, files, found):
-    adata = anndata.read_h5ad(files / "new.h5ad")
-    adata = adata[session.dataset.kept].copy()
-    tl.map_onto_reference(adata, files / "reference.h5ad", "cell_type")
-    told = adata.obs["cell_type_predicted"].astype(str).tolist()
-    codes = pd.Categorical.from_codes(found.codes, list(found.names))
-    assert list(map(str, codes)) == told
-    assert adata.obs["unlike_reference"].tolist() == found.unlike.tolist()
-
-
 # On its map
 
 
@@ -141,18 +129,6 @@ def test_cells_lie_where_transform_places_them(tree, placed, reference):
     assert session.snapshot is own
     assert session.behind is None
     assert "cell_type_predicted" in session.dataset.obs
-
-
-def test_what_is_played_there_is_a_branch_that_can_be_taken_back(tree, placed):
-    session = tree._session
-    tree.place(placed)
-    there = session.snapshot.embedding
-    play(session, session.play_on())
-    assert not np.array_equal(session.snapshot.embedding, there)
-    assert session.behind is None
-    session.look_back(session.timeline.marks[0].number)
-    np.testing.assert_array_equal(session.snapshot.embedding, there)
-    assert session.behind is placed.on
 
 
 def test_files_have_the_places_and_say_of_what(tree, placed, tmp_path):

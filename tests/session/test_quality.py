@@ -16,8 +16,7 @@ from napari_embedding_game.session.quality import (
     group_columns,
     quality_job,
 )
-from napari_embedding_game.session.session import Session
-from worlds import play, rows, session_of
+from worlds import play, session_of
 
 
 @pytest.fixture
@@ -56,24 +55,3 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     assert followed_samples(quality()) is None
     assert followed_samples(quality(kinds, mixed)) is None
     assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
-
-
-def test_the_parts_of_a_map_are_those_of_all_its_neighbours():
-    """A map keeps the 15 nearest: groups of 16 that more neighbours link are linked."""
-    rng = np.random.default_rng(0)
-    X = np.repeat(100.0 * np.eye(4), 16, axis=0) + rng.normal(size=(64, 4))
-    session = session_of(rows(X), max_iter=2)
-    found = []
-    for n_neighbors in (15, 20):
-        session.settings.n_neighbors = n_neighbors
-        run = session.begin()
-        for frame in run.frames():
-            session.receive(run, frame)
-            if session.state == "finished":
-                run.stop()
-        found.append(quality_job(session)().parts)
-    assert [(parts.n_parts, parts.n_neighbors) for parts in found] == [(4, 15), (1, 20)]
-    saved = session.capture()
-    again = Session()
-    again.restore(saved)
-    assert quality_job(again)().parts is None  # nobody knows

@@ -182,34 +182,6 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
     assert session.played.is_branch
 
 
-@pytest.mark.parametrize("state", ["running", "paused", "stopped", "finished"])
-def test_other_neighbours_are_used_from_the_map_on_show_on(session, engine, state):
-    run = session.begin()
-    frames_to(session, run, 50 if state == "finished" else 30)
-    if state in ("paused", "stopped"):
-        {"paused": session.pause, "stopped": session.stop}[state]()
-    assert session.state == state
-    before = session.snapshot
-    session.settings.n_neighbors = 30
-    assert session.stale
-    branch = session.play_on()
-    assert not session.stale
-    assert run.stopped
-    assert branch.edges is None  # they are worked out anew
-    frames = frames_to(session, branch, 0)
-    assert np.array_equal(session.snapshot.embedding, before.embedding)
-    frames_to(session, branch, 50, frames)
-    assert session.played.settings.n_neighbors == 30
-    end = session.timeline.newest
-    mark = session.timeline.find(end.parent)
-    assert mark.label == "Neighbours 15 to 30"
-    assert mark.settings.n_neighbors == 15  # stepping back undoes it
-    assert mark.snapshot.embedding is before.embedding
-    session.look_back(mark.number)
-    assert session.settings.n_neighbors == 15
-    assert not session.stale
-
-
 def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
     with pytest.raises(DataError, match="no map"):
         session.play_on()
