@@ -244,7 +244,7 @@ SCENARIOS = {
     "neighbours given": (neighbours, names_and_looks),
     "sample": (lambda at: samples.digits(), looked_at),
 }
-AGAIN = {"reading", "known", "notes", "source_obs", "source_obs_names", "quality"}
+AGAIN = {"known", "notes", "source_obs", "source_obs_names", "quality"}
 """What is not saved."""
 ELSEWHERE = {"left_out", "level_colors", "images", "projection", "worked_out"}
 BOOK = {"done", "undone"}

@@ -8,10 +8,14 @@ from typing import Any
 from psygnal import Signal
 
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, LoadResult, Source
+from napari_embedding_game.session.sources import (
+    LoadResult,
+    Source,
+    note_read,
+    read_of,
+)
 
 
 class Loading:
@@ -23,8 +27,7 @@ class Loading:
     changed = Signal()
 
     def __init__(self, session: Session, maps: MapTree) -> None:
-        self._maps = maps
-        self._by_map: dict[str, LoadResult] = {}
+        self._session, self._maps = session, maps
         self.source: Source | None = None
         """What was asked for last, with ``options``: how."""
         self.options = ReadOptions()
@@ -35,7 +38,6 @@ class Loading:
         self.columns: tuple[str, ...] = ()
         """Columns of the space that was asked for, before any were left out."""
         self.is_reading = False
-        session.dataset_changed.connect(self._forget_maps, max_args=0)
         maps.changed.connect(self._follow_map)
 
     def ask(self, source: Source | None) -> bool:
@@ -51,7 +53,7 @@ class Loading:
             return False
         self.source, self.options, self.columns = source, ReadOptions(), ()
         if source is None:
-            self._by_map, self.taken, self.shown = {}, None, None
+            self.taken = self.shown = None
         return True
 
     def change(self, **changes: Any) -> ReadOptions:
@@ -74,16 +76,17 @@ class Loading:
         """Note what came of reading a source: the data of the open map."""
         self.is_reading = False
         read = replace(loaded, source=source, options=self.options)
-        self._by_map[self._maps.current] = read
+        assert self._session.dataset is not None
+        note_read(self._session.dataset, read)
         self._show(read)
 
-    def take_back(self, saved: SavedSession) -> LoadResult | None:
-        """Note how the data of a session file were read again; return of the open map.
+    def take_back(self) -> LoadResult | None:
+        """Return how the data of the open map were read, after a session was opened.
 
         None where they were not read from a file, or how is not known.
         """
-        self._by_map = {one.key: _read(one) for one in saved.maps if _is_of_file(one)}
-        read = self._by_map.get(self._maps.current)
+        dataset = self._session.dataset
+        read = None if dataset is None else read_of(dataset)
         if read is not None:
             self.source, self.options = read.source, read.options
             self._show(read)
@@ -100,10 +103,8 @@ class Loading:
 
     def _follow_map(self) -> None:
         """Go to how the data of the open map were read, or of the one it is part of."""
-        known = {one.key for one in self._maps.maps}
-        self._by_map = {k: read for k, read in self._by_map.items() if k in known}
-        path = [one.key for one in self._maps.path[::-1]]
-        read = next((self._by_map[key] for key in path if key in self._by_map), None)
+        found = (read_of(one.dataset) for one in self._maps.path[::-1])
+        read = next(filter(None, found), None)
         options = ReadOptions() if self.shown is None else self.shown.options
         if read is None or self.is_reading:
             return
@@ -114,25 +115,7 @@ class Loading:
         self.go_back()
         self.changed.emit()
 
-    def _forget_maps(self) -> None:
-        """Forget how maps were read: other data have taken their place."""
-        if not self._maps.is_moving:
-            self._by_map = {}
-
     def _show(self, read: LoadResult) -> None:
         self.taken, self.shown = read.source, read
         if not self.columns:
             self.columns = tuple(read.columns)
-
-
-def _is_of_file(saved: SavedMap) -> bool:
-    return saved.reading is not None and saved.reading.dataset.source is not None
-
-
-def _read(saved: SavedMap) -> LoadResult:
-    result = saved.reading
-    assert result is not None
-    assert result.dataset.source is not None
-    options = result.dataset.read_options or ReadOptions()
-    source = FileSource(result.dataset.source)
-    return LoadResult.of(result, source=source, options=options)

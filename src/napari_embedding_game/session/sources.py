@@ -87,6 +87,18 @@ class LoadResult:
         return batch_columns(self.dataset.obs) if is_mixable else ()
 
 
+def note_read(dataset: Dataset, read: LoadResult) -> None:
+    """Note how a dataset was read with the dataset itself."""
+    itself: Any = None  # no circle that would keep it in memory
+    dataset.known["read"] = replace(read, dataset=itself)
+
+
+def read_of(dataset: Dataset) -> LoadResult | None:
+    """Return how a dataset was read; None where nobody has noted it."""
+    read: LoadResult | None = dataset.known.get("read")
+    return None if read is None else replace(read, dataset=dataset)
+
+
 class Source:
     """Something that can be read, again and in another way if need be."""
 

@@ -25,6 +25,7 @@ from napari_embedding_game.data.export.atomic import is_same_file, whole_or_noth
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.session.clusters.annotation import NONE, Group
 from napari_embedding_game.session.clusters.state import ClusterState, untouched
@@ -47,6 +48,7 @@ from napari_embedding_game.session.file.rows import (
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.sources import FileSource, LoadResult, note_read
 from napari_embedding_game.session.teaching import teach_again
 from napari_embedding_game.session.timeline import thinned
 
@@ -91,7 +93,6 @@ class _StoredMap(SavedMap):
     """A map whose data are in their own file."""
 
     dataset: Rows  # type: ignore[assignment]
-    reading: None = None
     boxes: Examples = field(default_factory=dict)
     """Of a file of 0.3: rows of the source that were examples of classes."""
 
@@ -230,7 +231,6 @@ def _stored(one: SavedMap, rows: Rows) -> SavedMap:
     return replace(
         _small(one),
         dataset=data,
-        reading=None,
         clusters=clusters,
         look=look,
         timeline=timeline,
@@ -282,9 +282,9 @@ def with_data(
         return saved
     of_others = [one.dataset for one in others]
     result = yield from read_again(saved.dataset, Path(beside), of_others)
-    # How rows were joined with objects is not known.
-    reading = None if saved.dataset.source_objects is not None else result
-    return replace(saved, dataset=result.dataset, reading=reading)
+    if saved.dataset.source_objects is None:  # how rows were joined is not known
+        _note_reading(result)
+    return replace(saved, dataset=result.dataset)
 
 
 def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
@@ -320,16 +320,24 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
 
+def _note_reading(result: ReadResult) -> None:
+    dataset = result.dataset
+    if dataset.source is not None:
+        options = dataset.read_options or ReadOptions()
+        source = FileSource(dataset.source)
+        note_read(dataset, LoadResult.of(result, source=source, options=options))
+
+
 def _as_data(path: Path) -> Stages[SavedMap]:
     """Read an .h5ad file without the map that it holds."""
     result = yield from load_with_choices(path, ReadOptions(missing="drop"))
     dataset = result.dataset
+    _note_reading(result)
     return SavedMap(
         key="",
         title=dataset.name,
         settings=Settings(),
         dataset=dataset,
-        reading=result,
         snapshot=None,
         clusters=untouched(len(dataset.obs)),
     )

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.display import DisplaySettings
@@ -31,8 +30,6 @@ class SavedMap(Moment):
     """Key of the map that this is a part of."""
     dataset: Dataset
     """The data, or rows without numbers where they were not read again."""
-    reading: ReadResult | None = None
-    """What came of reading the data again; it is not saved."""
     clusters: ClusterState
     overlaid: Annotation | None = None
     """Of a part: what its parent's cells were annotated with when it was made."""

@@ -185,7 +185,7 @@ class ReadingTask(QObject):
             self.asked.emit(None, self._loading.ask(None), None, None)
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
-            read = self._loading.take_back(saved)
+            read = self._loading.take_back()
             if read is not None:
                 self.loaded.emit(read.source, read)
             self.session_opened.emit()
