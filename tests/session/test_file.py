@@ -394,14 +394,6 @@ def test_every_mark_is_replayed_and_played_on(steered):
     assert len({id(mark.snapshot.neighbors) for mark in marks}) == 1  # shared
 
 
-def test_only_so_many_marks_are_stored(steered, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MOST_BYTES", 1)
-    archive.save(steered[0].capture(), tmp_path / "x.zip")
-    found = archive.load(tmp_path / "x.zip").maps[0].timeline
-    kept = [mark.number for mark in found.marks if not mark.name]
-    assert kept == [found.shown]
-
-
 # The file of a map in other hands
 
 
@@ -498,12 +490,6 @@ def test_counts_that_changed_are_refused_though_components_are_kept(tmp_path):
     assert "gives other numbers" in trouble
 
 
-def test_the_data_file_is_never_overwritten(tmp_path):
-    tree = world(tmp_path, "table, columns")
-    with pytest.raises(DataError, match="is the data file itself"):
-        archive.save(tree.capture(), tmp_path / "cells.csv")
-
-
 # Files that are damaged, or lie about what they hold
 
 
@@ -582,9 +568,7 @@ DAMAGES = [
     ("maps.0.snapshot.embedding", {"array": "999"}, "999.npy is missing"),
     ("maps.0.snapshot.labels", None, "Expected `object`"),
     ("maps.0.settings.method", "zzz", "updated: .*'zzz'"),
-    ("maps.0.settings.repulsion", -3.0, "repulsion .* not -3.0"),
     ("maps.0.look.color_by", 3, r"Expected `str`, got `int` .*look.color_by"),
-    ("maps.0.timeline.marks.1.snapshot", None, "Expected `object`"),
     ("maps.0.timeline.marks.1.settings.repulsion", -1.0, "repulsion"),
     ("maps.0.boxes", {"a": [10**6]}, "its rows"),
     ("maps.0.clusters.n_clusters", -1, "its clusters"),
@@ -592,21 +576,16 @@ DAMAGES = [
 ]
 OF_ARRAYS = [
     ("snapshot.embedding", first(np.nan)),
-    ("snapshot.embedding", lambda a: a.astype(np.float64)),
     ("snapshot.embedding", lambda a: a.astype(str)),
-    ("snapshot.landmarks", first(np.inf)),
     ("snapshot.labels", first(10**6)),
     ("snapshot.labels", first(-1)),
     ("snapshot.stretch", shorter),
     ("snapshot.isolation", first(-1)),
     ("snapshot.neighbors", first(10**6)),
-    ("snapshot.neighbors", shorter),
     ("dataset.kept", first(False)),
-    ("dataset.prepared.X", lambda a: a * np.nan),
     ("dataset.prepared.projection.loadings", lambda a: a[:, 1:]),
     ("dataset.predicted.0.codes", shorter),
     ("merging.graph.indices", first(10**6)),
-    ("merging.graph.indptr", first(3)),
     ("merging.tree.leader", first(10**6)),
     ("merging.tree.born", lambda a: np.full_like(a, 5)),
     ("merging.tree.levels", first(-1)),
