@@ -453,9 +453,9 @@ class Person:
         press(teach.new)
 
         def act() -> None:
-            editor = teach.classes.findChild(QLineEdit)
-            if editor is not None:
-                _type(editor, name)
+            editors = teach.classes.findChildren(QLineEdit)
+            if editors:
+                _type(editors[-1], name)
 
         repeat(act, lambda: name in _first_column(teach.classes), name)
 

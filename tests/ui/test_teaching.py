@@ -48,7 +48,7 @@ def new(qtbot, teach, rows, name):
     """Select points, press New class, and type a name."""
     teach.workspace.session.selection.select_points(np.asarray(rows))
     QTest.mouseClick(teach.new, LEFT)
-    editor = teach.classes.findChild(QLineEdit)
+    *_, editor = teach.classes.findChildren(QLineEdit)  # the former may go later
     editor.selectAll()
     QTest.keyClicks(editor, name)
     QTest.keyClick(editor, Qt.Key.Key_Return)

@@ -116,7 +116,8 @@ class Annotation:
         """(n,) whether something else is said of a cell than formerly."""
         same, others = former.groups, self.groups.items()
         changed = [code for code, group in others if group != same.get(code)]
-        return (self.codes != former.codes) | np.isin(self.codes, changed)
+        found: NDArray[np.bool_] = self.codes != former.codes
+        return found | np.isin(self.codes, changed)
 
     def of(self, rows: NDArray[Any]) -> Annotation:
         """Return the annotation of some of the cells."""

@@ -75,7 +75,7 @@ def check_session(session: SavedSession) -> None:
     DamageError
         It says what does not fit.
     """
-    seen: set[str] = set()
+    seen: set[str | None] = set()
     for one in session.maps:
         _expect(one.parent in (seen or {None}) and one.key not in seen, "its maps")
         seen.add(one.key)

@@ -150,7 +150,9 @@ class Run:
             self.played.close()
 
     def _begin(self, settings: Settings, until_next: Any) -> Game:
-        return self.engine.play(self.edges, self._layout, settings, self.warm_start)
+        play = self.engine.play
+        game: Game = play(self.edges, self._layout, settings, self.warm_start)
+        return game
 
     def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
         clock, regroup = _Clock(duration), _Regroup(self)
