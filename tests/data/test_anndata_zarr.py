@@ -98,11 +98,3 @@ def test_table_of_spatialdata(spatial, spaces):
 
 def spaces_of_one():
     return ["obsm['X_pca']", "obsm['scores']", "X", "layers['raw']"]
-
-
-def test_the_first_of_several_tables_of_spatialdata(spatial):
-    root = zarr.open_group(str(spatial), mode="r+")
-    write_elem(root["tables"], "nuclei", cells(4))
-    assert read(spatial).X.shape == (8, 3)
-    assert can_read(spatial / "tables" / "nuclei")
-    assert read(spatial / "tables" / "nuclei", space="X").X.shape == (4, 6)

@@ -26,17 +26,6 @@ def test_limits_and_colors(labels):
         assert shown[32, 32].tolist() == color
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_color_picture(labels, dtype):
-    image = np.zeros((*labels.shape, 4), dtype)
-    image[..., 1] = 255 if dtype == np.uint8 else 1
-    assert picture(labels, 1, [Channel(image, rgb=True)])[32, 32].tolist() == [
-        0,
-        255,
-        0,
-    ]
-
-
 def test_outline_goes_round_this_object_alone(labels):
     labels[14:16, 30:34] = 9  # a neighbour that touches it
     shown = picture(labels, 1)

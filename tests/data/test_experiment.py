@@ -251,19 +251,6 @@ def test_a_plate_layout_is_joined_by_well(plate):
     assert "Without an image: c9, a9, b9." in "".join(dataset.notes)
 
 
-def test_names_that_a_spreadsheet_took_for_numbers(tmp_path):
-    for number in (3, 21):
-        write(tmp_path, f"{number:04d}", number)
-    pd.DataFrame({"image": [21, 3, 7], "kind": ["a", "b", "c"]}).to_csv(
-        tmp_path / "images.csv", index=False
-    )
-    dataset = measured(tmp_path)
-    kinds = dict(zip(dataset.obs["image"], dataset.obs["kind"], strict=True))
-    assert kinds == {"0003": "b", "0021": "a"}
-    notes = "\n".join(dataset.notes)
-    assert "Without an image: 7." in notes
-
-
 def test_tables_that_are_about_something_else_are_told(tmp_path):
     write(tmp_path, "A01", 0)
     rows = pd.DataFrame({"image": ["A01", "A01"], "area": [3, 4]})

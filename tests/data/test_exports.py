@@ -145,28 +145,6 @@ def test_columns_of_a_labels_layer_go_by_label(dataset, result):
     np.testing.assert_array_equal(table["embedding_game_x"], [4, 0, np.nan, np.nan])
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_figure(dataset, result, tmp_path, ending):
-    backend = matplotlib.get_backend()
-    path = tmp_path / f"map.{ending}"
-    write(dataset, result, path)
-    first = path.read_bytes()
-    write(dataset, result, path)
-    assert path.read_bytes() == first
-    assert matplotlib.get_backend() == backend
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    if ending == "svg":
-        text = first.decode()
-        assert "T cells (2)" in text
-        assert "B, naïve (1)" in text
-        # A mark for each point, and one in the legend.
-        assert text.count("<use") >= 3
-        assert "fill: #ff0000" in text
-        assert "fill: #00ff00" in text
-    else:
-        assert first.startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("ending", sorted(WRITERS))
 def test_nothing_is_left_of_an_export_that_failed(
     dataset, result, tmp_path, monkeypatch, ending

@@ -84,18 +84,3 @@ def test_markers_of_counts_beside_given_components_are_those_of_scanpy(form, met
     # The depth of the kinds differs by five: raw counts say something else.
     raw = markers(dataset.profile, (adata.obs["kind"] == "A").to_numpy(), n_top=None)
     assert np.abs(np.sort(raw.logfoldchanges) - np.sort(ours.logfoldchanges)).max() > 1
-
-
-@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
-@pytest.mark.parametrize("form", [sp.csr_matrix, np.asarray])
-def test_one_gene_and_one_cell_are_those_of_the_whole(form):
-    adata = cells(form)
-    expression = from_anndata(adata, "cells").expression
-    expected = dense(normalised(adata).X)
-    np.testing.assert_allclose(dense(expression.values), expected, rtol=1e-5)
-    np.testing.assert_allclose(expression.column(7), expected[:, 7], rtol=1e-5)
-    assert expression.cell(3, 7) == pytest.approx(expected[3, 7], rel=1e-5)
-    assert expression.cell(5, 7) == 0
-    assert sp.issparse(expression.values) == (form is sp.csr_matrix)
-    # The counts themselves stay, for the recipe and for what is saved.
-    np.testing.assert_array_equal(dense(expression.profile), dense(adata.X))

@@ -11,9 +11,6 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.harmony import (
-    batch_columns,
-)
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
@@ -90,11 +87,6 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     back = finish(read_again(dataset_of(rows_of(made)), components.parent, ())).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"
-
-
-def test_columns_that_can_name_batches(dataset):
-    assert batch_columns(dataset.obs) == ["day", "kind"]  # of samples first
-    assert batch_columns(dataset.obs[:20]) == []
 
 
 @pytest.mark.parametrize(

@@ -115,12 +115,6 @@ def test_labels_below_0_do_not_disappear_without_a_word(labels):
     assert "1 label is below 0, which is background here" in notes
 
 
-def test_form_alone(labels):
-    dataset = measure(None, labels)
-    assert "area" in dataset.var_names
-    assert not any("intensity" in name for name in dataset.var_names)
-
-
 @pytest.mark.parametrize(
     ("image", "sentence"),
     [

@@ -98,13 +98,6 @@ def test_the_table_of_the_sdata_about_the_layer_is_taken(adata):
         table_of_layer(metadata | {"name": "blobs"}, "blobs")
 
 
-def test_a_table_about_one_element_is_the_layer_s_whatever_its_name(adata):
-    own = adata[2:-3].copy()
-    assert len(table_of_layer({"adata": own}, "renamed").rows) == N
-    with pytest.raises(DataError, match="'region' names cells, nuclei"):
-        table_of_layer({"adata": adata}, "renamed")
-
-
 def test_results_go_back_into_the_same_object_by_row(adata):
     table = table_of_layer({"adata": adata}, "cells")
     dataset = read(table, labels()).dataset

@@ -212,24 +212,6 @@ def measurements():
     return frame.assign(area_um=frame["area"] * 0.25, again=frame["tone"], note="x")
 
 
-def test_chosen_columns(tmp_path, columns):
-    frame = measurements().rename(columns={"tone": "tone, mean"})
-    dataset = from_features(
-        frame, "cells", options=ReadOptions(columns=["tone, mean", "area"])
-    )
-    assert dataset.var_names == ("tone, mean", "area")
-    assert {"area_um", "again", "note"} <= set(dataset.obs)
-    np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-6)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    assert read(tmp_path / "a.csv", columns=["area"]).var_names == ("area",)
-    assert columns(tmp_path / "a.csv") == [
-        "area",
-        "tone, mean",
-        "area_um",
-        "again",
-    ]
-
-
 def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
