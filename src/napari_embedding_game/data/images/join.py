@@ -211,16 +211,11 @@ def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
 
     With ``all_whole`` also those of any name that hold different whole numbers.
     """
-    ranks = {str(name): _rank(str(name)) for name in table.columns}
-    names = sorted(
-        (n for n in ranks if ranks[n] is not None), key=lambda n: (ranks[n], n)
-    )
-    found = [name for name in names if numbers_of(table[name]) is not None]
+    names = sorted(str(name) for name in table if not is_of_a_map(name))
+    found = [n for known in _KNOWN for n in names if known.fullmatch(_plain(n))]
     if all_whole:
-        for name, rank in ranks.items():
-            if rank is None and not is_of_a_map(name) and table[name].is_unique:
-                found += [name] * (numbers_of(table[name]) is not None)
-    return found
+        found += [str(n) for n in table if str(n) in names and table[n].is_unique]
+    return [n for n in dict.fromkeys(found) if numbers_of(table[n]) is not None]
 
 
 def label_column(table: pd.DataFrame) -> str | None:
@@ -277,11 +272,3 @@ def _texts(ids: IntArray) -> str:
 
 def _plain(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())
-
-
-def _rank(name: str) -> int | None:
-    """How likely a column of this name holds labels, 0 most; None if it does not."""
-    if is_of_a_map(name):
-        return None
-    found = (i for i, known in enumerate(_KNOWN) if known.fullmatch(_plain(name)))
-    return next(found, None)
