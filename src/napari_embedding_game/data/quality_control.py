@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -52,42 +51,6 @@ def cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CellLimits:
-    """Which cells are left out; a highest or lowest value of 0 is no limit."""
-
-    min_genes: int = 0
-    max_genes: int = 0
-    """Cells with more genes are left out as doublets."""
-    min_counts: int = 0
-    """Cells with fewer counts are left out as empty."""
-    max_counts: int = 0
-    """Cells with more counts are left out as doublets."""
-    max_mito: float = 0.0
-    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
-    dying."""
-
-    def left_out(self, quality: pd.DataFrame) -> Reasons:
-        """Return the cells, (n,), that each limit leaves out first, and why.
-
-        A cell is counted once, under the first of its reasons.
-        """
-        told = np.zeros(len(quality), bool)
-        found: Reasons = {}
-        for limit, (column, what) in _LIMITED.items():
-            number, is_least = getattr(self, limit), limit.startswith("min")
-            values = quality[column].to_numpy() if column in quality else 0 * told
-            if limit == "min_genes":
-                rows = values < max(1, number)
-            else:
-                rows = values < number if is_least else values > (number or np.inf)
-            than = "fewer" if is_least else "more"
-            why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
-            found[limit] = rows & ~told, why
-            told = told | rows
-        return found
-
-
 _LIMITED = {
     "min_genes": ("n_genes_by_counts", "genes"),
     "max_genes": ("n_genes_by_counts", "genes"),
@@ -96,8 +59,29 @@ _LIMITED = {
     "max_mito": ("pct_counts_mt", "% mitochondrial counts"),
 }
 """The figure that each limit is of, and its words."""
-LIMITS = tuple(field.name for field in fields(CellLimits))
-"""Names of the limits."""
+LIMITS = tuple(_LIMITED)
+"""Names of the limits, as the recipe has them; a lowest or highest of 0 is none."""
+
+
+def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
+    """Return the cells, (n,), that each limit of a recipe leaves out first, and why.
+
+    A cell is counted once, under the first of its reasons.
+    """
+    told = np.zeros(len(quality), bool)
+    found: Reasons = {}
+    for limit, (column, what) in _LIMITED.items():
+        number, is_least = getattr(limits, limit), limit.startswith("min")
+        values = quality[column].to_numpy() if column in quality else 0 * told
+        if limit == "min_genes":
+            rows = values < max(1, number)
+        else:
+            rows = values < number if is_least else values > (number or np.inf)
+        than = "fewer" if is_least else "more"
+        why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
+        found[limit] = rows & ~told, why
+        told = told | rows
+    return found
 
 
 def has_scrublet() -> bool:

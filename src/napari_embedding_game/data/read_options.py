@@ -9,17 +9,26 @@ import numpy as np
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM
-from napari_embedding_game.data.quality_control import LIMITS, CellLimits
+from napari_embedding_game.data.quality_control import LIMITS
 
 Missing = Literal["error", "drop"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(CellLimits):
+class Recipe:
     """The numbers of the steps from raw counts to principal components."""
 
     min_genes: int = 200
     """Cells with fewer genes found than these are left out as empty or broken."""
+    max_genes: int = 0
+    """Cells with more genes are left out as doublets; 0: none are."""
+    min_counts: int = 0
+    """Cells with fewer counts are left out as empty."""
+    max_counts: int = 0
+    """Cells with more counts are left out as doublets; 0: none are."""
+    max_mito: float = 0.0
+    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
+    dying; 0: none are."""
     min_cells: int = 3
     """Genes found in fewer cells than these are left out as noise."""
     target_sum: float = TARGET_SUM

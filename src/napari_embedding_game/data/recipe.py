@@ -33,6 +33,7 @@ from napari_embedding_game.data.quality_control import (
     Reasons,
     cell_quality,
     find_doublets,
+    left_out,
 )
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
@@ -184,7 +185,7 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
 
     Raises DataError if fewer than three are left.
     """
-    reasons = recipe.left_out(quality)
+    reasons = left_out(recipe, quality)
     n, n_kept = len(quality), int(passing(reasons).sum())
     n_genes = int(
         np.count_nonzero(quality["n_genes_by_counts"] >= max(1, recipe.min_genes))

@@ -16,6 +16,7 @@ from napari_embedding_game.data.quality_control import (
     LIMITS,
     NEEDS_SKIMAGE,
     has_scrublet,
+    left_out,
 )
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
@@ -208,7 +209,7 @@ class RecipePanel(QWidget):
             return
         limits, key = self._present(), self.batches.value
         self.cells.show_limits(limits, key if key != NO_BATCHES else self._a_batch())
-        reasons = self.recipe().left_out(self._quality).values()
+        reasons = left_out(self.recipe(), self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
