@@ -166,7 +166,6 @@ def test_typed_names_are_shown_in_their_order(qtbot, dots):
     qtbot.waitUntil(lambda: dots.result.genes == ("e", "a"))
     assert dots.state.text() == "Not in the data: nope."
     assert dots.n_leading.isHidden()
-    choose(dots.kind, "Matrix plot")
     dots.scaled.click()
     dots.genes.setText("nope")
     dots.refresh()
@@ -213,9 +212,7 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     assert dots.plot() is None
 
 
-@pytest.mark.parametrize("kind", ["Dot plot", "Matrix plot"])
-def test_every_kind_is_drawn_and_saved(qtbot, dots, dock, kind, saved_as):
-    choose(dots.kind, kind)
+def test_dots_are_drawn_and_saved(qtbot, dots, dock, saved_as):
     pixels = drawn(qtbot, dots).canvas.grab().toImage()
     own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
     assert pixels.pixelColor(own) != pixels.pixelColor(other)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,8 +206,6 @@ class MapPlot(Plot):
 
 # Genes in groups
 
-PlotKind = Literal["dots", "matrix", "cells"]
-"""What a person chose; the last, a heat map, is of former session files alone."""
 SIZE_EXPONENT = 1.5
 """Power of the share that the area of a dot grows with, as in scanpy."""
 _MOST_SHARES = 5
@@ -216,9 +214,8 @@ _MOST_SHARES = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionPlot(Plot):
-    """Dot plot or matrix plot of G genes, the rows, in C groups of points."""
+    """Dot plot of G genes, the rows, in C groups of points."""
 
-    kind: PlotKind
     genes: tuple[str, ...]
     groups: tuple[str, ...]
     values: Points
@@ -237,15 +234,10 @@ class ExpressionPlot(Plot):
         """Draw the rows from above."""
         n_groups, n_genes = self.values.shape
         colors = _shades(self).to_rgba(self.values.T)
-        if self.kind == "dots":
-            down, across = np.indices((n_genes, n_groups), float).reshape(2, -1)
-            sizes = _diameters(np.nan_to_num(self.shares.T.ravel()))
-            places = np.column_stack([across, down])
-            _discs(axes, places, sizes, colors.reshape(-1, 4))
-            self._explain_sizes(axes)
-        else:
-            axes.imshow(colors)
-            axes.hlines(np.arange(n_genes - 1) + 0.5, -0.5, n_groups - 0.5, "w")
+        down, across = np.indices((n_genes, n_groups), float).reshape(2, -1)
+        sizes = _diameters(np.nan_to_num(self.shares.T.ravel()))
+        _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
+        self._explain_sizes(axes)
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
         axes.set_aspect("equal", anchor="NW")
         axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)

@@ -1,4 +1,4 @@
-"""Dot plot or matrix plot of genes in clusters or levels of a column."""
+"""Dot plot of genes in clusters or levels of a column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import ExpressionPlot, PlotKind
+from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
     ClusterExpression,
@@ -32,12 +32,7 @@ from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import Latest
 
-KINDS: dict[PlotKind, str] = {
-    "dots": "Dot plot",
-    "matrix": "Matrix plot",
-}
 TIPS = {
-    "kind": "Colour: the mean. Size of a dot: share of cells with the gene.",
     "rows": "What has a column each: clusters, groups of a column, or both.",
     "genes": "Names of genes, then Enter. Empty: markers of every cluster.",
     "n_leading": "Markers of each cluster, by a Wilcoxon test against all others.",
@@ -84,11 +79,9 @@ class DotPlotPane(PlotPane):
         self._rows: ExpressionRows | None = None
         """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
-        self.kind, self.rows = QComboBox(), QComboBox()
+        self.rows = QComboBox()
         self.genes, self.n_leading = QLineEdit(), QSpinBox()
         self.scaled = QCheckBox("Scale genes")
-        for kind, words in KINDS.items():
-            self.kind.addItem(words, kind)
         let_be_narrow(self.rows, 8)
         self.offer_columns(())
         self.genes.setClearButtonEnabled(True)
@@ -99,11 +92,10 @@ class DotPlotPane(PlotPane):
         self.n_leading.setKeyboardTracking(False)
         self.scaled.setChecked(True)
         of_genes = self.genes, self.n_leading, self.scaled
-        self.head.addLayout(row(self.kind, self.rows, wide=[self.rows]))
+        self.head.addLayout(row(self.rows, wide=[self.rows]))
         self.head.addLayout(row(*of_genes, wide=[self.genes]))
         self.canvas.mark(self._bands)
         self.canvas.clicked.connect(self._pick)
-        self.kind.activated.connect(self._draw)
         self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
         self.genes.editingFinished.connect(self.refresh)
@@ -162,7 +154,6 @@ class DotPlotPane(PlotPane):
         summary, is_scaled = found.summary, self.scaled.isChecked()
         values = summary.scaled if is_scaled else summary.means
         return ExpressionPlot(
-            kind=self._kind,
             genes=found.genes,
             groups=rows.names,
             values=values,
@@ -213,13 +204,8 @@ class DotPlotPane(PlotPane):
         choice: RowChoice | None = self.rows.currentData()
         return choice or CLUSTERS
 
-    @property
-    def _kind(self) -> PlotKind:
-        kind: PlotKind = self.kind.currentData()
-        return kind
-
     def _draw(self, *event: object) -> None:
-        """Show what was found, in the chosen way, and what there is to say."""
+        """Show what was found, and what there is to say."""
         if not self._search.is_busy:
             show_text(self.state, self._trouble, "warning")
         self.canvas.show_plot(self.plot(), is_scrolled=True)
