@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import Edges
 from shared import QUICK_ROWS, arguments, report

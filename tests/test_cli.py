@@ -350,7 +350,7 @@ def test_wrong_arguments(run, arguments):
 
 
 def interrupt_after(monkeypatch, n_snapshots):
-    from napari_embedding_game.core.run import Run
+    from napari_embedding_game.core.live_run import Run
 
     whole, seen = Run.advance, []
 

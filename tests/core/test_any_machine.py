@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core import elementary
-from napari_embedding_game.core.energy import fourier
+from napari_embedding_game.core.energy import fft
 from napari_embedding_game.core.estimator import EmbeddingGame
 
 PLAYER = Path(__file__).with_name("any_machine.py")
@@ -88,11 +88,11 @@ def test_fourier_transforms_are_numpys(shape, dtype, within):
     grid = np.random.default_rng(0).random(shape).astype(dtype)
     grid[len(grid) // 2 + 1 :] = 0
     wanted = np.fft.rfftn(grid.astype(float))
-    found = fourier.forward(grid)
+    found = fft.forward(grid)
     assert abs(found[0] + 1j * found[1] - wanted).max() < within * abs(wanted).max()
-    back = fourier.backward(found, shape[2], n_rows=max(1, shape[0] // 2))
+    back = fft.backward(found, shape[2], n_rows=max(1, shape[0] // 2))
     np.testing.assert_allclose(back, grid[: len(back)], atol=4 * within)
 
 
 def test_lengths_are_quick_to_transform():
-    assert [fourier.fast_length(n) for n in (1, 7, 31, 641)] == [1, 8, 32, 648]
+    assert [fft.fast_length(n) for n in (1, 7, 31, 641)] == [1, 8, 32, 648]

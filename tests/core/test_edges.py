@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.bandwidths import (
+from napari_embedding_game.core.graph.choices import affinity_names
+from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
     fuzzy_memberships,
 )
-from napari_embedding_game.core.graph.choices import affinity_names
 from napari_embedding_game.core.graph.edges import directed, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 

@@ -11,6 +11,10 @@ from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.play import play
+from napari_embedding_game.core.energy.forces import (
+    TorchForces,
+    make_forces,
+)
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
@@ -27,10 +31,6 @@ from napari_embedding_game.core.energy.pair_functions import (
     NEAREST,
     UMAP_A,
     UMAP_B,
-)
-from napari_embedding_game.core.energy.pair_sums import (
-    TorchForces,
-    make_forces,
 )
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.estimator import EmbeddingGame

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.forces import CompiledForces, TorchForces
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
 from napari_embedding_game.core.energy.pressure import pressure
 
 REPULSION = 0.7

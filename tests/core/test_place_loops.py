@@ -7,11 +7,11 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
-from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.transform import frozen_field

@@ -8,7 +8,7 @@ import pytest
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.dynamics import play
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.run import Run
+from napari_embedding_game.core.live_run import Run
 
 CLOUD = np.random.default_rng(0).normal(size=(120, 6))
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.core.graph.neighbors import NeighborGraph
+    from napari_embedding_game.core.live_run import Run
     from napari_embedding_game.core.new_rows.transform import FittedMap
-    from napari_embedding_game.core.run import Run
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
@@ -410,7 +410,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
-            from napari_embedding_game.core.run import Run
+            from napari_embedding_game.core.live_run import Run
 
         X = self._as_rows(X, ensure_min_samples=2)
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.objective import MeshSum
-from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph

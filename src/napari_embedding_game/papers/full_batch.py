@@ -15,8 +15,8 @@ from itertools import islice
 import torch
 
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.objective import Objective, make_objective
-from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.settings import (
     Settings,
     check_size,

@@ -16,8 +16,8 @@ from napari_embedding_game.core.dynamics.hand import AppliedForces, edited
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
+from napari_embedding_game.core.energy.forces import Forces, make_forces
 from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
-from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
     Settings,

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.settings import Settings
 
 _SOURCES = 200

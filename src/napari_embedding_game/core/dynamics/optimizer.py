@@ -25,7 +25,7 @@ from napari_embedding_game.core.energy.pair_loops import (
     OPTIONS,
     n_chunks,
 )
-from napari_embedding_game.core.lanes import (
+from napari_embedding_game.core.simd import (
     WIDE,
     across,
     double,

@@ -26,9 +26,9 @@ from numba.extending import (
     unbox,
 )
 
-from napari_embedding_game.core import lanes
+from napari_embedding_game.core import simd
 from napari_embedding_game.core.energy.pair_functions import PairFunction
-from napari_embedding_game.core.lanes import written
+from napari_embedding_game.core.simd import written
 
 
 class PairFunctionType(types.Opaque):
@@ -59,7 +59,7 @@ def _typeof(function: PairFunction, _context: Any) -> PairFunctionType:
 
 def _digest(function_class: type[PairFunction]) -> str:
     digest = hashlib.sha256(f"{function_class.__module__}".encode())
-    for module in (lanes.__file__, __file__):
+    for module in (simd.__file__, __file__):
         digest.update(Path(module).read_bytes())
     for base in function_class.__mro__:
         for name, method in sorted(vars(base).items()):

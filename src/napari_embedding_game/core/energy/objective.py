@@ -29,18 +29,18 @@ from torch import Tensor
 
 from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.forces import (
+    Forces,
+    Number,
+    Pairs,
+    make_forces,
+)
 from napari_embedding_game.core.energy.methods import (
     OBJECTIVES,
     Aggregate,
     Approximation,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
-from napari_embedding_game.core.energy.pair_sums import (
-    Forces,
-    Number,
-    Pairs,
-    make_forces,
-)
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 

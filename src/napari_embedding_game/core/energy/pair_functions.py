@@ -3,7 +3,7 @@
 An *attraction* f says what an edge of length sqrt(s) costs, a *kernel* k what it costs
 two points to be as near as that.  A formula is written once, in operators, whole powers
 and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it of tensors, a
-compiled loop of :mod:`lanes`.  For one of your own see ``docs/methods.md``.  Every
+compiled loop of :mod:`simd`.  For one of your own see ``docs/methods.md``.  Every
 kernel must be completely monotone in s, as the landmarks' bound (Eq. 3) asks.
 """
 

@@ -1,7 +1,7 @@
 """The compiled loops over pairs: edges, landmarks, all points, random partners.
 
 A loop does a range of points, or of chunks that own their partial sums, and what is
-added up in a row goes through :mod:`lanes`: the same bits for any number of threads.
+added up in a row goes through :mod:`simd`: the same bits for any number of threads.
 ``flat`` does not change inside a loop, so the compiler takes the question out of it.
 Indices are unsigned, as numba tests signed ones for being negative.
 
@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
-from napari_embedding_game.core.lanes import (
+from napari_embedding_game.core.simd import (
     STRICT,
     WIDE,
     across,
@@ -295,7 +295,7 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
 def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """Write the sum of k over random pairs of points and its gradient (d, N).
 
-    ``y`` (d, 2 N): points in the order of :data:`pair_sums.Pairs`, twice.
+    ``y`` (d, 2 N): points in the order of :data:`forces.Pairs`, twice.
     """
     n = gradient.shape[1]
     for c in range(begin, end):

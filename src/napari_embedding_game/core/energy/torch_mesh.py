@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from napari_embedding_game.core.energy.mesh import AXES, Grid, Mesh
+from napari_embedding_game.core.energy.mesh_repulsion import AXES, Grid, Mesh
 
 
 def finest_type(device: torch.device) -> torch.dtype:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.bandwidths import (
-    conditional_probabilities,
-    fuzzy_memberships,
-)
 from napari_embedding_game.core.graph.choices import (
     ROW_AFFINITIES,
+)
+from napari_embedding_game.core.graph.edge_loops import (
+    conditional_probabilities,
+    fuzzy_memberships,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 

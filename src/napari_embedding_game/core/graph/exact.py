@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
@@ -60,7 +60,7 @@ def nearest_of_all(
             some = rows[first : first + _AT_ONCE]
             numbers = np.arange(len(some), dtype=np.int32)
             lists = indices[part], scores[part]
-            loops.scan(asked, own[part], some, numbers, first, *lists)
+            search_loops.scan(asked, own[part], some, numbers, first, *lists)
 
     in_parts(scan, len(own), _QUERIES, n_jobs)
     return ranked(rows, own, indices, k, n_jobs, queries)
@@ -88,7 +88,7 @@ def ranked(
         at = at.reshape(end - begin, -1).astype(np.int32)
         if near[0] < 0:
             near, at = near[1:], at - 1
-        loops.rank(asked, rows[near], at, indices[part], squared[part])
+        search_loops.rank(asked, rows[near], at, indices[part], squared[part])
         indices[part] = near[indices[part]]
 
     in_parts(rank, len(own), _RANKED, n_jobs)

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.exact import (
     AnyRows,
     Found,
@@ -103,7 +103,7 @@ def lists(
     for _ in range(_KMEANS_ROUNDS):
         in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
         means, near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
-        choose = partial(loops.choose, in_order, bounds, means, near, chosen)
+        choose = partial(search_loops.choose, in_order, bounds, means, near, chosen)
         in_parts(choose, len(near), 16, n_jobs)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
@@ -124,7 +124,7 @@ def _halved(
     while (np.diff(bounds) > longest).any():
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
-        halve = partial(loops.halve, rows, order, begins, ends)
+        halve = partial(search_loops.halve, rows, order, begins, ends)
         in_parts(halve, len(long), 1, n_jobs)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
@@ -135,7 +135,9 @@ def mean_rows(
 ) -> NDArray[np.float32]:
     """Return the mean rows (M, D) of lists that lie one after another."""
     found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    in_parts(partial(loops.mean_rows, rows, bounds, found), len(found), 64, n_jobs)
+    in_parts(
+        partial(search_loops.mean_rows, rows, bounds, found), len(found), 64, n_jobs
+    )
     return found
 
 
@@ -159,7 +161,9 @@ def _compare_near_lists(
     indices = np.empty((len(rows), k), np.int32)
     squared = np.empty(indices.shape, np.float32)
     wanted = max(_CANDIDATES, 8 * k)
-    compare = partial(loops.compare, rows, bounds, near, wanted, indices, squared)
+    compare = partial(
+        search_loops.compare, rows, bounds, near, wanted, indices, squared
+    )
     in_parts(compare, len(near), 4, n_jobs)
     return indices, squared
 
@@ -174,10 +178,16 @@ def _neighbors_round(
     """Return nearer rows among the neighbours of neighbours, and which are new."""
     n, k = indices.shape
     width = min(k, max(15, k // 3))
-    reverse = loops.reverse_neighbors(indices, squared, is_new, width)
+    reverse = search_loops.reverse_neighbors(indices, squared, is_new, width)
     nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
     look = partial(
-        loops.neighbors_of_neighbors, rows, indices, squared, is_new, reverse, *nearer
+        search_loops.neighbors_of_neighbors,
+        rows,
+        indices,
+        squared,
+        is_new,
+        reverse,
+        *nearer,
     )
     in_parts(look, n, max(4_096, n // 32), n_jobs)
     return nearer

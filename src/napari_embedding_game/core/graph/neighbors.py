@@ -261,10 +261,10 @@ def _own(
     rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search
 ) -> _Found | None:
     """Search by our own loops; squared distances; None where it cannot."""
-    from napari_embedding_game.core.graph import components, exact, leaves
+    from napari_embedding_game.core.graph import exact, leaves, principal_components
 
     if search == "projected":
-        return components.projected_search(rows, k, seed, n_jobs)
+        return principal_components.projected_search(rows, k, seed, n_jobs)
     values = rows[:]
     if search == "exact":
         own = np.arange(len(values), dtype=np.int32)

@@ -18,8 +18,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.choices import STARTS, check_fits
-from napari_embedding_game.core.graph.components import directions, principal_components
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
+from napari_embedding_game.core.graph.principal_components import (
+    directions,
+    principal_components,
+)
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.threads import run_blocks
 

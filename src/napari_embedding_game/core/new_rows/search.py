@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import exact, leaves, loops
+from napari_embedding_game.core.graph import exact, leaves, search_loops
 from napari_embedding_game.core.graph.exact import in_parts
 from napari_embedding_game.core.graph.neighbors import MOST_DENSE
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
@@ -99,7 +99,9 @@ class FittedSearch:
 
         def look(begin: int, end: int) -> None:
             for q in asked[begin:end]:
-                loops.search_lists(queries, *self._lists, found, squared, q, q + 1)
+                search_loops.search_lists(
+                    queries, *self._lists, found, squared, q, q + 1
+                )
 
         in_parts(look, len(asked), _QUERIES, self._n_jobs)
         return squared

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.energy import objective
-from napari_embedding_game.core.energy.mesh import Mesh
+from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.methods import (
     Approximation,
     Method,

@@ -14,9 +14,9 @@ from scipy.linalg import orthogonal_procrustes
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
+from napari_embedding_game.core.energy.forces import Forces, make_forces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import Objective, make_objective
-from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout

@@ -16,9 +16,9 @@ from scipy.stats import entropy
 
 from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
 from napari_embedding_game.core.dynamics.memory_order import memory_order
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.settings import Settings, approximation_of
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.recipe import apply_recipe

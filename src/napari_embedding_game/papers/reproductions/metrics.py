@@ -50,7 +50,7 @@ def true_energy(
     """
     import torch
 
-    from napari_embedding_game.core.energy.pair_sums import CompiledForces
+    from napari_embedding_game.core.energy.forces import CompiledForces
 
     points = np.ascontiguousarray(embedding, dtype=np.float64)
     own = replace(edges, weights=edges.weights.astype(np.float64))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 from sklearn.metrics.pairwise import euclidean_distances
 
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph

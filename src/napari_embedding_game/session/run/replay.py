@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.run import Run
+from napari_embedding_game.core.live_run import Run
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.core.threads import COMPUTING

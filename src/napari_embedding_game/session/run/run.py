@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from napari_embedding_game.core import run as core_run
+from napari_embedding_game.core import live_run
 from napari_embedding_game.core.settings import Settings, is_played
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
@@ -69,7 +69,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
-        self.played = core_run.Run(self._begin, self.settings)
+        self.played = live_run.Run(self._begin, self.settings)
         """What is told to the game, and what it has taken up."""
         self.paused = False
         """Whether the run holds, or will after the present frame."""

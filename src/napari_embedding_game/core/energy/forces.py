@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.mesh import Mesh
+from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.pair_functions import (
     ATTRACTIONS,
     KERNELS,

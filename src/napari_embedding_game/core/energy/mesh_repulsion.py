@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos, exp, log
-from napari_embedding_game.core.energy import fourier, mesh_loops
+from napari_embedding_game.core.energy import fft, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
 
@@ -77,15 +77,15 @@ def make_grid(
     """Return a grid with so many nodes along each axis for points to stand on."""
     rows, layers, columns = (1 if n == 1 else 2 * n for n in sides)
     shape = (
-        fourier.fast_length(rows),
-        fourier.fast_length(layers),
-        fourier.fast_length(columns),
+        fft.fast_length(rows),
+        fft.fast_length(layers),
+        fft.fast_length(columns),
     )
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
     down, deep, across = (step * step for step in np.ix_(*steps))
     values = down + deep + across
     mesh_loops.kernel_values(kernel, values.reshape(-1))
-    spectrum = fourier.forward(values)
+    spectrum = fft.forward(values)
     del values
     waves = (np.minimum(np.arange(n), n - np.arange(n)) / n for n in shape)
     splines = [((2 + cos(2 * np.pi * wave)) / 3) ** 2 for wave in waves]
@@ -94,7 +94,7 @@ def make_grid(
         spectrum[0] /= spline
     transfer = spectrum[0].astype(dtype)
     spectrum[1] = 0  # the kernel is even
-    near = fourier.backward(spectrum, shape[2], n_rows=4)[:, :4, :4]
+    near = fft.backward(spectrum, shape[2], n_rows=4)[:, :4, :4]
     for often in np.ix_(*(np.minimum(np.arange(n) + 1, 2) for n in near.shape)):
         near = near * often
     return Grid(spacing, sides, shape, transfer, near.astype(dtype))
@@ -186,9 +186,9 @@ class Mesh:
             n_bands = (grid.n_bands - parity + 1) // 2
             self._run(mesh_loops.spread, n_bands, points, mass, parity)
         n_threads = resolve_n_jobs(self._n_jobs)
-        spectrum = fourier.forward(mass, n_threads)
+        spectrum = fft.forward(mass, n_threads)
         spectrum *= grid.transfer
-        return fourier.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
+        return fft.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
 
     def _run(
         self, loop: Any, n_bands: int, points: tuple[Any, Any, Any], *given: Any

@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
-from napari_embedding_game.core.lanes import load, spread, store
+from napari_embedding_game.core.simd import load, spread, store
 from napari_embedding_game.core.threads import run_blocks
 
 WIDTH = 16

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.exact import (
     Found,
     in_parts,
@@ -51,7 +51,7 @@ def principal_components(
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
-        loops.project(rows[begin:end] - mean, basis, values[begin:end])
+        search_loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
     in_parts(project, n, _at_once(n_dims), n_jobs)
     return values
@@ -75,13 +75,13 @@ def directions(
     step = _at_once(n_dims)
 
     def add_up(begin: int, end: int) -> None:
-        loops.power_pass(rows[begin:end], basis, sums[begin // step])
+        search_loops.power_pass(rows[begin:end], basis, sums[begin // step])
 
     for _ in range(powers):
         # Added in the order of the blocks, whoever was first.
         sums = np.zeros((-(-n // step), *basis.shape), np.float32)
         in_parts(add_up, n, step, n_jobs)
-        loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
+        search_loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
     return basis
 
 

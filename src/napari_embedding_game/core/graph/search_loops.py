@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from napari_embedding_game.core.lanes import across, fused, load, spread
+from napari_embedding_game.core.simd import across, fused, load, spread
 
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
