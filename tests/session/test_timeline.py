@@ -75,7 +75,7 @@ def test_steps_back_and_forth_follow_the_branch(make_snapshot):
     assert (timeline.before, timeline.after) == (None, b)
     timeline.begin_branch(a.number)
     (d,) = add(timeline, make_snapshot, "d")
-    assert (d.parent, d.branch) == (a.number, 1)
+    assert d.parent == a.number
     assert timeline.marks == (a, b, c, d)
     timeline.show(a.number)
     assert timeline.after is d
@@ -152,7 +152,7 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
     assert looked == [changed]
     assert session.snapshot is changed.snapshot
     assert (session.state, session.settings.repulsion) == ("stopped", None)
-    assert session.energies[-1][0] == session.played.n_iter == 10
+    assert session.played.n_iter == 10
     assert len(session.clusters.labels) == len(end.embedding)
     session.settings.repulsion = 50.0  # steers nothing: that run is over
     assert session.timeline.marks[-1] is finished
@@ -177,7 +177,7 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
     assert engine.games[-1].repulsion == 700.0
     frames_to(session, branch, 50, frames)
     newest = session.timeline.newest
-    assert (newest.parent, newest.branch) == (paused.number, paused.branch + 1)
+    assert newest.parent == paused.number
     assert session.timeline.find(finished.number) is finished
     assert session.played.is_branch
 

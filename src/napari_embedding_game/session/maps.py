@@ -176,7 +176,6 @@ class MapTree:
             settings=replace(of_session.settings, n_components=n_components),
             record=cells.moment.record,
             snapshot=cells.moment.snapshot,
-            energies=(),
             merging=cells.moment.merging,
             clusters=cells.clusters,
             selected=(),

@@ -20,7 +20,5 @@ class Moment:
     """None before anything was played."""
     record: RunRecord | None = None
     """What was played up to here; None where nobody knows."""
-    energies: tuple[tuple[int, float], ...] = ()
-    """(iteration, energy) of every frame up to here."""
     merging: Merging | None = None
     """How the landmarks can be merged; None where nobody knows."""

@@ -528,12 +528,10 @@ class Session:
         run, snapshot = self._of, self.snapshot
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
-        last = snapshot.iteration
         return Moment(
             settings=steered(self._begun_with, self.steered),
             snapshot=snapshot,
             record=record(run, snapshot),
-            energies=tuple(e for e in list(run.energies) if e[0] <= last),
             merging=self.merging,
         )
 
@@ -542,12 +540,6 @@ class Session:
         """What was played up to the present snapshot."""
         moment = self.moment
         return None if moment is None else moment.record
-
-    @property
-    def energies(self) -> list[tuple[int, float]]:
-        """(iteration, energy) of every frame up to the present snapshot."""
-        moment = self.moment
-        return [] if moment is None else list(moment.energies)
 
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.
@@ -594,7 +586,6 @@ class Session:
             settings=self.settings.value,
             record=self.played,
             snapshot=self.snapshot,
-            energies=tuple(self.energies),
             merging=self.merging,
             clusters=self.clusters.state,
             selected=self.selection.clusters,

@@ -51,14 +51,10 @@ class Mark(Moment):
     """The layout at that moment, before what the label tells took effect."""
     parent: int | None = None
     """Number of the mark before this one; None at the beginning of a run."""
-    branch: int = 0
-    """Counts the runs and the branches, in the order in which they were begun."""
     made_at: float
     """Seconds since the epoch."""
     name: str = ""
     """What a person calls it, which stays when memory runs short; "" for none."""
-    quality: Any = None
-    """The :class:`~.quality.MapQuality` that was measured; no file has it."""
 
     @property
     def title(self) -> str:
@@ -93,7 +89,6 @@ class TimelineState:
     shown: int | None = None
     """Number of the mark whose layout is on show; None while a run is."""
     n_made: int = 0
-    branch: int = 0
     n_thinned: int = 0
     """How many marks were forgotten because memory ran short."""
 
@@ -155,8 +150,7 @@ class Timeline:
 
     def begin_branch(self, number: int | None) -> None:
         """Let what comes next follow a mark, or nothing: a new run."""
-        last = max([self.state.branch, *(mark.branch for mark in self.marks)])
-        self._set(head=number, shown=None, branch=last + 1)
+        self._set(head=number, shown=None)
 
     def add(self, label: str, kind: Kind, moment: Moment) -> Mark:
         """Keep a moment, after the newest mark of the map on show.
@@ -174,7 +168,6 @@ class Timeline:
             label=label,
             kind=kind,
             parent=state.head,
-            branch=state.branch,
             made_at=self._changed_at,
             **self._of(moment),
         )
@@ -221,12 +214,6 @@ class Timeline:
     def rename(self, number: int, name: str) -> None:
         """Give a mark a name; "" takes it away."""
         self._replace(number, name=" ".join(name.split()))
-
-    def tell_quality(self, snapshot: Snapshot, quality: Any) -> None:
-        """Note what was measured of a layout, in all marks of it."""
-        for mark in self.marks:
-            if mark.snapshot.embedding is snapshot.embedding:
-                self._replace(mark.number, quality=quality)
 
     def remove(self, number: int) -> None:
         """Forget a mark; those after it follow the one before.

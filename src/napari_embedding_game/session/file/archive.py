@@ -223,8 +223,7 @@ def _stored(one: SavedMap, rows: Rows) -> SavedMap:
     timeline = one.timeline
     if timeline is not None:
         timeline = thinned(timeline, MOST_BYTES)
-        marks = [replace(_small(mark), quality=None) for mark in timeline.marks]
-        timeline = replace(timeline, marks=tuple(marks))
+        timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
     look: Any = {part.name: getattr(one.look, part.name) for part in fields(one.look)}
     data: Any = rows
     clusters = replace(one.clusters, done=(), undone=())

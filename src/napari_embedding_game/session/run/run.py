@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from napari_embedding_game.core import live_run
@@ -64,8 +64,6 @@ class Run:
     edges: Any = None
     """Edges of a run that needs no others, where they are known already; then those of
     this run."""
-    energies: list[tuple[int, float]] = field(default_factory=list, init=False)
-    """(iteration, energy) of every frame so far; grows while the run is on."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
@@ -157,7 +155,6 @@ class Run:
     def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
         clock, regroup = _Clock(duration), _Regroup(self)
         while snapshot is not None:
-            self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
                 stage=PLAYING if is_played(self.settings) else MOVING,
                 snapshot=snapshot,

@@ -27,7 +27,6 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.comparison import Comparison
-from napari_embedding_game.ui.controls.trust import FIGURES
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
@@ -203,9 +202,6 @@ def told(mark: Mark) -> str:
     ]
     if shot.stretched_share == shot.stretched_share:
         lines.append(f"{shot.stretched_share:.1%} of points misplaced")
-    if mark.quality is not None:
-        known = ((t, getattr(mark.quality, n)) for n, (t, _) in FIGURES.items())
-        lines += [f"{title} {value:.0%}" for title, value in known]
     return "<br>".join(lines)
 
 

@@ -10,7 +10,6 @@ from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHeaderView, QWidget
 
 from napari_embedding_game.core.inspect.quality import MapQuality
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
@@ -250,17 +249,15 @@ class TrustControls(QWidget):
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        asked = session.dataset, session.snapshot
-        self._measuring.ask(lambda: (job(), *asked))
+        dataset = session.dataset
+        self._measuring.ask(lambda: (job(), dataset))
 
-    def _take(self, found_of: tuple[MapQuality | None, Dataset, Snapshot]) -> None:
-        found, dataset, measured = found_of
+    def _take(self, found_of: tuple[MapQuality | None, Dataset]) -> None:
+        found, dataset = found_of
         if dataset is not self._session.dataset:
             return
         if found is None:
             show_text(self.note, TOO_FEW)
-        else:
-            self._session.timeline.tell_quality(measured, found)
         self.show_quality(found)
 
     def _on_failed(self, error: BaseException) -> None:
