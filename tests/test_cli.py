@@ -86,7 +86,7 @@ def test_fit_by_pca_says_that_there_is_no_pressure(run, table, out):
     assert (parameters["method"], parameters["affinity"]) == ("pca", "inner_products")
 
 
-def test_fit_takes_the_players_steps_and_another_optimiser(run, table, tmp_path):
+def test_fit_takes_the_players_steps_and_a_minimiser(run, table, tmp_path):
     maps, wanted = [], {"learning_rate": 0.2, "momentum": 0.5}
     steps = ["--learning-rate", 0.2, "--momentum", 0.5]
     landmarks = ["--landmark-learning-rate", 0.4]
@@ -94,14 +94,15 @@ def test_fit_takes_the_players_steps_and_another_optimiser(run, table, tmp_path)
     for name, options in (
         ("plain", []),
         ("own", [*steps, *landmarks]),
-        ("lbfgs", ["--optimizer", "lbfgs"]),
+        ("down", ["--method", "ee_spectral_direction"]),
     ):
         path = tmp_path / f"{name}.h5ad"
         assert run("fit", table, "--out", path, *options, *FEW).exit_code == 0
         maps.append(anndata.read_h5ad(path))
     found = maps[1].uns["embedding_game"]["parameters"]
     assert {name: found[name] for name in wanted} == wanted
-    assert maps[2].uns["embedding_game"]["parameters"]["optimizer"] == "lbfgs"
+    down = maps[2].uns["embedding_game"]["parameters"]
+    assert down["method"] == "ee_spectral_direction"
     first, *others = (one.obsm["X_embedding_game"] for one in maps)
     assert not any(np.array_equal(first, other) for other in others)
 
@@ -323,7 +324,7 @@ def test_missing_and_unknown_files(run, tmp_path, out):
         ["--landmark-learning-rate", "inf"],
         ["--n-components", "4"],
         ["--schedule", "slow"],
-        ["--optimizer", "lbfgs", "--approximation", "landmarks"],
+        ["--method", "ee_homotopy", "--approximation", "landmarks"],
     ],
 )
 def test_settings_that_cannot_be_used(run, table, out, options):

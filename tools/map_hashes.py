@@ -82,15 +82,15 @@ def cases() -> dict[str, dict[str, Any]]:
     others = {
         "approximation": ("mesh", "sampled_edges", "sampled_landmarks", "exact"),
         "metric": ("cosine", "correlation", "manhattan"),
-        "init": ("random", "pca", "isomap", "le", "lle", "gradient_pca"),
+        "init": ("random", "pca", "le", "gradient_pca"),
     }
     for what, names in others.items():
         found |= {f"digits/{what} {name}": {what: name} for name in names}
     for method in ("ee", "ssne"):
         found[f"digits/{method}, mesh"] = {"method": method, "approximation": "mesh"}
-    for optimizer in ("spectral_direction", "lbfgs"):
-        chosen = {"optimizer": optimizer, "method": "ee", "max_iter": 10}
-        found[f"digits/{optimizer}"] = chosen
+    for name in METHODS:
+        if METHODS[name].most_points:
+            found[f"digits/{name}"]["max_iter"] = 10
     found |= {
         "digits/3 dimensions": {"n_components": 3},
         "digits/3 dimensions, mesh": {"n_components": 3, "approximation": "mesh"},

@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.settings import (
-    Settings,
-    n_searched,
-    optimizers,
-    resolve,
-)
+from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
 
@@ -504,10 +499,8 @@ def _warm_up(options: Options) -> int:
                 fit(n_components=n_components, affinity=affinity, max_iter=3)
         for method, member in METHODS.items():
             few = {"method": method, "perplexity": 10.0, "max_iter": 2}
-            for approximation in () if member.moved_by else member.approximations:
+            for approximation in member.approximations:
                 fit(**few, approximation=approximation)
-            for optimizer in optimizers(method)[1:]:
-                fit(**few, optimizer=optimizer)
         fit(max_iter=3).transform(X[:2] + 1)
     return 0
 

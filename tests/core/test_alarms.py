@@ -86,7 +86,6 @@ def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
         ({"repulsion": 1.0}, {"repulsion"}),
         ({"n_landmarks": 900, "approximation": "mesh"}, {"repulsion"}),
         ({"n_landmarks": 900, "learning_rate": 0.4}, {"learning_rate"}),
-        ({"optimizer": "lbfgs", "method": "ee"}, {"optimizer"}),
         ({"schedule": "paper", "learning_rate": 2.0}, {"learning_rate"}),
     ],
 )

@@ -105,14 +105,12 @@ def test_a_map_on_a_line_is_all_on_it(cloud, approximation):
 
 
 def test_a_minimiser_ends_with_less_energy_than_the_game(cloud):
-    game = small(approximation="exact").fit(cloud)
-    fitted = small(optimizer="lbfgs", max_iter=None).fit(cloud)
+    game = small(method="ee", approximation="exact").fit(cloud)
+    fitted = small(method="ee_spectral_direction", max_iter=None).fit(cloud)
     assert fitted.energy_ < game.energy_
     assert fitted.landmarks_.shape == (10, 2)
     again = clone(fitted).fit_transform(cloud)
     np.testing.assert_array_equal(again, fitted.embedding_)
-    with pytest.raises(InputError, match="choose the approximation exact"):
-        small(optimizer="lbfgs", approximation="landmarks").fit(cloud)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +238,6 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"schedule": "slow"}, "'slow'"),
         ({"method": "chess"}, "'chess'"),
-        ({"optimizer": None}, 'optimizer must be "game"'),
         ({"metric": 3}, "metric must be the name of a distance"),
         ({"device": "abacus"}, "'abacus'"),
         ({"device": "cuda:99"}, "no device cuda:99"),
@@ -263,7 +260,10 @@ def test_impossible_settings_are_told_before_the_search(
 
 @pytest.mark.parametrize(
     ("rows", "settings"),
-    [(10_001, {"optimizer": "spectral_direction"}), (5_001, {"init": "isomap"})],
+    [
+        (10_001, {"method": "ee_homotopy"}),
+        (50_001, {"approximation": "exact"}),
+    ],
 )
 def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
     from napari_embedding_game.core import pipeline as steps
@@ -275,7 +275,7 @@ def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
 
 
 def test_rare_settings_are_method_params(cloud):
-    assert len(EmbeddingGame().get_params()) == 15
+    assert len(EmbeddingGame().get_params()) == 14
     with pytest.raises(InputError, match=r"takes .*perplexity.*, not perplexitty"):
         EmbeddingGame(method_params={"perplexitty": 3}).fit(cloud)
     with pytest.raises(InputError, match="give n_neighbors itself"):

@@ -336,7 +336,7 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
     assert settled(deep, 200) is deep
     chosen = replace(left, approximation="landmarks")
     assert settled(chosen, 200) is chosen
-    for other in (replace(left, method="ee"), replace(left, optimizer="lbfgs")):
+    for other in (replace(left, method="ee"), replace(left, method="given")):
         assert settled(other, 200) is other
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)

@@ -236,18 +236,6 @@ def test_an_array_that_is_no_start_is_told(cloud, init):
         small(init=init).fit(cloud)
 
 
-def test_a_warm_start_goes_on_from_the_last_map(cloud):
-    model = small(warm_start=True).fit(cloud)
-    before = model.embedding_
-    first = next(iter(run := model.play(cloud)))
-    run.stop()
-    np.testing.assert_array_equal(first.embedding, before)
-    with pytest.raises(InputError, match="from a map of 140 rows"):
-        model.fit(cloud[:100])
-    cold = small().fit(cloud)
-    np.testing.assert_array_equal(cold.fit(cloud).embedding_, before)
-
-
 # --- scikit-learn's ways ------------------------------------------------------------
 
 

@@ -72,7 +72,7 @@ def test_what_is_set_acts_at_once_and_plays_on_after_the_end():
         ({"n_neighbors": 5}, "n_neighbors cannot be changed on the way"),
         ({"repulsion": -1}, "repulsion must be a number above 0"),
         ({"n_landmarks": "many"}, "n_landmarks must be a whole number"),
-        ({"optimizer": "lbfgs"}, "cannot take turns"),
+        ({"method": "ee_homotopy"}, "cannot take turns"),
         ({"momentum": 1.0}, "momentum"),
     ],
 )
@@ -142,7 +142,7 @@ def test_ctrl_c_in_fit_keeps_the_map_of_that_moment(monkeypatch):
     monkeypatch.undo()
     assert model.n_iter_ == 9
     assert np.isfinite(model.pressure_).all()
-    assert model.set_params(warm_start=True).fit(CLOUD).n_iter_ == 40
+    assert model.set_params(init=model.embedding_).fit(CLOUD).n_iter_ == 40
 
 
 def test_ctrl_c_before_there_is_a_map_is_not_held_back(monkeypatch):

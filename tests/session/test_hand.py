@@ -187,8 +187,7 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     session.stop()
     with pytest.raises(DataError, match="Continue"):
         hand.begin_drag(session.clusters.clusters[0].id)
-    session.settings.method = "ee"
-    session.settings.optimizer = "lbfgs"
+    session.settings.method = "ee_spectral_direction"
     with pytest.raises(InputError, match="Only a game"):
         hand.hold(ONE)
     assert hand.forces is NO_FORCES

@@ -128,7 +128,7 @@ def test_stop_during_preparation_plays_nothing(drive, engine):
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
-    settings = resolve(Settings(optimizer="spectral_direction"))
+    settings = resolve(Settings(method="ee_spectral_direction"))
     run = Run(many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())

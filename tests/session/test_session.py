@@ -66,7 +66,7 @@ def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, metho
 def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.approximation = "sampled_edges"
     play(session)
-    session.settings.choose_optimizer("lbfgs")
+    session.settings.choose_method("ee_spectral_direction")
     assert session.stale
     run = session.begin()
     frames = run.frames()
@@ -76,9 +76,9 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.repulsion = 900.0  # a minimiser is not steered either
     assert session.stale
     session.receive(run, next(frames))
-    assert engine.games[-1].optimizer == "lbfgs"
+    assert engine.games[-1].method == "ee_spectral_direction"
     assert engine.games[-1].repulsion is None
-    session.settings.choose_optimizer("game")
+    session.settings.choose_method("game")
     assert session.stale
 
 

@@ -37,14 +37,8 @@ def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
     assert resolve(settings.value).affinity == "mixed"
 
 
-def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
-    settings, heard = ChosenSettings(), []
+def test_a_minimiser_brings_all_pairs():
+    settings = ChosenSettings()
     settings.approximation = "sampled_edges"
-    settings.choose_optimizer("lbfgs")
-    assert settings.value == Settings(optimizer="lbfgs")
-    settings.changed.connect(heard.append)
-    settings.choose_method("tsne")
-    assert settings.optimizer == "lbfgs"
-    settings.choose_method("umap")
-    assert settings.optimizer == "game"
-    assert heard == ["method", "optimizer", "method"]
+    settings.choose_method("ee_homotopy")
+    assert settings.value == Settings(method="ee_homotopy")

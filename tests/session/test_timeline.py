@@ -215,8 +215,6 @@ def to_end(run):
         ({}, 2),
         ({"n_landmarks": 9}, 3),
         ({}, 1),
-        ({"method": "ee", "optimizer": "spectral_direction"}, 2),
-        ({"method": "ee", "optimizer": "homotopy"}, 2),
         ({"method": "tsne"}, 2),
     ],
 )

@@ -116,9 +116,9 @@ class EmbeddingGame(
         Steps of the points and of the landmarks instead of the schedule's.
     init : str or (N, d) array, default="spectral"
         Where the points start: "spectral", "random", or a classical method, one of
-        "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
-        "lle".  An array is taken as it is, in units of the map: kernels are about 1
-        wide, and the other starts have unit variance.
+        "pca", "gradient_pca", "random_projection", "le", "ale" and "vrle".  An array,
+        such as ``embedding_`` of a former fit, is taken as it is, in units of the map:
+        kernels are about 1 wide, and the other starts have unit variance.
     metric : str, default="euclidean"
         Any that scikit-learn's brute search or pynndescent knows by name.  Or
         "precomputed": ``X`` are then distances (N, N), such as
@@ -132,17 +132,15 @@ class EmbeddingGame(
         ``docs/reproducibility.md`` says where this does not hold.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
-        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".
+        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank", and
+        "ee" or "ssne" with "_spectral_direction", "_homotopy" or "_pressured_points".
     n_clusters : int, optional
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
-    warm_start : bool, default=False
-        Whether :meth:`fit` begins from the map of the last fit, of as many rows,
-        instead of ``init``.
     method_params : dict, optional
         Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
-        "affinity", "perplexity", "approximation", "optimizer", "schedule", "momentum"
-        or "device".  See ``napari-embedding-game fit --help``.
+        "affinity", "perplexity", "approximation", "schedule", "momentum" or "device".
+        See ``napari-embedding-game fit --help``.
 
     Attributes
     ----------
@@ -209,7 +207,6 @@ class EmbeddingGame(
         n_clusters: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-        warm_start: bool = False,
         method_params: Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -225,7 +222,6 @@ class EmbeddingGame(
         self.n_clusters = n_clusters
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.warm_start = warm_start
         self.method_params = method_params
 
     def fit(
@@ -278,7 +274,7 @@ class EmbeddingGame(
                 raise
             warnings.warn(
                 f"Ended early, after {run.snapshot.iteration:,} iterations: this is "
-                "the map of that moment. Fit with warm_start=True to go on from it.",
+                "the map of that moment. To go on, fit with it as init.",
                 EmbeddingWarning,
                 stacklevel=2,
             )
@@ -440,7 +436,9 @@ class EmbeddingGame(
             most = None if stop_at is None else stop_at - 1
             at = whole("iteration of steering", iteration, least, most)
             script[at] = Steer(settings=changed(parameters))
-        layout = self._given_layout(X.shape[0])
+        layout, shape = None, (X.shape[0], self.n_components)
+        if not isinstance(self.init, str):
+            layout = _as_layout("init", self.init, shape)
         begun, edges, layout, take = self._prepare(X, begun, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
@@ -495,30 +493,12 @@ class EmbeddingGame(
             if name not in _NAMES:
                 others = ", ".join(each for each in _NAMES if each not in given)
                 raise InputError(f"method_params takes {others}, not {name}.")
-        if not isinstance(self.init, str) or self._goes_on():
+        if not isinstance(self.init, str):
             given["init"] = "random"
         if not isinstance(self.random_state, Integral):
             drawn = check_random_state(self.random_state).randint(2**31 - 1)
             given["random_state"] = int(drawn)
         return resolve(Settings(**given, **more).validate())
-
-    def _goes_on(self) -> bool:
-        return self.warm_start and hasattr(self, "embedding_")
-
-    def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
-        """Return where the points start, (N, d), where an array or a map says so."""
-        shape = n_rows, self.n_components
-        if not self._goes_on():
-            is_name = isinstance(self.init, str)
-            return None if is_name else _as_layout("init", self.init, shape)
-        if self.embedding_.shape != shape:
-            n_last, d = self.embedding_.shape
-            raise InputError(
-                f"warm_start goes on from a map of {n_last} rows in {d} dimensions, "
-                f"not of {n_rows} in {self.n_components}: set warm_start=False, or "
-                "place new rows by transform."
-            )
-        return self.embedding_.copy()
 
     def _at_new(self, X: Any) -> tuple[FittedMap, Any]:
         """Return the map that new rows are placed on, and the rows."""

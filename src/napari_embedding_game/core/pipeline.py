@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.play import resolve_device
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.choices import (
-    ROW_AFFINITIES,
-    STARTS,
-    check_fits,
-)
+from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import check_given
@@ -47,9 +43,7 @@ def check(X: Any, settings: Settings) -> None:
                 f'The start "{settings.init}" {missing}, "spectral" or "random".'
             )
     resolve_device(settings.device)
-    if settings.init in STARTS:
-        check_fits(settings.init, X)
-    check_size(settings, X.shape[0], settings.n_components)
+    check_size(settings, X.shape[0])
 
 
 def neighbors(X: Any, settings: Settings) -> NeighborGraph:

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
-    OPTIMIZERS,
     Approximation,
     Make,
     Method,
@@ -54,9 +53,9 @@ class Settings:
 
     A number of None is the method's or the schedule's, "auto" the method's edges or a
     device by the size of the data.  ``repulsion`` is in the method's unit: for the game
-    lambda x N, so that the paper's lambda is ``repulsion / N``.  Under an optimiser
-    other than "game" the learning rates, momentum and schedule have no say, and
-    ``max_iter`` is the most steps.
+    lambda x N, so that the paper's lambda is ``repulsion / N``.  Under a method that is
+    no game the learning rates, momentum and schedule have no say, and ``max_iter`` is
+    the most steps.
     """
 
     method: str = _setting(
@@ -129,16 +128,6 @@ class Settings:
         least=1,
         shown=(2, 200, 5),
     )
-    optimizer: str = _setting(
-        "game",
-        "Optimiser",
-        "How the points find their places. The game's own steps are quick and suit all "
-        "data; the others go downhill over all pairs of points. Pressured points lets "
-        "those under pressure out of the plane for a while, homotopy lets repulsion "
-        "grow from next to nothing.",
-        choices=lambda: {name: each.title for name, each in OPTIMIZERS.items()},
-        steerable=True,
-    )
     learning_rate: float | None = _setting(
         None,
         "Learning rate",
@@ -181,7 +170,7 @@ class Settings:
     max_iter: int | None = _setting(
         None,
         "Iterations",
-        "Iterations of the game, or the most that an optimiser takes. Acts at once.",
+        "Iterations of the game, or the most that a minimiser takes. Acts at once.",
         least=1,
         shown=(0, 20_000, 100),
         steerable=True,
@@ -246,7 +235,7 @@ class Settings:
             A value is out of its range, or two do not go together.
         """
         plain = {each.name: _plain(each, getattr(self, each.name)) for each in _FIELDS}
-        spec, _ = choose(self.method, self.approximation, self.optimizer)
+        spec, _ = choose(self.method, self.approximation)
         if self.affinity != "auto":
             offered = affinities(self.method)
             if self.affinity not in offered:
@@ -254,8 +243,7 @@ class Settings:
                     f"{spec.title} cannot be played with the affinity "
                     f"{self.affinity!r}: choose auto or {_or(offered)}."
                 )
-            _check_optimizer(spec, self.optimizer, self.affinity)
-        if spec.moved_by and self.repulsion not in (None, spec.repulsion):
+        if not spec.takes_repulsion and self.repulsion not in (None, spec.repulsion):
             raise InputError(
                 f"{spec.title} cannot be steered: leave the repulsion at its own, "
                 f"{spec.repulsion:g}."
@@ -313,44 +301,37 @@ the time (``docs/methods.md``).
 """
 NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "
-    "to use another method or optimizer."
+    "to use another method."
 )
 NO_HAND = (
     "Only a game takes up what a hand does to its points: choose a method that is "
-    "played as a game, and the optimizer game."
+    "played as a game."
 )
 
 
 def choose(
-    method: str, approximation: Approximation | None, optimizer: str = "game"
+    method: str, approximation: Approximation | None
 ) -> tuple[Method, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
 
     Raises
     ------
     InputError
-        There is no such method, approximation or optimiser, or they do not go together.
+        There is no such method or approximation, or they do not go together.
     """
     spec = get_method(method)
-    _check_optimizer(spec, optimizer)
-    offered = approximations(method, optimizer)
+    offered = spec.approximations
     if approximation is None:
         return spec, offered[0]
     one_of("approximation", approximation, APPROXIMATIONS)
     if approximation not in offered:
-        under = "" if optimizer == "game" else f" under the optimizer {optimizer}"
         bounds = approximation != "landmarks" or spec.kernel not in NO_BOUND
         why = "" if bounds else f", as {NO_BOUND[spec.kernel]}"
         raise InputError(
-            f"{spec.title}{under} does not take the approximation {approximation}"
+            f"{spec.title} does not take the approximation {approximation}"
             f"{why}: choose the approximation {_or(offered)}."
         )
     return spec, approximation
-
-
-def approximations(method: str, optimizer: str = "game") -> tuple[Approximation, ...]:
-    """Return how the repulsion of a method can be found under an optimiser."""
-    return OPTIMIZERS[optimizer].approximations(get_method(method))
 
 
 def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
@@ -363,7 +344,7 @@ def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
 
 def approximation_of(settings: Settings) -> Approximation:
     """Return how the settings, or else their method, find the repulsion."""
-    return choose(settings.method, settings.approximation, settings.optimizer)[1]
+    return choose(settings.method, settings.approximation)[1]
 
 
 def repulsion_of(settings: Settings) -> float:
@@ -385,9 +366,9 @@ def settled(settings: Settings, n_points: int) -> Settings:
     For the game of ``MANY_POINTS`` or more in the plane it is "mesh", if none was
     chosen; in space grids are coarse.
     """
-    is_left = settings.approximation is None and settings.optimizer == "game"
+    is_left = settings.method == "game" and settings.approximation is None
     is_many = n_points >= MANY_POINTS and settings.n_components == 2
-    if settings.method == "game" and is_left and is_many:
+    if is_left and is_many:
         return replace(settings, approximation="mesh")
     return settings
 
@@ -401,23 +382,12 @@ def n_searched(settings: Settings, n_rows: int) -> int:
 
 def maker(settings: Settings) -> Make | None:
     """Return what makes the layouts; None where points and landmarks play."""
-    method = get_method(settings.method)
-    _check_optimizer(method, settings.optimizer)
-    return method.moved_by or OPTIMIZERS[settings.optimizer].layouts
+    return get_method(settings.method).moved_by
 
 
 def is_played(settings: Settings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
     return maker(settings) is None
-
-
-def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:
-    """Return what can move the points of a method, the game first; "": on any edges."""
-    spec = get_method(method)
-    edges = spec.affinity if affinity == "auto" else affinity
-    return tuple(
-        name for name, each in OPTIMIZERS.items() if not each.objection(spec, edges)
-    )
 
 
 def affinities(method: str) -> tuple[str, ...]:
@@ -429,36 +399,27 @@ def affinities(method: str) -> tuple[str, ...]:
     return tuple(name for name in affinity_names() if name not in apart)
 
 
-def _check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
-    """Raise InputError unless the optimiser can move the points; "": on any edges."""
-    one_of("optimizer", optimizer, OPTIMIZERS)
-    objection = OPTIMIZERS[optimizer].objection(spec, affinity)
-    if objection:
-        takers = [n for n, e in OPTIMIZERS.items() if not e.objection(spec, affinity)]
-        raise InputError(
-            f"{spec.title} does not take the optimizer {optimizer}: {objection}. "
-            f"Choose {_or(takers)}."
-        )
+def check_size(settings: Settings, n_points: int) -> None:
+    """Raise InputError for a map too large for what moves its points."""
+    if fits(settings, n_points):
+        return
+    method = get_method(settings.method)
+    others = [name for name in method.approximations if name != "exact"]
+    way = f"the approximation {_or(others)}" if others else "another method"
+    raise InputError(
+        f"{method.title} goes through all pairs of points, which takes too long for "
+        f"{n_points:,} of them: choose {way}, or embed at most "
+        f"{method.most_points or MOST_EXACT:,} rows."
+    )
 
 
-def check_size(settings: Settings, n_points: int, n_components: int) -> None:
-    """Raise InputError for a map too large or too flat for what optimises it."""
-    OPTIMIZERS[settings.optimizer].check_size(settings, n_points, n_components)
-    if not fits_exactly(settings, n_points):
-        offered = get_method(settings.method).approximations
-        others = [name for name in offered if name != "exact"]
-        way = f"the approximation {_or(others)}" if others else "another method"
-        raise InputError(
-            "The approximation exact goes through all pairs of points, which takes "
-            f"too long for {n_points:,} of them: choose {way}, or embed at most "
-            f"{MOST_EXACT:,} rows."
-        )
-
-
-def fits_exactly(settings: Settings, n_points: int) -> bool:
+def fits(settings: Settings, n_points: int) -> bool:
     """Return False if the sum is over all pairs of too many points to wait for."""
-    is_exact = is_played(settings) and approximation_of(settings) == "exact"
-    return not is_exact or n_points <= MOST_EXACT
+    most = get_method(settings.method).most_points
+    if most is None:
+        is_exact = is_played(settings) and approximation_of(settings) == "exact"
+        most = MOST_EXACT if is_exact else n_points
+    return n_points <= most
 
 
 def check_hand(settings: Settings) -> None:

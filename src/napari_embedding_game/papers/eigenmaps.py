@@ -31,7 +31,6 @@ _ITERATIONS = 300
 _SPARE = 3
 """Eigenvectors that are iterated along, so that the wanted ones settle sooner."""
 Vectors = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 def heat_weights(
@@ -94,11 +93,15 @@ def eigenmap(
 ) -> Vectors:
     """Return the bottom eigenvectors of D - W, (N, d), parts side by side."""
     matrix = sparse.csr_matrix(laplacian(weights), dtype=np.float64)
-
-    def lay_out(rows: Rows) -> Vectors:
-        return _bottom(matrix[rows][:, rows], n_components, random_state)
-
-    return by_parts(weights, X, n_components, lay_out)
+    n_parts, part = connected_components(weights, directed=False)
+    layout = np.zeros((weights.shape[0], n_components))
+    for each in range(n_parts):
+        rows = np.flatnonzero(part == each)
+        laid = _bottom(matrix[rows][:, rows], n_components, random_state)
+        layout[rows, : laid.shape[1]] = laid
+    if n_parts == 1:
+        return layout
+    return side_by_side(layout, part, n_parts, X, n_components)
 
 
 def _start(weigh: Callable[[Any, int], sparse.csr_matrix]) -> Callable[..., Vectors]:
@@ -113,24 +116,6 @@ def _start(weigh: Callable[[Any, int], sparse.csr_matrix]) -> Callable[..., Vect
 
 le, ale, vrle = map(_start, (heat_weights, averaged_weights, variable_weights))
 """Laplacian eigenmaps: plain (Alg. 1), averaged (Def. 3.5), variable radius (3.6)."""
-
-
-def by_parts(
-    weights: sparse.csr_matrix,
-    X: Any,
-    n_components: int,
-    lay_out: Callable[[Rows], Vectors],
-) -> Vectors:
-    """Lay out each connected part on its own, and set the parts side by side."""
-    n_parts, part = connected_components(weights, directed=False)
-    layout = np.zeros((weights.shape[0], n_components))
-    for each in range(n_parts):
-        rows = np.flatnonzero(part == each)
-        laid = lay_out(rows)
-        layout[rows, : laid.shape[1]] = laid
-    if n_parts == 1:
-        return layout
-    return side_by_side(layout, part, n_parts, X, n_components)
 
 
 def _bottom(matrix: sparse.csr_matrix, n_components: int, random_state: int) -> Vectors:

@@ -23,7 +23,7 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
@@ -32,7 +32,6 @@ from napari_embedding_game.core.energy.pair_loops import (
     n_chunks,
     squared_to_all,
 )
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.threads import run_blocks
 
 from .minimizers import (
@@ -54,7 +53,7 @@ _TINY = 1e-300
 
 
 def pressured_points(
-    objective: Objective,
+    objective: AllPairs,
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
@@ -64,14 +63,9 @@ def pressured_points(
 
     Ends when no point is off the map and the energy hardly falls, or after
     ``max_iter`` iterations.  The energy of a step, of the map alone, may rise on the
-    way.  ``direct``: that of the edges, if it is there already.  InputError where the
-    repulsion is not the sum over all pairs, or edges push.
+    way.  ``direct``: that of the edges, if it is there already.  InputError where some
+    edges push.
     """
-    if not isinstance(objective, AllPairs):
-        raise InputError(
-            "Pressured points need to know all that push them: choose the "
-            "approximation exact."
-        )
     direct = direct or SpectralDirection(objective.forces.edges)
     lifted = Lifted(objective, direct.degrees)
     least = least_fall(objective)
@@ -79,7 +73,7 @@ def pressured_points(
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
     iteration, begun, length, known = 0, 0, 1.0, None
-    yield Step(0, x[:, :-1].copy(), flat, heights=np.abs(x[:, -1]))
+    yield Step(0, x[:, :-1].copy(), flat, np.abs(x[:, -1]))
     while iteration < max_iter:
         energy, gradient = known or lifted(x)
         gradient[~free, -1] = 0
@@ -94,7 +88,7 @@ def pressured_points(
             if np.array_equal(x, found.y):
                 known = found.energy, found.gradient
             y, heights = x[:, :-1].copy(), np.abs(x[:, -1])
-            yield Step(iteration, y, flat, heights=heights, mu=lifted.mu)
+            yield Step(iteration, y, flat, heights)
         if fall < least or iteration - begun >= _MOST_PER_MU:
             if fall < least and not free.any():
                 return

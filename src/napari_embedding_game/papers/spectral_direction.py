@@ -4,10 +4,7 @@ The attraction of EE and s-SNE is quadratic, with the Hessian 4 L+ in every
 coordinate, L+ being the Laplacian of paper 4's affinities w+.  :class:`Edges`
 hold W = 2 w+, so here it is 2 L.  It never changes: it is factored once, and a
 direction costs two triangular solves (Vladymyrov & Carreira-Perpinan, ICML
-2012).  For other attractions it is their Hessian where all points meet, from
-which they only flatten.
-
-The descent along it, and L-BFGS, are in :mod:`minimizers`.
+2012).  The descent along it is in :mod:`minimizers`.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ class SpectralDirection:
         if weights.nnz and weights.data.min() < 0:
             raise InputError(
                 "The spectral direction needs edges that only pull, and some of "
-                "these push: choose lbfgs."
+                "these push: choose another affinity."
             )
         self.degrees: Array = np.asarray(weights.sum(axis=1)).ravel()
         """Sum of the weights of each point's edges, (N,)."""

@@ -22,7 +22,7 @@ from napari_embedding_game.core.settings import (
     Settings,
     check_goes_on,
     check_hand,
-    fits_exactly,
+    fits,
     is_played,
     needs_start,
     resolve,
@@ -728,7 +728,7 @@ class Session:
             return steered(begun, chosen) != begun
         if begun.affinity != chosen.affinity:
             return True
-        return not fits_exactly(chosen, self.run.X.shape[0])
+        return not fits(chosen, self.run.X.shape[0])
 
     def chosen(self) -> Settings:
         """Return how the data would be mapped now, with what is left to them."""

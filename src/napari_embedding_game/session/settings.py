@@ -11,8 +11,6 @@ from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import (
     Settings,
     affinities,
-    choose,
-    optimizers,
     repulsion_of,
 )
 
@@ -53,34 +51,16 @@ class ChosenSettings:
 
         Edges that it cannot be played on are left to it as well.
         """
-        offered = choose(method, None)[0].approximations
+        offered = get_method(method).approximations
         is_possible = self.value.affinity in ("auto", *affinities(method))
         affinity = self.value.affinity if is_possible else "auto"
         approximation = self.value.approximation
         self.update(
-            optimizer=self._optimizer(method, affinity),
             approximation=approximation if approximation in offered else None,
             affinity=affinity,
             repulsion=None,
             method=method,
         )
-
-    def choose_affinity(self, affinity: str) -> None:
-        """Take edges; an optimiser that cannot follow them is left for the game's own.
-
-        Some push, and some minimisers need edges that only pull.
-        """
-        optimizer = self._optimizer(self.value.method, affinity)
-        self.update(optimizer=optimizer, affinity=affinity)
-
-    def _optimizer(self, method: str, affinity: str) -> str:
-        chosen = self.value.optimizer
-        return chosen if chosen in optimizers(method, affinity) else "game"
-
-    def choose_optimizer(self, optimizer: str) -> None:
-        """Take an optimiser; a minimiser takes all pairs."""
-        kept = self.value.approximation if optimizer == "game" else None
-        self.update(optimizer=optimizer, approximation=kept)
 
 
 def repulsion_range(method: str) -> tuple[float, float]:

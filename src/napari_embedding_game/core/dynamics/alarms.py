@@ -34,7 +34,6 @@ _MOST_OUTSIDE = 0.15
 """Good maps of six data sets have at most 0.09 of the landmarks outside."""
 _DEFAULT = Settings()
 _WORDS = {
-    "optimizer": "the optimizer",
     "approximation": "the approximation",
     "learning_rate": "the points' learning rate",
     "landmark_learning_rate": "the landmarks' learning rate",

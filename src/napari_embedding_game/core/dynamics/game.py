@@ -44,7 +44,6 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
 class Game:
     """Points ``y``, landmarks ``z``, and where in its schedule the game stands."""
 
-    player = Player
     shows_every_step = False
     farthest = 1e6
     """Beyond this points feel nothing: maps are some tens to some thousands wide."""
@@ -74,7 +73,7 @@ class Game:
         if not isinstance(positions, Tensor):
             rows = np.array(positions, self._problem.edges.weights.dtype, order="C")
             positions = torch.as_tensor(rows, device=self._problem.device)
-        return self.player(positions, self._problem.n_jobs)
+        return Player(positions, self._problem.n_jobs)
 
     # --- Settings
 
@@ -100,7 +99,7 @@ class Game:
     def _apply(self, settings: Settings) -> None:
         settings.validate()
         schedule = resolve_schedule(settings)
-        check_size(settings, len(self.y.places), self._problem.n_components)
+        check_size(settings, len(self.y.places))
         self._sums = None
         self._schedule = schedule
         self._set_landmarks(min(settings.n_landmarks, len(self.y.places)))
@@ -171,11 +170,10 @@ class Game:
             self.objective.repulsion = self._repulsion * schedule.repulsion(done)
             down, up = self.objective.gradients(y, z, sums)
             self.objective.repulsion = self._repulsion
-            rate, landmark_rate = self._rates(done)
-            self.y.step(
-                down, -rate, momentum, self._stiffness if schedule.by_pull else None
-            )
-            self.z.step(up, landmark_rate, momentum)
+            factor = schedule.rate(done)
+            scale = self._stiffness if schedule.by_pull else None
+            self.y.step(down, -factor * schedule.learning_rate, momentum, scale)
+            self.z.step(up, factor * schedule.landmark_learning_rate, momentum)
             if self._hand is not None:
                 self._hand.move(y, self.y.velocity)
                 self._hand.move_landmarks(z, self.z.velocity)
@@ -188,9 +186,3 @@ class Game:
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
         return State(self._iteration, n_iter, self.y.places, self.z.places)
-
-    def _rates(self, done: float) -> tuple[float, float]:
-        """Return the learning rates of both players for the next step."""
-        schedule, factor = self._schedule, self._schedule.rate(done)
-        points = factor * schedule.learning_rate
-        return points, factor * schedule.landmark_learning_rate

@@ -66,7 +66,7 @@ class Player:
         in stiffness take longer steps in the same time (diagonal preconditioning).
         """
         if self.places.device.type != "cpu":
-            self.take(direction(gradient, scale), rate, momentum)
+            self._step_by_torch(gradient, rate, momentum, scale)
             return
         points, force = self.places.numpy(), gradient.numpy()
         divisor = None if scale is None else scale.numpy()
@@ -80,8 +80,13 @@ class Player:
             None if velocity is None else velocity.numpy(), points,
         )  # fmt: skip
 
-    def take(self, step: Tensor, rate: float, momentum: float) -> None:
-        """Move along a direction, by torch."""
+    def _step_by_torch(
+        self, gradient: Tensor, rate: float, momentum: float, scale: Tensor | None
+    ) -> None:
+        if scale is not None:
+            gradient = gradient / scale
+        rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
+        step = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
         velocity = self._moving(momentum)
         if velocity is not None:
             velocity += (1.0 - momentum) * (step - velocity)
@@ -93,15 +98,6 @@ class Player:
         if momentum and self.velocity is None:
             self.velocity = torch.zeros_like(self.places)
         return self.velocity if momentum else None
-
-
-def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
-    """Return a gradient, whose rows ``scale`` divides, by its root mean square."""
-    if scale is not None:
-        gradient = gradient / scale
-    rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
-    divided: Tensor = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
-    return divided
 
 
 # --- Loops --------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def play(
     Raises
     ------
     InputError
-        A setting is out of range, the points are too many for the optimiser, or they
+        A setting is out of range, the points are too many for the method, or they
         left every finite position.  Or what is no game was told forces, or to go on.
     """
     settings.validate()

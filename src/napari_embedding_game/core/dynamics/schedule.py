@@ -56,7 +56,7 @@ _NAMED: dict[ScheduleName, Schedule] = {
 def resolve_schedule(settings: Settings) -> Schedule:
     """Return the schedule that ``settings`` names, with its own numbers replaced."""
     schedule = _NAMED[settings.schedule]
-    spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
+    spec, found_by = choose(settings.method, settings.approximation)
     if spec.on_grid and found_by == "mesh" and settings.schedule == "fast":
         schedule = replace(schedule, **spec.on_grid)
     chosen: dict[str, Any] = {

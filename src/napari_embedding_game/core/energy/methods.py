@@ -44,7 +44,9 @@ class Method:
     unit.  ``source``: where the formula stands.  ``approximations``: the first is its
     own.  ``on_grid``: fields of the fast :class:`~.schedule.Schedule` where a grid
     pushes the points: forces without noise bear longer steps.  ``moved_by``: what makes
-    the layouts in place of the game. ``group``: what a window lists it under.
+    the layouts in place of the game.  ``takes_repulsion``: whether another one than its
+    own can be chosen.  ``most_points``: more are refused.  ``group``: what a window
+    lists it under.
     """
 
     title: str
@@ -58,6 +60,8 @@ class Method:
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     on_grid: Mapping[str, Any] | None = None
     moved_by: Make | None = None
+    takes_repulsion: bool = True
+    most_points: int | None = None
     group: str = ""
 
     @property
@@ -150,28 +154,3 @@ METHODS: dict[str, Method] = {
 def get_method(method: str) -> Method:
     """Return the declaration of a method; InputError where nobody has that name."""
     return METHODS[one_of("method", method, METHODS)]
-
-
-# --- What moves the points: the game's own steps, and what registers here ----------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimizer:
-    """What moves the points, and what it takes; by default all, as the game does."""
-
-    title: str
-    layouts: Make | None = None
-
-    def approximations(self, method: Method) -> tuple[Approximation, ...]:
-        """Return how the repulsion of a method can be found; its own comes first."""
-        return method.approximations
-
-    def objection(self, method: Method, affinity: str = "") -> str:
-        """Return why it cannot move a method's points on such edges, or ""."""
-        return ""
-
-    def check_size(self, settings: Any, n_points: int, n_components: int) -> None:
-        """Raise InputError for a map that is too large or too flat for it."""
-
-
-OPTIMIZERS: dict[str, Optimizer] = {"game": Optimizer(title="The game's own")}

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-
-from napari_embedding_game.core.errors import InputError
 
 AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
 """Those that need the neighbours alone."""
@@ -48,9 +45,6 @@ class Start:
     """What a window calls it."""
     compute: Callable[[Any, int, int, int], NDArray[np.float64]]
     """(rows, dimensions, neighbours, seed) -> (N, d)."""
-    most_rows: int | None = None
-    """More than these would take hours or fill the memory."""
-    takes_sparse: bool = True
 
 
 def _pca(X: Any, n_components: int, _: int, seed: int) -> NDArray[np.float64]:
@@ -65,18 +59,3 @@ STARTS: dict[str, Start] = {"pca": Start("Principal components", _pca)}
 def start_names() -> tuple[str, ...]:
     """Return the names of all starts, those that need no rows first."""
     return ("spectral", "random", *STARTS)
-
-
-def check_fits(name: str, X: Any) -> None:
-    """Raise InputError for rows that the method of :data:`STARTS` does not take."""
-    method = STARTS[name]
-    if method.most_rows is not None and X.shape[0] > method.most_rows:
-        raise InputError(
-            f"The method {method.title!r} is for at most {method.most_rows:,} rows, "
-            f"and these are {X.shape[0]:,}: choose another method, or fewer rows."
-        )
-    if sparse.issparse(X) and not method.takes_sparse:
-        raise InputError(
-            f"The method {method.title!r} cannot read a sparse table: choose another "
-            "method, or reduce the table to principal components first."
-        )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.graph.choices import STARTS, check_fits
+from napari_embedding_game.core.graph.choices import STARTS
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.graph.principal_components import (
     directions,
@@ -80,7 +80,6 @@ def classical_layout(
     random_state: int = 0,
 ) -> NDArray[np.float32]:
     """Return the map of rows (N, D) by a method of ``STARTS``, (N, d) float32."""
-    check_fits(name, X)
     layout = STARTS[name].compute(X, n_components, n_neighbors, random_state)
     return np.ascontiguousarray(layout, dtype=np.float32)
 

@@ -131,7 +131,7 @@ class FittedMap:
     @cached_property
     def _field(self) -> tuple[Any, ...]:
         told = self.settings
-        method, approximation = choose(told.method, told.approximation, told.optimizer)
+        method, approximation = choose(told.method, told.approximation)
         return frozen_field(
             method,
             approximation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +16,7 @@ from scipy.stats import spearmanr
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import classical_layout
 from napari_embedding_game.papers import eigenmaps
-from napari_embedding_game.papers.learners import (
-    best_response,
-    convergence_bound,
-    mirror_descent,
-    play,
-)
+from napari_embedding_game.papers.learners import convergence_bound, descent_game
 
 from .frame import Check, Parts, Result
 from .inputs import Inputs
@@ -232,9 +227,8 @@ def race(problem: Problem, n_rounds: int) -> dict[str, float]:
     descent = [start]
     for _ in range(n_rounds):
         descent.append(descent[-1] - step * problem.gradient(descent[-1]))
-    y = best_response(problem.best_response)
-    rounds = play(mirror_descent(start, step), y, np.ones(n_rounds + 1), "y")
-    game = [action for action, _ in rounds]
+    rounds = descent_game(start, step, problem.best_response)
+    game = [action for action, _ in islice(rounds, n_rounds + 1)]
     least = problem.value(problem.least)
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),

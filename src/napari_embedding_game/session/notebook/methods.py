@@ -54,14 +54,16 @@ _OF_METHODS = {
     "tsne": "(van der Maaten and Hinton 2008)",
     "umap": "(McInnes et al. 2018)",
     "umap_exact": "(McInnes et al. 2018)",
+} | {
+    f"{name}_{way}": "(Vladymyrov 2019)"
+    for name in ("ee", "ssne")
+    for way in ("spectral_direction", "homotopy", "pressured_points")
 }
 _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
 _WORDS = {
     "le": "Laplacian eigenmaps",
-    "isomap": "Isomap",
     "gradient_pca": "gradient PCA",
-    "lbfgs": "L-BFGS",
 } | {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
 """What settings are called in a text, where it is not their own name."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
@@ -192,7 +194,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     told.append(f"{_in_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
         told.append(f"perplexity {settings.perplexity:g}")
-    if not method.moved_by:
+    if method.takes_repulsion:
         repulsion = repulsion_of(settings)
         told.append(f"{len(snapshot.landmarks)} landmarks")
         told.append(
@@ -210,10 +212,6 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         f"iterations{'' if snapshot.finished else ', then stopped'}; "
         f"map {snapshot.map_hash[:4]})."
     )
-    if settings.optimizer != "game" and not method.moved_by:
-        cite = " (Vladymyrov 2019)" if settings.optimizer == "pressured_points" else ""
-        name = _in_words(settings.optimizer)
-        yield f"The energy was minimised by the optimiser {name}{cite}."
     if snapshot.has_pressure and saved.look.color_by == "Pressure":
         yield (
             "Pressure, by which points would leave the plane, was shown "

@@ -99,7 +99,7 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     if projection is None:
         projection = _way(adata, space, name)
     given = {"n_components": embedding.shape[1], "init": "random", "device": "cpu"}
-    given |= {"warm_start": False, "n_clusters": None, "n_jobs": None}
+    given |= {"n_clusters": None, "n_jobs": None}
     if parameters.get("metric") == "precomputed":
         given["metric"] = parameters.get("neighbors_metric") or "euclidean"
     model = EmbeddingGame(**as_parameters({**parameters, **given})).restore(

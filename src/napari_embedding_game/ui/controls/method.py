@@ -45,7 +45,7 @@ from napari_embedding_game.ui.style.layouts import column, panel, push_button, r
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
-OF_THE_METHOD = ("method", "approximation", "optimizer", "affinity")
+OF_THE_METHOD = ("method", "approximation", "affinity")
 """Those whose choices and values go with the method."""
 AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
 """Numbers that are left to the engine at their lowest value."""
@@ -130,16 +130,11 @@ class MethodControls(QWidget):
 
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
-        choosers = {
-            "method": settings.choose_method,
-            "optimizer": settings.choose_optimizer,
-            "affinity": settings.choose_affinity,
-        }
         if name == "n_components":
             self._change_dimensions(value)
             self._show(name)  # as it is: it may have been refused
-        elif name in choosers:
-            choosers[name](value)
+        elif name == "method":
+            settings.choose_method(value)
             self._show_method()
         else:
             # Between the lowest value and 0, where there is room, is nothing to choose.
@@ -186,16 +181,13 @@ class MethodControls(QWidget):
                 controls[name].reset_choices()
             show_value(controls[name], self._value_of(name))
         self._show_repulsion()
-        spec, by_game = get_method(settings.method), settings.optimizer == "game"
-        is_steered = not spec.moved_by
-        # What moves by itself is not steered, and a minimiser needs all pairs.
-        for widget in (self.repulsion, self.repulsion_slider, controls["optimizer"]):
-            widget.enabled = is_steered
+        spec = get_method(settings.method)
+        for widget in (self.repulsion, self.repulsion_slider):
+            widget.enabled = spec.takes_repulsion
         approximation = controls["approximation"]
-        is_open = by_game or len(approximation.choices) > 1
-        approximation.enabled = is_steered and is_open
+        approximation.enabled = not spec.moved_by
         for name in OF_THE_PLAYERS:
-            controls[name].enabled = by_game and (is_steered or name != "learning_rate")
+            controls[name].enabled = not spec.moved_by
         words = FIELDS["approximation"].metadata["words"]
         reason = NO_BOUND.get(spec.kernel)
         approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
@@ -226,8 +218,8 @@ class MethodControls(QWidget):
         if has_lambda(method) and dataset is not None:
             value = paper_lambda(self._settings.value, dataset.X.shape[0])
             hint += f"  ·  λ = {value:.3g}"
-        is_moved = get_method(method).moved_by
-        show_text(self.paper_lambda, "cannot be steered" if is_moved else hint)
+        is_open = get_method(method).takes_repulsion
+        show_text(self.paper_lambda, hint if is_open else "cannot be steered")
 
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings."""

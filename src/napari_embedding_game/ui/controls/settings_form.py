@@ -12,7 +12,7 @@ from magicgui.widgets import ComboBox, Container, FloatSpinBox, create_widget
 from magicgui.widgets.bases import RangedWidget, ValueWidget
 
 from napari_embedding_game.core import settings as engine
-from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.methods import METHODS, get_method
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.settings import ChosenSettings
 
@@ -58,11 +58,8 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
     """
     kinds, controls = get_type_hints(Settings), Container[ValueWidget](labels=False)
     offered: Mapping[str, Callable[[], Any]] = {
-        "approximation": lambda: engine.approximations(
-            settings.method, settings.optimizer
-        ),
+        "approximation": lambda: get_method(settings.method).approximations,
         "affinity": lambda: ("auto", *engine.affinities(settings.method)),
-        "optimizer": lambda: engine.optimizers(settings.method, settings.affinity),
     }
     for name in NAMES:
         told = FIELDS[name].metadata
