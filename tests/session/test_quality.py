@@ -50,7 +50,7 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     mixed = ColumnAgreement("donor", 0.6, 0.5)
 
     def quality(*columns):
-        return MapQuality(0.2, 0.9, 0.9, 0.7, 0.9, 1000, 15, columns=columns)
+        return MapQuality(0.2, 0.9, 0.9, 0.7, 1000, 15, columns=columns)
 
     assert followed_samples(quality()) is None
     assert followed_samples(quality(kinds, mixed)) is None

@@ -19,7 +19,7 @@ from napari_embedding_game.ui.controls import trust as trust_module
 from napari_embedding_game.ui.controls.timeline import told
 from napari_embedding_game.ui.controls.trust import WAITING
 
-FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
+FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 1000, 15)
 LEFT = Qt.MouseButton.LeftButton
 
 

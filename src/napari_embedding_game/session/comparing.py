@@ -118,8 +118,8 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
         maps = compare_maps(base.embedding, mark.snapshot.embedding)
         qualities = None
         if X is not None:
-            one = map_quality(X, base.embedding, None, metric=metric)
-            other = map_quality(X, mark.snapshot.embedding, None, metric=metric)
+            one = map_quality(X, base.embedding, metric=metric)
+            other = map_quality(X, mark.snapshot.embedding, metric=metric)
             qualities = None if one is None or other is None else (one, other)
         return Compared(base, mark, maps, qualities)
 

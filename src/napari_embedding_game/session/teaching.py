@@ -70,14 +70,8 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     points = [*_points(dataset, examples).values()]
     rows = np.concatenate([*points, np.zeros(0, np.intp)])
     codes = np.repeat(np.arange(len(points)), [len(one) for one in points])
-    steps = learn(dataset.X, rows, codes, is_scaled=has_unit(dataset))
-    while True:
-        try:
-            share = next(steps)
-        except StopIteration as end:
-            learned: Learned = end.value
-            return learned
-        yield Stage("Learning", share)
+    yield Stage("Learning")
+    return learn(dataset.X, rows, codes, is_scaled=has_unit(dataset))
 
 
 def has_unit(dataset: Dataset) -> bool:

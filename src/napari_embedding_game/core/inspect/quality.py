@@ -1,9 +1,9 @@
 """How far a map can be trusted as a whole, on a sample of its points.
 
 Neighbours kept (by chance K / N), trustworthiness and continuity (0.5; Venna and Kaski,
-Neural Networks 19, 2006), random triplets (0.5; Wang et al., JMLR 22, 2021), votes of
-the nearest for a label.  Each sampled point is compared with all others, so that of n
-points the error is some 1 / sqrt(n) of the spread between points.
+Neural Networks 19, 2006), random triplets (0.5; Wang et al., JMLR 22, 2021).  Each
+sampled point is compared with all others, so that of n points the error is some
+1 / sqrt(n) of the spread between points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.rows import centred
-from napari_embedding_game.core.inspect.transfer import vote
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
@@ -71,7 +70,6 @@ class MapQuality:
     trustworthiness: float
     continuity: float
     triplets: float
-    accuracy: float
     n_sampled: int
     n_neighbors: int
     parts: GraphParts | None = None
@@ -85,7 +83,6 @@ class MapQuality:
 def map_quality(
     X: Any,
     embedding: NDArray[np.floating],
-    labels: NDArray[Any] | None = None,
     *,
     metric: str = "euclidean",
     columns: Mapping[str, NDArray[Any]] | None = None,
@@ -94,9 +91,8 @@ def map_quality(
 ) -> MapQuality | None:
     """Compare a map (N, d) with its data; None where there are fewer than 8 rows.
 
-    ``labels`` (N,): codes of known groups, negative for none; ``metric``: by its name
-    in scikit-learn; ``columns``: codes of groups by name; ``clusters``: ids of those on
-    the map.
+    ``metric``: by its name in scikit-learn; ``columns``: codes of groups by name,
+    negative for none; ``clusters``: ids of those on the map.
     """
     n_points = X.shape[0]
     k = min(NEIGHBORS, n_points // 2 - 1)
@@ -107,20 +103,19 @@ def map_quality(
     groups = dict(columns or {}) | ({} if clusters is None else {CLUSTERS: clusters})
     at_once = max(1, _BLOCK // n_points)
     parts = [
-        _figures(X, embedding, metric, k, rng, rows[at : at + at_once], labels, groups)
+        _figures(X, embedding, metric, k, rng, rows[at : at + at_once], groups)
         for at in range(0, len(rows), at_once)
     ]
     known = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
     figures = [float(each.mean()) if len(each) else math.nan for each in known]
     found = [
         ColumnAgreement(name, same, by_chance)
-        for (name, codes), same in zip(groups.items(), figures[5:], strict=True)
+        for (name, codes), same in zip(groups.items(), figures[4:], strict=True)
         if (by_chance := _by_chance(codes)) < 1 and not math.isnan(same)
     ]
     found.sort(key=lambda one: -one.agreement)
-    kept, trusted, continued, triplets, accuracy = figures[:5]
     return MapQuality(
-        *(kept, trusted, continued, triplets, accuracy),
+        *figures[:4],
         n_sampled=len(rows),
         n_neighbors=k,
         columns=tuple(one for one in found if one.name != CLUSTERS),
@@ -149,23 +144,16 @@ def _figures(
     k: int,
     rng: np.random.Generator,
     rows: NDArray[np.integer],
-    labels: NDArray[Any] | None,
     groups: Mapping[str, NDArray[Any]],
 ) -> list[NDArray[np.float64]]:
-    """Return the five figures of some points, and how far each column agrees."""
+    """Return the four figures of some points, and how far each column agrees."""
     in_data, on_map = _distances(X, rows, metric), _distances(embedding, rows)
     near, shown = (np.argpartition(e, k - 1, axis=1)[:, :k] for e in (in_data, on_map))
-    votes = np.full(len(rows), math.nan)
-    if labels is not None:
-        winners, _ = vote(labels[shown], np.ones(shown.shape))
-        is_known = (winners >= 0) & (labels[rows] >= 0)
-        votes[is_known] = (winners == labels[rows])[is_known]
     return [
         (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
         _rank_score(in_data, shown, k),
         _rank_score(on_map, near, k),
         _triplet_score(in_data, on_map, rng),
-        votes,
         *(_same_group(codes[rows][:, None], codes[shown]) for codes in groups.values()),
     ]
 

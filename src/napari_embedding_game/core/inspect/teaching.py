@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +11,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 
-MOST_FOLDS, MOST_INNER_FOLDS = 5, 3
+MOST_FOLDS = 5
 PENALTIES = (0.03, 0.3, 3.0)
 """Inverse strengths of the penalty of which one is chosen, as scikit-learn's ``C``."""
-MOST_SCORED = 5000
-"""Examples above which the penalty is not chosen anew in each fold."""
 MAX_ITER = 2000
 MOST_WEIGHTS = 200
-"""Columns times classes up to which Newton's method is the fastest."""
-BLOCK = 100_000
-"""Rows that are classified at once."""
+"""Columns times classes up to which Newton's method is the fastest: few steps, each
+with a matrix of all weights squared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +50,10 @@ def learn(
     *,
     is_scaled: bool = False,
     random_state: int = 0,
-) -> Generator[float, None, Learned]:
-    """Classify all rows by logistic regression on examples.
+) -> Learned:
+    """Classify all rows by logistic regression on examples; the classes count alike.
 
-    The classes count alike.  The penalty is the one with the least cross-validated log
-    loss; what is scored had no part in choosing it.  Yields the share that is done.
+    The penalty is the one with the least cross-validated log loss.
 
     Parameters
     ----------
@@ -78,40 +73,44 @@ def learn(
     InputError
         If there are fewer than two classes.
     """
+    from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import recall_score
+    from sklearn.model_selection import (
+        GridSearchCV,
+        StratifiedKFold,
+        cross_val_predict,
+    )
 
     rows, codes = np.asarray(rows), np.asarray(codes)
     counts = np.bincount(codes)
     if len(counts) < 2:
         raise InputError("Sort examples into two boxes at least: there is one class.")
-    yield 0.0
     scaler = _scaler(X, is_scaled)
     examples = scaler.transform(X[rows])
-    model = _fitted(examples, codes, random_state)
+    is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
+    model = LogisticRegression(
+        class_weight="balanced",
+        max_iter=MAX_ITER,
+        solver="newton-cholesky" if is_small else "lbfgs",
+    )
     score, spread, recalls = None, float("nan"), np.zeros(0)
     if counts.min() > 1:
-        told, known = np.empty_like(codes), model.C if len(rows) > MOST_SCORED else None
-        folds = list(_folds(MOST_FOLDS, codes, random_state).split(codes, codes))
-        for place, (train, test) in enumerate(folds, 1):
-            yield 0.8 * place / (len(folds) + 1)
-            some = _fitted(examples[train], codes[train], random_state, known)
-            told[test] = some.predict(examples[test])
+        n_folds = min(MOST_FOLDS, int(counts.min()))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+        scored = {"scoring": "neg_log_loss", "cv": folds}
+        search = GridSearchCV(model, {"C": PENALTIES}, **scored).fit(examples, codes)
+        model = search.best_estimator_
+        told = cross_val_predict(model, examples, codes, cv=folds)
         recalls = np.atleast_1d(recall_score(codes, told, average=None))
         # The standard error of the mean recall, under a flat prior.
         share = (1 + recalls * counts) / (counts + 2)
+        of_classes = share * (1 - share) / (counts + 3)
         score = float(recalls.mean())
-        spread = float(
-            np.sqrt((share * (1 - share) / (counts + 3)).sum()) / len(counts)
-        )
-    all_codes = np.empty(X.shape[0], np.intp)
-    confidence = np.empty(X.shape[0], np.float32)
-    for first in range(0, X.shape[0], BLOCK):
-        yield 0.8 + 0.2 * first / X.shape[0]
-        block = slice(first, first + BLOCK)
-        shares = model.predict_proba(scaler.transform(X[block]))
-        all_codes[block] = shares.argmax(axis=1)
-        confidence[block] = shares.max(axis=1)
+        spread = float(np.sqrt(of_classes.sum()) / len(counts))
+    shares = model.fit(examples, codes).predict_proba(scaler.transform(X))
+    all_codes = shares.argmax(axis=1)
     all_codes[rows] = codes
+    confidence = shares.max(axis=1).astype(np.float32)
     return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))
 
 
@@ -124,43 +123,3 @@ def _scaler(X: Any, is_scaled: bool) -> Any:
     if is_scaled and not is_sparse:
         scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
     return scaler
-
-
-def _folds(most: int, codes: NDArray[np.integer], random_state: int) -> Any:
-    """Return folds of which each has every class: as many as the rarest one allows."""
-    from sklearn.model_selection import StratifiedKFold
-
-    n_folds = int(min(most, np.bincount(codes).min()))
-    return StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-
-
-def _fitted(
-    X: Any, codes: NDArray[np.integer], random_state: int, penalty: float | None = None
-) -> Any:
-    """Return a fitted classifier with a given penalty, or the best one."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
-
-    counts = np.bincount(codes)
-    is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
-    model = LogisticRegression(
-        C=penalty or 1.0,
-        class_weight="balanced",
-        max_iter=MAX_ITER,
-        # Few steps, each with a matrix of all weights squared.
-        solver="newton-cholesky" if is_small else "lbfgs",
-    )
-    if penalty is not None or counts.min() < 2:
-        return model.fit(X, codes)
-    folds = _folds(MOST_INNER_FOLDS, codes, random_state)
-    search = GridSearchCV(model, {"C": PENALTIES}, scoring=_log_loss, cv=folds)
-    return search.fit(X, codes).best_estimator_
-
-
-def _log_loss(model: Any, X: Any, codes: NDArray[np.integer]) -> float:
-    """Return minus the log loss, in which classes count alike."""
-    from sklearn.metrics import log_loss
-
-    weights = 1 / np.bincount(codes)[codes]
-    shares = model.predict_proba(X)
-    return -float(log_loss(codes, shares, sample_weight=weights, labels=model.classes_))
