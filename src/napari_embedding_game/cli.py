@@ -15,8 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import msgspec
-
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -53,10 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(options: Options) -> int:
-    """End an expected error, or Ctrl-C, with one sentence.
-
-    Where JSON was asked for, stdout gets it too, as an object with "error".
-    """
+    """End an expected error, or Ctrl-C, with one sentence."""
     try:
         code: int = options.do(options)
         return code
@@ -72,8 +67,6 @@ def _run(options: Options) -> int:
         )
         code, title = WRONG, "Error: "
     _tell(title + sentence)
-    if getattr(options, "json", False):
-        _tell_json({"error": sentence})
     return code
 
 
@@ -167,8 +160,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("--scheduler",
         help="With --reference: address of a Dask scheduler, such as "
         "tcp://host:8786, whose workers place the rows.")  # fmt: skip
-    add("--json", action="store_true",
-        help="Write what was done as one JSON object to stdout.")  # fmt: skip
     _add(parser, "quiet", "force")
 
 
@@ -265,9 +256,7 @@ def _fit(options: Options) -> int:
         _tell(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
         _tell("Stopped early: the last layout before that is written.")
-    if options.json:
-        _tell_json({"out": options.out, **_summary(dataset, result, snapshot)})
-    elif not quiet:
+    if not quiet:
         pressured = f"{snapshot.pressured_share:.0%} under pressure"
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
@@ -298,9 +287,7 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
     )
     if facts["warning"]:
         _tell(f"Warning: {facts['warning']}")
-    if options.json:
-        _tell_json({"out": options.out, **facts})
-    elif not options.quiet:
+    if not options.quiet:
         print(
             f"{options.out}: {facts['n_points']:,} points of {facts['input']} "
             f"({facts['space']}), {facts['reference']:,} of them fitted, iteration "
@@ -367,36 +354,6 @@ def _result(
     found = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {**parameters_of(game), "space": space, **noted}
     return result_of(snapshot, parameters, found.clustering)
-
-
-def _summary(
-    dataset: Dataset, result: EmbeddingResult, snapshot: Snapshot
-) -> dict[str, Any]:
-    """Return what is told of a map, and all parameters, by names for a program."""
-    told = ("energy", "map_hash", "stretched_share", "unlike_count", "pressured_share")
-    return {
-        "input": dataset.name,
-        "space": dataset.space,
-        "notes": list(dataset.notes),
-        "n_source_rows": dataset.n_source_rows,
-        "n_points": len(snapshot.embedding),
-        "n_components": snapshot.embedding.shape[1],
-        "n_landmarks": len(snapshot.landmarks),
-        "n_clusters": len(result.groups()),
-        "n_iter": snapshot.iteration,
-        **{name: getattr(snapshot, name) for name in ("finished", *told, "warning")},
-        "parameters": dict(result.parameters),
-    }
-
-
-def _tell_json(facts: Any) -> None:
-    """Write one JSON object; what JSON has no number for becomes null."""
-    text = msgspec.json.encode(facts, enc_hook=_plain)
-    print(msgspec.json.format(text, indent=2).decode())
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 # --- replay -----------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_all_rows_are_placed_as_transform_places_them(
     run, cells, file, small_chunks, tmp_path
 ):
     out = tmp_path / "map.zarr"
-    arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1 --json"
+    arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1"
     done = run(*arguments.split())
     assert done.exit_code == 0, done.output
     found = zarr.open_group(str(out), mode="r")

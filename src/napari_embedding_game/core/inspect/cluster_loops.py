@@ -1,7 +1,7 @@
 """The compiled loops of :mod:`clusters`: graphs of groups, Louvain, merging.
 
-A graph is symmetric and in compressed rows, its diagonal the weight inside a
-node counted from both ends, so that a row's sum is the node's degree.
+A graph is symmetric and, but for :func:`join`, in compressed rows, its diagonal the
+weight inside a node counted from both ends, so that a row's sum is the node's degree.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -162,154 +162,39 @@ def compact(labels):
 
 
 # --- Merging two clusters at a time ----------------------------------------------
-#
-# The edges of a cluster are a linked list through the arrays of the graph, so that
-# two clusters are joined by tying two lists.  What an edge leads to is looked up in
-# `root` when it is next read.
 
 
 @njit(**_OPTIONS)
-def _sum_edges(a, edges, root, entry):
-    """Leave one edge from ``a`` to each other cluster, with the sum of the weights."""
-    first, following, indices, weights = edges
-    last, e = -1, first[a]
-    first[a] = -1
-    while e >= 0:
-        c = indices[e]
-        while root[c] != c:
-            root[c] = root[root[c]]
-            c = root[c]
-        if c != a and entry[c] >= 0:
-            weights[entry[c]] += weights[e]
-        elif c != a:
-            indices[e] = c
-            entry[c] = e
-            if last < 0:
-                first[a] = e
-            else:
-                following[last] = e
-            last = e
-        e = following[e]
-    if last >= 0:
-        following[last] = -1
-    e = first[a]
-    while e >= 0:
-        entry[indices[e]] = -1
-        e = following[e]
-    return last
+def join(weights, degree, size, is_rooted):
+    """Join all clusters of a dense graph (m, m), two at a time, best first.
 
-
-@njit(**_OPTIONS)
-def _score(a, b, weight, degree, is_rooted):
-    """Return the weight between two clusters over that expected, or over its root."""
-    expected = degree[a] * degree[b]
-    return weight / (np.sqrt(expected) if is_rooted else expected)
-
-
-@njit(**_OPTIONS)
-def _find_best(a, edges, level, degree, is_rooted, best, most):
-    """Write the linked cluster of the same level that ``a`` belongs with most."""
-    first, following, indices, weights = edges
-    best[a], most[a] = -1, 0.0
-    e = first[a]
-    while e >= 0:
-        c = indices[e]
-        if level[c] == level[a]:
-            score = _score(a, c, weights[e], degree, is_rooted)
-            if score > most[a] or (score == most[a] and c < best[a]):
-                best[a], most[a] = c, score
-        e = following[e]
-
-
-@njit(**_OPTIONS)
-def _smallest_pair(standing, level, size):
-    """Return two clusters of one level with the fewest points; -1 if all are alone."""
-    smallest = np.full((2, size.shape[0]), -1, np.int64)
-    a, b = -1, -1
-    for c in standing:
-        one, two = smallest[:, level[c]]
-        if one < 0 or size[c] < size[one]:
-            one, two = c, one
-        elif two < 0 or size[c] < size[two]:
-            two = c
-        smallest[0, level[c]], smallest[1, level[c]] = one, two
-    for group in range(size.shape[0]):
-        one, two = smallest[0, group], smallest[1, group]
-        if two >= 0 and (b < 0 or size[one] + size[two] < size[a] + size[b]):
-            a, b = one, two
-    return a, b
-
-
-@njit(**_OPTIONS)
-def agglomerate(indptr, indices, weights, sizes, levels):
-    """Merge pair after pair, best first, inside the groups of one level and the next.
-
-    Those go first that have the most weight between them, over the weight expected of
-    their degrees; on the way to the first level over the root of that, which keeps
-    single stray landmarks from standing alone while real clusters merge.  Those
-    without any weight between them go last, the smallest first; between equals the
-    lowest numbers.  Returns ``born`` and ``leader`` of a :class:`.clusters.MergeTree`.
+    Best have the most weight between them over that expected of their degrees, with
+    ``is_rooted`` over its root; without any weight the smallest go first, and of
+    equals the lowest numbers.  Returns who is joined, whom it joins, and the scores,
+    below 0 without weight, (m - 1,) each.  The larger cluster of a pair stays; what is
+    given is written over.
     """
-    # The graph is overwritten; `levels` (n_levels, L) are nested, finest first, of
-    # numbers below L, and the last is one group.
-    n_landmarks = sizes.shape[0]
-    size = sizes.copy()
-    degree = np.zeros(n_landmarks)
-    born = np.zeros(n_landmarks, np.int64)
-    leader = np.arange(n_landmarks)
-    root = np.arange(n_landmarks)
-    entry = np.full(n_landmarks, -1, np.int64)
-    first = np.full(n_landmarks, -1, np.int64)
-    last = np.full(n_landmarks, -1, np.int64)
-    following = np.arange(1, indices.shape[0] + 1)
-    edges = first, following, indices, weights
-    best = np.full(n_landmarks, -1, np.int64)
-    most = np.zeros(n_landmarks)
-    for a in range(n_landmarks):
-        if indptr[a] < indptr[a + 1]:
-            first[a] = indptr[a]
-            following[indptr[a + 1] - 1] = -1
-        for e in range(indptr[a], indptr[a + 1]):
-            degree[a] += weights[e]
-    standing = np.flatnonzero(size > 0)
-    for step in range(levels.shape[0]):
-        level, is_rooted = levels[step], step == 0
-        for a in standing:
-            last[a] = _sum_edges(a, edges, root, entry)
-            _find_best(a, edges, level, degree, is_rooted, best, most)
-        while standing.shape[0] > 1:
-            a = standing[0]
-            for c in standing:
-                if most[c] > most[a]:
-                    a = c
-            b = best[a]
-            if b < 0:
-                a, b = _smallest_pair(standing, level, size)
-                if b < 0:
-                    break
-            if size[b] > size[a] or (size[b] == size[a] and b < a):
-                a, b = b, a
-            born[b] = standing.shape[0]
-            leader[b] = root[b] = a
-            degree[a] += degree[b]
-            size[a] += size[b]
-            if last[a] < 0:
-                first[a] = first[b]
-            else:
-                following[last[a]] = first[b]
-            last[a] = _sum_edges(a, edges, root, entry)
-            standing = standing[standing != b]
-            _find_best(a, edges, level, degree, is_rooted, best, most)
-            e = first[a]
-            while e >= 0:
-                c = indices[e]
-                if level[c] == level[a] and (best[c] == a or best[c] == b):
-                    last[c] = _sum_edges(c, edges, root, entry)
-                    _find_best(c, edges, level, degree, is_rooted, best, most)
-                elif level[c] == level[a]:
-                    score = _score(a, c, weights[e], degree, is_rooted)
-                    if score > most[c] or (score == most[c] and a < best[c]):
-                        best[c], most[c] = a, score
-                e = following[e]
-    born[standing[:1]] = 1
-    return born, leader
+    n = size.shape[0]
+    joined, into = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)
+    scores, is_there = np.empty(n - 1), np.ones(n, np.bool_)
+    for step in range(n - 1):
+        one, other, most = -1, -1, -np.inf
+        for a in range(n):
+            for b in range(a + 1, n if is_there[a] else 0):
+                if not is_there[b]:
+                    continue
+                score, expected = -(size[a] + size[b]), degree[a] * degree[b]
+                if weights[a, b] > 0.0 and expected > 0.0:
+                    expected = np.sqrt(expected) if is_rooted else expected
+                    score = weights[a, b] / expected
+                if score > most:
+                    one, other, most = a, b, score
+        if size[other] > size[one]:
+            one, other = other, one
+        joined[step], into[step], scores[step] = other, one, most
+        degree[one] += degree[other]
+        size[one] += size[other]
+        weights[one] += weights[other]
+        weights[:, one] += weights[:, other]
+        is_there[other] = False
+    return joined, into, scores

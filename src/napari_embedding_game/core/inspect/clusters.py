@@ -118,12 +118,50 @@ def merge_tree(
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
     levels = _levels(sparse.csr_matrix(graph), previous, random_state)
-    rows = sparse.csr_matrix(graph, dtype=np.float64, copy=True)
-    points = np.asarray(sizes, np.float64)
-    born, leader = loops.agglomerate(
-        rows.indptr, rows.indices, rows.data, points, levels
-    )
-    return MergeTree(born, leader, levels)
+    return MergeTree(*_joined(graph, np.array(sizes, np.float64), levels), levels)
+
+
+def _joined(
+    graph: sparse.csr_matrix, sizes: NDArray[np.float64], levels: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Join pair after pair inside the groups of one level and the next.
+
+    On the way to the first level the root of what is expected keeps single stray
+    landmarks from standing alone while real clusters merge.  Returns ``born`` and
+    ``leader`` of a :class:`MergeTree`.
+    """
+    born, leader = np.zeros(len(sizes), np.int64), np.arange(len(sizes))
+    standing = np.flatnonzero(sizes)
+    between = sparse.csr_matrix(graph, dtype=np.float64)[standing][:, standing]
+    for step, level in enumerate(levels):
+        degree = np.asarray(between.sum(axis=1)).ravel()
+        found, own = [], level[standing]
+        for group in np.unique(own):
+            rows = np.flatnonzero(own == group)
+            given = (
+                between[rows][:, rows].toarray(),
+                degree[rows],
+                sizes[standing[rows]],
+            )
+            joined, into, scores = loops.join(*given, step == 0)
+            # What a merge makes possible goes next, however good it is.
+            order = np.minimum.accumulate(scores)
+            found.append((order, standing[rows[joined]], standing[rows[into]]))
+        scores, joined, into = map(np.concatenate, zip(*found, strict=True))
+        n_standing = len(standing)
+        for at, pair in enumerate(np.argsort(-scores, kind="stable")):
+            b, a = joined[pair], into[pair]
+            born[b], leader[b] = n_standing - at, a
+            sizes[a] += sizes[b]
+        head = leader
+        while (leader[head] != head).any():
+            head = leader[head]
+        left, member = np.unique(head[standing], return_inverse=True)
+        ones = np.ones(n_standing), (member, np.arange(n_standing))
+        members = sparse.csr_matrix(ones, shape=(len(left), n_standing))
+        standing, between = left, members @ between @ members.T
+    born[standing[:1]] = 1
+    return born, leader
 
 
 def _levels(
