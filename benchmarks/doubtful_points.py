@@ -22,13 +22,17 @@ knows them.
   is left out.
 
 ``--unlike`` prints how many rows of each data set, as it is and with stray rows, the
-window calls outliers.
+window calls outliers.  ``--makers`` embeds the data by other programs and opens their
+maps as the window does, ``EmbeddingGame(method="given", init=map)``, to see how well
+stretch finds points in a wrong place of those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -56,6 +60,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "unlike": {"action": "store_true", "help": "rows that are told to be unlike"},
     "seeds": {"type": int, "default": 1},
+    "makers": {"nargs": "*", "default": [], "help": "programs whose maps are opened"},
 }
 
 
@@ -162,6 +167,18 @@ class Map:
         return {**self.on(self.embedding), "pressure": self.model.pressure_}
 
 
+def misplaced(
+    data: Input, near: np.ndarray, shown: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return who has its own label around it in the data, and who then not on the map.
+
+    ``near``, ``shown`` (N, k): neighbours in the data, and on the map.
+    """
+    labels = np.unique(data.labels, return_inverse=True)[1]
+    own = (labels[near] == labels[:, None]).mean(axis=1) > 0.5
+    return own, own & ((labels[shown] == labels[:, None]).mean(axis=1) < 0.5)
+
+
 def judged(
     found: dict[str, np.ndarray], is_bad: np.ndarray, among: np.ndarray
 ) -> dict[str, Any] | None:
@@ -180,9 +197,7 @@ def judgements(
     """Yield each kind of error, and how well it is found."""
     rng = np.random.default_rng(seed)
     plain = Map(data.X, seed)
-    labels = np.unique(data.labels, return_inverse=True)[1]
-    own = (labels[plain.graph.indices] == labels[:, None]).mean(axis=1) > 0.5
-    wrong = own & ((labels[plain.shown] == labels[:, None]).mean(axis=1) < 0.5)
+    own, wrong = misplaced(data, plain.graph.indices, plain.shown)
     yield "wrong place", judged(plain.all(), wrong, own)
     changed, is_moved = moved_points(plain.embedding, rng)
     yield "moved", judged(plain.on(changed), is_moved, np.ones(len(own), bool))
@@ -252,9 +267,45 @@ def _isolated(graph: NeighborGraph) -> np.ndarray:
     return isolation(graph.indices, graph.distances)
 
 
+# --- Maps by other programs
+
+MAKERS: dict[str, Callable[[np.ndarray], Any]] = {
+    "umap-learn": lambda X: (
+        import_module("umap").UMAP(random_state=0, n_jobs=1).fit_transform(X)
+    ),
+    "openTSNE": lambda X: import_module("openTSNE").TSNE(random_state=0).fit(X),
+    "PaCMAP": lambda X: import_module("pacmap").PaCMAP(random_state=0).fit_transform(X),
+    "game": lambda X: EmbeddingGame(random_state=0).fit_transform(X),
+}
+
+
+def opened(data: Input, maker: str) -> dict[str, Any]:
+    """Return what is found on the map of one maker."""
+    X = np.ascontiguousarray(data.X, np.float32)
+    embedding = np.asarray(MAKERS[maker](X), np.float32)
+    begin = time.perf_counter()
+    model = EmbeddingGame(method="given", init=embedding, random_state=0).fit(X)
+    seconds = time.perf_counter() - begin
+    near = model.knn_indices_[:, :N_NEIGHBORS]
+    own, wrong = misplaced(data, near, knn_graph(embedding, N_NEIGHBORS).indices)
+    found = judged({"AUC of stretch": model.stretch_}, wrong, own)
+    return {
+        "input": f"{data.name}, {len(X):,}",
+        "map by": maker,
+        **(found or {"points": int(wrong.sum()), "AUC of stretch": "–"}),
+        "neighbours kept": round(1 - float(lost(near, embedding).mean()), 3),
+        "opened and doubted, s": round(seconds, 2),
+    }
+
+
 def main() -> None:
     """Print the tables."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
+    if args.makers:
+        data = list(load_all(args.inputs, args))
+        rows = [opened(each, maker) for each in data for maker in args.makers]
+        report("Maps by other programs", rows, args)
+        return
     if args.unlike:
         rows = unlike(args)
         names = dict.fromkeys(name for row in rows for name in row)

@@ -5,6 +5,10 @@ Each size in a process of its own, cold.  The rows are a mixture of 200 clouds, 
 50 principal components, each row drawn on the way to one of its neighbours, plus noise.
 Recall: share of the 15 true neighbours, of 500 rows.  Processor seconds are of all
 threads together, and depend less on what else the machine does.
+
+``--fits`` times the three parts of a whole fit instead, by the processor and by a
+graphics card.  Each goes first once without being counted, as loops are compiled and a
+card is woken; the search and the start are by the processor on both.
 """
 
 from __future__ import annotations
@@ -14,14 +18,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.graph.leaves import some_true
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
-from shared import arguments, load, report
+from napari_embedding_game.core.settings import Settings, resolve, settled
+from shared import arguments, finish, load, report
 
 K = 15
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_300_000, 10_000_000)
@@ -89,6 +97,36 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
     }
 
 
+def fit(X: np.ndarray, device: str) -> dict[str, Any]:
+    """Return the seconds of a fit, and the share of neighbours that the map keeps."""
+    settings = settled(resolve(Settings(device=device)), len(X))
+    stamps = [time.perf_counter()]
+    graph = pipeline.neighbors(X, settings)
+    stamps.append(time.perf_counter())
+    placed = pipeline.place(graph, X, settings)
+    stamps.append(time.perf_counter())
+    y = finish(*placed, settings).embedding
+    stamps.append(time.perf_counter())
+    names = ("neighbours, s", "start, s", "game, s")
+    drawn = np.random.default_rng(1).choice(len(X), 500, replace=False)
+    near = knn_graph(y, K).indices[drawn]
+    kept = (near[:, :, None] == graph.indices[drawn][:, None, :K]).any(axis=2).mean()
+    found = dict(zip(names, np.diff(stamps).round(2), strict=True))
+    return {"rows": f"{len(X):,}", "device": device, **found, "kept": float(kept)}
+
+
+def fits(sizes: list[int], repeats: int) -> list[dict[str, Any]]:
+    """Return a row for each size, device and repeat."""
+    import torch
+
+    rows, devices = [], ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    for X in map(clouds, sizes):
+        for device in devices:
+            fit(clouds(sizes[0]), device)
+            rows += [fit(X, device) for _ in range(repeats)]
+    return rows
+
+
 def main() -> None:
     """Print a table for each kind of rows."""
     args = arguments(
@@ -97,12 +135,13 @@ def main() -> None:
         least={"type": int, "default": 0, "help": "rows of the smallest size"},
         most={"type": int, "default": 1_300_000, "help": "rows of the largest size"},
         search={"default": "", "help": "this one instead of the one chosen"},
+        fits={"action": "store_true", "help": "whole fits, by device"},
     )
-    sizes = (
-        QUICK_SIZES
-        if args.quick
-        else [n for n in SIZES if args.least <= n <= args.most]
-    )
+    sizes = [n for n in SIZES if args.least <= n <= args.most]
+    sizes = list(QUICK_SIZES) if args.quick else sizes
+    if args.fits:
+        report("A fit by device", fits(sizes, args.repeats), args)
+        return
     rows = [measured(clouds(n), args.search, args.repeats) for n in sizes]
     report("Neighbours by number of rows, 200 clouds, 50 columns", rows, args)
     data = load("mnist", args)

@@ -102,7 +102,6 @@ def test_it_ends_flat_and_not_above_the_spectral_direction(name, weighted, from_
     objective = objective_of(name, weighted=weighted, apart=1)
     *_, sd = spectral_direction(objective, start())
     *_, end = pressured_points(objective, start() if from_random else sd.y)
-    assert not end.heights.any()
     slack = 2e-2 if from_random else 1e-4
     assert end.energy <= sd.energy + slack * abs(sd.energy)
     energy = point_energy(objective)(end.y)[0]

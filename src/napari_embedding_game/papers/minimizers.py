@@ -49,8 +49,6 @@ class Step(NamedTuple):
     """(N, d) positions, a copy."""
     energy: float
     """Of the map; NaN in a homotopy under a part of the repulsion."""
-    heights: Points | None = None
-    """(N,) coordinates of pressured points across the map, 0 for the others."""
 
 
 def point_energy(objective: AllPairs) -> Energy:
@@ -153,6 +151,6 @@ def homotopy(
     for share in (*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0):
         under.repulsion = float(share) * objective.repulsion
         start = y + rng.normal(size=y.shape) * width
-        for _, y, energy, _ in spectral_direction(under, start, direct=direct):
+        for _, y, energy in spectral_direction(under, start, direct=direct):
             yield Step(iteration, y, energy if share == 1.0 else math.nan)
             iteration += 1

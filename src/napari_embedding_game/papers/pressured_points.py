@@ -73,7 +73,7 @@ def pressured_points(
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
     iteration, begun, length, known = 0, 0, 1.0, None
-    yield Step(0, x[:, :-1].copy(), flat, np.abs(x[:, -1]))
+    yield Step(0, x[:, :-1].copy(), flat)
     while iteration < max_iter:
         energy, gradient = known or lifted(x)
         gradient[~free, -1] = 0
@@ -87,8 +87,7 @@ def pressured_points(
             flat, x, free = lifted.lift(found.y, free)
             if np.array_equal(x, found.y):
                 known = found.energy, found.gradient
-            y, heights = x[:, :-1].copy(), np.abs(x[:, -1])
-            yield Step(iteration, y, flat, heights)
+            yield Step(iteration, x[:, :-1].copy(), flat)
         if fall < least or iteration - begun >= _MOST_PER_MU:
             if fall < least and not free.any():
                 return

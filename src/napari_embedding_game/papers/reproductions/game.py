@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import entropy
 
@@ -35,28 +34,15 @@ LAMBDA_N = 70.0
 # --- Figures 2 and 3: landmarks tile the data -------------------------------------
 
 
-class Setting(NamedTuple):
-    """A data set and how the paper plays it."""
-
-    title: str
-    column: str
-    """Of the metadata: what points of one landmark should share."""
-    n_landmarks: int
-    repulsion: float
-    """lambda of the paper."""
-    n_paper: int
-    """Rows the paper has."""
-    n_points: int = 10**6
-    """Rows played with at most."""
-    n_iter: int = 6_000
-
-
 SETTINGS = {
-    "mnist": Setting("MNIST", "y", 50, 0.001, 70_000),
-    "covid": Setting("cells, COVID-19 lung lavage", "cell_type", 150, 0.01, 40_000),
-    "cells": Setting("cells, PBMC 3k", "cell_type", 150, 0.01, 40_000),
-    "texts": Setting("texts, 20 newsgroups", "label", 150, 0.01, 25_000),
+    "mnist": ("MNIST", "y", 50, 0.001, 70_000),
+    "covid": ("cells, COVID-19 lung lavage", "cell_type", 150, 0.01, 40_000),
+    "cells": ("cells, PBMC 3k", "cell_type", 150, 0.01, 40_000),
+    "texts": ("texts, 20 newsgroups", "label", 150, 0.01, 25_000),
 }
+"""Title, column that points of one landmark should share, and the paper's number of
+landmarks, lambda and number of rows."""
+N_ITER = 6_000
 FAR = 2.0
 """Of the median distance of a landmark to the next."""
 MOST = 0.05
@@ -73,10 +59,11 @@ def load(inputs: Inputs, name: str) -> Any:
     dataset = inputs.load(name)
     if name == "covid":
         dataset = finish(apply_recipe(dataset))
-    n_rows = dataset.X.shape[0]
-    wanted = 400 if inputs.quick else SETTINGS[name].n_points
-    chosen = draw_rows(n_rows, wanted, inputs.random_state)
-    return dataset.subset(np.isin(np.arange(n_rows), chosen))
+    if inputs.quick:
+        n_rows = dataset.X.shape[0]
+        chosen = draw_rows(n_rows, 400, inputs.random_state)
+        dataset = dataset.subset(np.isin(np.arange(n_rows), chosen))
+    return dataset
 
 
 def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
@@ -92,37 +79,32 @@ def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
     }
 
 
-def majorities(labels: NDArray[Any], nearest: NDArray[np.integer]) -> pd.Series:
-    """Return, for each landmark with points, the share with its commonest label."""
-    return pd.crosstab(nearest, labels, normalize="index").max(axis=1)
-
-
 def fit(inputs: Inputs, name: str, kept: str) -> dict[str, Any]:
     """Play by the paper's schedule with its lambda or lambda N; measures and map."""
-    setting, dataset = SETTINGS[name], load(inputs, name)
+    title, column, n_landmarks, repulsion, n_paper = SETTINGS[name]
+    dataset, n_iter = load(inputs, name), N_ITER
     if inputs.quick:
-        setting = setting._replace(n_landmarks=20, n_iter=300)
+        n_landmarks, n_iter = 20, 300
     obs = dataset.obs
-    column = setting.column if setting.column in obs else obs.columns[0]
-    labels = obs[column].astype(str).to_numpy()
+    labels = obs[column if column in obs else obs.columns[0]].astype(str).to_numpy()
     n, seed = len(labels), inputs.random_state
-    repulsion = setting.repulsion * (setting.n_paper / n if kept == "lambda N" else 1)
+    repulsion *= n_paper / n if kept == "lambda N" else 1
     chosen = Settings(
         affinity="uniform",
         repulsion=repulsion * n,
-        n_landmarks=setting.n_landmarks,
+        n_landmarks=n_landmarks,
         schedule="paper",
-        max_iter=setting.n_iter,
+        max_iter=n_iter,
         random_state=seed,
     )
-    (end,) = looks(place(dataset.X, labels, chosen), chosen, [setting.n_iter])
+    (end,) = looks(place(dataset.X, labels, chosen), chosen, [n_iter])
     some = draw_rows(n, 10_000, seed)
-    shares = majorities(labels, end.labels)
+    shares = pd.crosstab(end.labels, labels, normalize="index").max(axis=1)
     return {
         "row": {
-            "data": setting.title,
+            "data": title,
             "N": n,
-            "L": setting.n_landmarks,
+            "L": n_landmarks,
             "lambda": repulsion,
             "lambda N": repulsion * n,
             **tiling(end.embedding, end.landmarks),
@@ -169,8 +151,7 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
         for (_, kept), row in zip(found, rows, strict=True)
         for measure, words in what.items()
     ]
-    n_iter = 300 if inputs.quick else SETTINGS["mnist"].n_iter
-    title = f"After {n_iter:,} iterations of the paper's schedule, K = 15"
+    title = "After the iterations of the paper's schedule, K = 15"
     return Result({title: rows}, [*checks, majority])
 
 
@@ -229,7 +210,6 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
     (end,) = looks(placed, settings, [n_iter])
     layout, labels = end.embedding, placed.labels
     low, high = np.percentile(layout, [2, 98], axis=0)
-    energy = true_energy(placed.edges, layout, LAMBDA_N / n_points, 2_000)
     return {
         "row": {
             "eta_z": rate,
@@ -237,7 +217,9 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
             "span": float((high - low).max()),
             "distinct": distinct_share(layout),
             "kNN accuracy": knn_accuracy(layout, labels),
-            "true energy (Eq. 1)": energy,
+            "true energy (Eq. 1)": true_energy(
+                placed.edges, layout, LAMBDA_N / n_points
+            ),
         },
         "layout": layout,
         "labels": labels,
@@ -265,17 +247,13 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
     share = rows["occupancy"]
     ends = {swept[0]: "", swept[-1]: "", 0.01: " already, as in the paper"}
+    asked, least = "collapse at eta_z = {:g}{}: occupancy", LEAST_OCCUPANCY
     checks = [
-        Check(
-            f"collapse at eta_z = {rate:g}{more}: occupancy",
-            share[rate],
-            "<",
-            LEAST_OCCUPANCY,
-        )
+        Check(asked.format(rate, more), share[rate], "<", least)
         for rate, more in ends.items()
     ]
     widest = share.iloc[1:-1].max()
-    window = Check("a window between: largest", widest, ">=", LEAST_OCCUPANCY)
+    window = Check("a window between: largest", widest, ">=", least)
     title = (
         f"{n_points:,} digits after {n_iter:,} iterations with eta_y = 0.03, L = 100, "
         f"K = 15, lambda N = {LAMBDA_N:g}"

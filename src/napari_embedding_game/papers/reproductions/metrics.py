@@ -37,27 +37,19 @@ def knn_accuracy(
 
 
 def true_energy(
-    edges: Edges,
-    embedding: NDArray[np.floating],
-    repulsion: float,
-    n_rows: int | None = None,
-    random_state: int = 0,
+    edges: Edges, embedding: NDArray[np.floating], repulsion: float
 ) -> float:
     """Return Eq. 1 of an (N, d) map, its repulsive sum over all pairs, i = j included.
 
-    ``repulsion`` is the paper's lambda.  Of ``n_rows`` random rows of that sum it is an
-    unbiased estimate.
+    ``repulsion`` is the paper's lambda.
     """
     import torch
 
+    from napari_embedding_game.core.energy.objective import AllPairs
     from napari_embedding_game.core.energy.forces import CompiledForces
 
-    points = np.ascontiguousarray(embedding, dtype=np.float64)
     own = replace(edges, weights=edges.weights.astype(np.float64))
-    forces, y = CompiledForces(own), torch.from_numpy(points)
-    chosen = np.arange(len(points))
-    if n_rows is not None and n_rows < len(points):
-        rng = np.random.default_rng(random_state)
-        chosen = rng.choice(len(points), n_rows, replace=False)
-    drawn = forces.repel(y[chosen], y)[0] * (len(points) / len(chosen))
-    return float(forces.attraction_energy(y) + repulsion * drawn)
+    y = torch.from_numpy(np.ascontiguousarray(embedding, dtype=np.float64))
+    return AllPairs(CompiledForces(own), repulsion).energy(y, y[:1]) + repulsion * len(
+        y
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -234,33 +234,30 @@ PAPER = {
 }
 
 
-def ended(steps: Iterable[Any]) -> Found:
-    """Follow a minimiser to its end; the energy and share of raised points by step."""
-    energies, raised = [], []
+def energies_of(steps: Iterable[Any]) -> tuple[list[float], Points]:
+    """Follow a minimiser to its end; return the energies, and where it ended."""
+    energies = []
     for step in steps:
         energies.append(step.energy)
-        raised.append(float(0.0 if step.heights is None else (step.heights > 0).mean()))
-    return {"y": step.y, "energies": energies, "raised": raised}
+    return energies, step.y
 
 
 def compare(
     objective: AllPairs,
     start: Points,
     max_iter: int,
-    *,
-    from_random: bool = True,
     direct: SpectralDirection | None = None,
-) -> dict[str, Found]:
-    """Run SD, PP from where SD ended and, if asked, PP from the start too."""
+    names: Sequence[str] = (PP_FROM_SD, PP),
+) -> dict[str, list[float]]:
+    """Return energies of SD, PP from where SD ended, and PP from the start too."""
     given: Any = {
         "max_iter": max_iter,
         "direct": direct or SpectralDirection(objective.forces.edges),
     }
-    found = {SD: ended(spectral_direction(objective, start, **given))}
-    starts = {PP_FROM_SD: found[SD]["y"]} | ({PP: start} if from_random else {})
-    for name, y in starts.items():
-        found[name] = ended(pressured_points(objective, y, **given))
-    return found
+    found, end = energies_of(spectral_direction(objective, start, **given))
+    starts = {PP_FROM_SD: end, PP: start}
+    others = {n: pressured_points(objective, starts[n], **given) for n in names}
+    return {SD: found} | {n: energies_of(steps)[0] for n, steps in others.items()}
 
 
 def summary(energies: pd.DataFrame) -> pd.DataFrame:
@@ -297,28 +294,28 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         "EE, MNIST": (digits(inputs, n_digits)[0], "ee", 1),
     }
 
-    def compute(title: str, run: int) -> dict[str, Found]:
+    def compute(title: str, run: int) -> dict[str, list[float]]:
         rows, method, _ = tasks[title]
         start = random_start(len(rows), seed + run)
         return compare(objective_of(rows, method), start, max_iter)
 
-    def by_homotopy(_: str) -> Found:
-        start = random_start(len(X), seed)
-        return ended(homotopy(objective_of(X, "ee"), start, n_steps=n_lambdas))
+    def by_homotopy(_: str) -> float:
+        steps = homotopy(
+            objective_of(X, "ee"), random_start(len(X), seed), n_steps=n_lambdas
+        )
+        return energies_of(steps)[0][-1]
 
     runs_of = [(title, run) for title, task in tasks.items() for run in range(task[2])]
     found = parts(compute, runs_of)
-    least = parts(by_homotopy, ["homotopy"])["homotopy"]["energies"][-1]
+    least = parts(by_homotopy, ["homotopy"])["homotopy"]
     best = [{"": "EE, COIL-20", "paper": "3.28", "least": least}]
     runs = [
         {
             "": title,
             "run": run,
-            **{which: own["energies"][-1] for which, own in each.items()},
-            "raised after SD": each[PP_FROM_SD]["raised"][0],
-            "iterations of SD": len(each[SD]["energies"]) - 1,
-            "of PP after it": len(each[PP_FROM_SD]["energies"]) - 1,
-            "raised at the end": each[PP_FROM_SD]["raised"][-1],
+            **{which: energies[-1] for which, energies in each.items()},
+            "iterations of SD": len(each[SD]) - 1,
+            "of PP after it": len(each[PP_FROM_SD]) - 1,
         }
         for (title, run), each in found.items()
     ]
@@ -336,21 +333,13 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
             "Homotopy": best,
         },
         [Check(asked, lower, "=", n_runs), Check(half, gain, ">=", 0.03)],
-        dict(_curves(found, tasks)),
+        {
+            f"{title}: energies": pd.DataFrame(
+                {name: pd.Series(own) for name, own in found[title, 0].items()}
+            ).rename_axis("iteration")
+            for title in tasks
+        },
     )
-
-
-def _curves(
-    found: dict[Any, dict[str, Found]], titles: Iterable[str]
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield energies, and shares of raised points, along the first run of each task."""
-    for what, names in (
-        ("energies", (SD, PP_FROM_SD, PP)),
-        ("raised", (PP_FROM_SD, PP)),
-    ):
-        for title in titles:
-            own = {name: pd.Series(found[title, 0][name][what]) for name in names}
-            yield f"{title}: {what}", pd.DataFrame(own).rename_axis("iteration")
 
 
 def starts(inputs: Inputs, parts: Parts) -> Result:
@@ -366,9 +355,8 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
     direct = cache(lambda: SpectralDirection(objective().forces.edges))
 
     def compute(seed: int) -> dict[str, list[float]]:
-        run = partial(compare, from_random=False, direct=direct())
-        found = run(objective(), random_start(len(X), seed), max_iter)
-        return {which: run["energies"] for which, run in found.items()}
+        start = random_start(len(X), seed)
+        return compare(objective(), start, max_iter, direct(), [PP_FROM_SD])
 
     first = inputs.random_state
     runs = pd.DataFrame(parts(compute, range(first, first + n_starts))).T
