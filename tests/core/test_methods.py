@@ -46,7 +46,7 @@ from napari_embedding_game.core.settings import (
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
 CPU = torch.device("cpu")
 OFFERED = [(name, a) for name, m in METHODS.items() for a in m.approximations]
-NOT_PAIRWISE = {"pca", "pca_low_rank"}
+NOT_PAIRWISE = {"pca"}
 """Members whose forces are inner products: tests/core/test_pca_methods.py."""
 PAIRWISE = [
     (name, a) for name, a in OFFERED if name not in NOT_PAIRWISE and a != "mesh"

@@ -18,14 +18,11 @@ from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, affinities, resolve
 from napari_embedding_game.papers.pca import (
-    LOW_RANK,
     SPREAD,
     principal_energy,
     principal_gradient,
     principal_steps,
 )
-
-NAMES = ["pca", "pca_low_rank"]
 
 
 @pytest.fixture
@@ -135,17 +132,8 @@ def test_the_map_of_the_digits_is_pca_from_every_start(digits, init):
     assert game.energy_ == pytest.approx(wanted, rel=1e-6)
 
 
-def test_low_rank_is_pca_of_data_of_low_rank_and_nearly_of_others(many, digits):
-    rng = np.random.default_rng(1)
-    flat = many @ rng.normal(size=(40, LOW_RANK)) @ rng.normal(size=(LOW_RANK, 60))
-    for X, most in ((flat, 1e-3), (digits[0], 0.03)):
-        game = EmbeddingGame(method="pca_low_rank", random_state=0)
-        assert apart(game.fit_transform(X), components(X), True) < most
-
-
-@pytest.mark.parametrize("method", NAMES)
-def test_points_are_seen_to_move_and_landmarks_to_settle(many, method):
-    shown = list(game_of(many, method, n_landmarks=20))
+def test_points_are_seen_to_move_and_landmarks_to_settle(many):
+    shown = list(game_of(many, n_landmarks=20))
     assert [s.iteration for s in shown[:3]] == [0, 5, 10]
     iterations = [s.iteration for s in shown]
     assert iterations == sorted(set(iterations))
@@ -167,13 +155,12 @@ def test_points_that_have_not_settled_are_told(many):
     assert last.iteration == 112
 
 
-@pytest.mark.parametrize("method", NAMES)
 @pytest.mark.parametrize(
     ("n", "columns"), [(2, [1.0, 3.0, -2.0]), (60, [1.0, 2.0]), (60, [1e-9, 2e-9, 0])]
 )
-def test_an_axis_that_the_data_do_not_have_is_settled_at_once(method, n, columns):
+def test_an_axis_that_the_data_do_not_have_is_settled_at_once(n, columns):
     line = np.random.default_rng(0).normal(size=(n, 1)) @ [columns]
-    *_, last = game_of(line + 7 * np.array(columns), method, n_neighbors=1)
+    *_, last = game_of(line + 7 * np.array(columns), n_neighbors=1)
     assert not last.warning
     assert last.iteration < 300
     long, none = np.linalg.svd(last.embedding, compute_uv=False)
@@ -182,7 +169,7 @@ def test_an_axis_that_the_data_do_not_have_is_settled_at_once(method, n, columns
 
 
 def test_what_does_not_go_together_is_told(many):
-    assert {affinities(name) for name in NAMES} == {("inner_products",)}
+    assert affinities("pca") == ("inner_products",)
     for affinity in sorted(set(affinity_names()) - {"inner_products"}):
         words = f"{METHODS['pca'].title} cannot .*'{affinity}': choose auto"
         with pytest.raises(InputError, match=words):
@@ -192,7 +179,7 @@ def test_what_does_not_go_together_is_told(many):
     with pytest.raises(InputError, match="cannot be steered"):
         EmbeddingGame(method="pca", repulsion=3.0).fit(many)
     with pytest.raises(InputError, match="1 dimensions, not 2"):
-        EmbeddingGame(method="pca_low_rank").fit(many[:, :1])
+        EmbeddingGame(method="pca").fit(many[:, :1])
     with pytest.raises(InputError, match="needs the rows"):
         next(play(edges(knn_graph(many, 5)), many[:, :2], Settings(method="pca")))
     game = game_of(many, "game")

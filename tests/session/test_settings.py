@@ -31,8 +31,6 @@ def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
     assert settings.affinity == "auto"
     assert resolve(settings.value).affinity == "inner_products"
     settings.affinity = "inner_products"
-    settings.choose_method("pca_low_rank")
-    assert settings.affinity == "inner_products"
     settings.choose_method("game")
     assert resolve(settings.value).affinity == "mixed"
 

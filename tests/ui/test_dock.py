@@ -149,8 +149,6 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert "come to rest" in dock.run.stage.text()
     assert dock.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "–"
     game.controls["affinity"].value = "inner_products"
-    game.controls["method"].value = "pca_low_rank"
-    assert game.controls["affinity"].value == "inner_products"
     game.controls["method"].value = "game"
     assert game.controls["affinity"].value == session.settings.affinity == "auto"
     assert "inner_products" not in game.controls["affinity"].choices

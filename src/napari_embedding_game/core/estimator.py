@@ -132,8 +132,8 @@ class EmbeddingGame(
         ``docs/reproducibility.md`` says where this does not hold.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
-        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank", and
-        "ee" or "ssne" with "_spectral_direction", "_homotopy" or "_pressured_points".
+        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca"; "ee" and "ssne" also
+        with "_spectral_direction", "_homotopy" or "_pressured_points".
     n_clusters : int, optional
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.

@@ -53,16 +53,6 @@ KERNELS["squared_cauchy"] = SquaredCauchy()
 
 _GROUP = "From the papers"
 _method = partial(Method, repulsion=1.0, group=_GROUP)
-# Its forces are inner products: no function of distances.
-_pca = partial(
-    _method,
-    attraction="",
-    kernel="",
-    lambda_scale=lambda edges: 1.0,
-    affinity="inner_products",
-    approximations=("exact",),
-    takes_repulsion=False,
-)
 METHODS.update(
     # Its energy is the game's, which may go on from it.
     given=replace(
@@ -100,15 +90,17 @@ METHODS.update(
         approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
         source="paper 3, Eq. 6",
     ),
-    pca=_pca(
+    # Its forces are inner products: no function of distances.
+    pca=_method(
         title="PCA by attraction and repulsion",
+        attraction="",
+        kernel="",
+        lambda_scale=lambda edges: 1.0,
+        affinity="inner_products",
+        approximations=("exact",),
+        takes_repulsion=False,
         source="paper 3, Eq. 4",
         moved_by=_later("pca.layouts"),
-    ),
-    pca_low_rank=_pca(
-        title="PCA by attraction and repulsion, low rank",
-        source="paper 3, Lemma 3",
-        moved_by=_later("pca.low_rank_layouts"),
     ),
 )
 # Paper 4: down the energy over all pairs of points, instead of a game.

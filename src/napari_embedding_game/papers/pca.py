@@ -44,8 +44,6 @@ SETTLED = 1e-9
 SPREAD = 10.0
 """Standard deviation of the first principal component, in units of the map: that of
 the digits in the embedding game and in t-SNE, by which landmarks tile well."""
-LOW_RANK = 30
-"""Of the inner products that pull in Lemma 3; that of the data where it is lower."""
 NO_LENGTH = 1e-6
 """Length relative to the longest direction below which the data do not extend."""
 _LOOK_EVERY = 5
@@ -163,10 +161,8 @@ def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
     return RowEdges(uniform.indptr, uniform.indices, uniform.weights, rows=X)
 
 
-def layouts(
-    problem: Problem, settings: Settings, low_rank: int | None = None
-) -> Layouts:
-    """Let the points go to their principal components, or to those of a low rank."""
+def layouts(problem: Problem, settings: Settings) -> Layouts:
+    """Let the points go to their principal components."""
     if not isinstance(problem.edges, RowEdges):
         raise InputError(
             f"{get_method(settings.method).title} needs the rows of the data: make the "
@@ -174,22 +170,14 @@ def layouts(
         )
     # In double precision, so that no product copies them anew.
     rows = problem.edges.rows.astype(np.float64)
-    seed, d = problem.random_state, problem.n_components
-    if low_rank is not None:
-        rank = min(low_rank, *rows.shape)
-        rows = low_rank_rows(rows, rank, np.random.default_rng(seed))
-    start = problem.layout[:, :d]
+    d = problem.n_components
+    start, seed = problem.layout[:, :d], problem.random_state
     steps = principal_steps(rows, d, start=start, random_state=seed)
     return Layouts(
         _states(rows, steps, resolve_schedule(settings).n_iter),
         way_back="choose another start or method",
         shows_every_step=True,
     )
-
-
-def low_rank_layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Let the points go to the components of ``LOW_RANK`` directions (Lemma 3)."""
-    return layouts(problem, settings, LOW_RANK)
 
 
 def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
