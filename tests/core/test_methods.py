@@ -45,11 +45,11 @@ from napari_embedding_game.core.settings import (
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
 CPU = torch.device("cpu")
-OFFERED = [(name, a) for name, m in METHODS.items() for a in m.approximations]
-NOT_PAIRWISE = {"pca"}
-"""Members whose forces are inner products: tests/core/test_pca_methods.py."""
 PAIRWISE = [
-    (name, a) for name, a in OFFERED if name not in NOT_PAIRWISE and a != "mesh"
+    (name, approximation)
+    for name, member in METHODS.items()
+    for approximation in member.approximations
+    if not member.moved_by and approximation != "mesh"
 ]
 """A grid is not exact, and goes by the outermost points: tests/core/test_mesh.py."""
 L = 9
@@ -65,8 +65,6 @@ def torch_in_blocks(edges, member):
 
 def problem_of(make_problem, member, n=70, d=2, dtype=np.float64):
     profiles = (member.attraction, member.kernel)
-    if not member.kernel:
-        return make_problem(n, d, L, member.affinity, dtype)
     return make_problem(n, d, L, member.affinity, dtype, profiles=profiles)
 
 

@@ -134,7 +134,7 @@ def test_pca_is_a_projection():
     np.testing.assert_allclose(placed @ turned, expected, atol=0.02)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "manhattan", "correlation"])
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
 def test_other_metrics_place_rows(parts, metric):
     (X, old), (new, y) = parts
     model = EmbeddingGame(random_state=0, metric=metric, max_iter=200).fit(X)

@@ -22,7 +22,7 @@ def exact(X, fitted, k, metric="euclidean"):
     return order, np.take_along_axis(apart, order, axis=1)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 @pytest.mark.parametrize("n_fitted", [5, 128, 1200])
 def test_they_are_the_nearest(rows, metric, n_fitted):
     fitted, X = rows[:n_fitted], rows[1200:]
@@ -57,9 +57,7 @@ def test_a_fitted_row_is_at_distance_zero_from_itself(rows):
             np.testing.assert_array_equal(distances, 0)
 
 
-@pytest.mark.parametrize(
-    "metric", ["seuclidean", "mahalanobis", "hellinger", "precomputed"]
-)
+@pytest.mark.parametrize("metric", ["manhattan", "precomputed"])
 def test_metrics_that_say_nothing_of_new_rows_are_refused(metric):
     with pytest.raises(InputError, match=r"^New rows cannot be placed [^\n]*\.$"):
         check_metric(metric)

@@ -124,7 +124,7 @@ def test_all_rows_are_placed_as_transform_places_them(
         (["-o", "map.zarr", "--recipe"], "holds no raw counts"),
         (["-o", "map.zarr", "--missing", "drop"], "leave out --missing"),
         (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
-        (["-o", "map.zarr", "--metric", "mahalanobis"], "under the distance"),
+        (["-o", "map.zarr", "--metric", "manhattan"], "under the distance"),
     ],
 )
 def test_what_cannot_be_done_in_parts_is_told(

@@ -334,14 +334,6 @@ def choose(
     return spec, approximation
 
 
-def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
-    """Return whether the game's own steps find the repulsion so; False if none goes."""
-    try:
-        return is_played(settings) and approximation_of(settings) == approximation
-    except InputError:
-        return False
-
-
 def approximation_of(settings: Settings) -> Approximation:
     """Return how the settings, or else their method, find the repulsion."""
     return choose(settings.method, settings.approximation)[1]

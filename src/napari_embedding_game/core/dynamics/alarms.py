@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.settings import Settings, is_pushed_by, repulsion_of
+from napari_embedding_game.core.settings import Settings, approximation_of, repulsion_of
 from napari_embedding_game.core.snapshot import Alarm
 
 CELLS = 64
@@ -72,7 +72,7 @@ def alarm(
     if len(low) > 1 and (high - low).max() < _HEAP:
         heap = "The points lie in one heap, too close to be told apart"
         return _mended(heap, settings, stronger)
-    if landmarks is None or not is_pushed_by(settings, "landmarks"):
+    if landmarks is None or approximation_of(settings) != "landmarks":
         return Alarm()
     n = len(landmarks)
     n_outside = int((cKDTree(embedding).query(landmarks)[0] > OUTSIDE).sum())

@@ -1,9 +1,7 @@
 """The nearest fitted rows of new rows, of which none changes the answer of another.
 
-* Under a metric of ``rows.SEARCHED``: among all rows, or above ``MOST_FLAT`` rows among
-  those of the ``N_PROBES`` nearest lists of :mod:`leaves`.
-* Any other metric that scikit-learn's ``pairwise_distances`` knows, and very many
-  sparse rows: distances to all rows.
+Under a metric of ``rows.SEARCHED``: among all rows, or above ``MOST_FLAT`` rows among
+those of the ``N_PROBES`` nearest lists of :mod:`leaves`.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
@@ -30,9 +27,6 @@ _LARGE = 1e30
 """Squared length above which scores may be infinite."""
 _QUERIES = 256
 """Rows that a thread takes at a time."""
-_NUMBERS_AT_ONCE = 2**24
-_OF_ALL_ROWS = ("seuclidean", "mahalanobis")
-"""Metrics whose parameters are those of the rows, new ones among them."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 """(Q, M) row numbers and distances, nearest first."""
@@ -44,36 +38,35 @@ class FittedSearch:
     Raises
     ------
     InputError
-        Distances of new rows are not defined under the metric.
+        The metric is none of ``rows.SEARCHED``, or sparse rows are too many to be
+        written out.
     """
 
     def __init__(self, X: Any, metric: Any, n_jobs: int | None = 1) -> None:
         check_metric(metric)
-        self._X, self._metric, self._n_jobs = X, metric, n_jobs
-        self._rows: Rows | None = None
-        is_written_out = not sparse.issparse(X) or np.prod(X.shape) <= MOST_DENSE
-        if metric in SEARCHED and is_written_out:
-            self._rows = Rows(X, metric)
-            values, n = self._rows[:], X.shape[0]
-            order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
-            if n > MOST_FLAT:
-                order, bounds = leaves.lists(values, n_jobs)
-                values = values[order]
-            means = leaves.mean_rows(values, bounds, n_jobs)
-            self._lists = values, order, bounds, means, min(N_PROBES, len(means))
+        if np.prod(X.shape) > MOST_DENSE and hasattr(X, "toarray"):
+            raise InputError(
+                "New rows cannot be placed among so many sparse ones: fit their "
+                "principal components."
+            )
+        self._n_jobs, self._rows = n_jobs, Rows(X, metric)
+        values, n = self._rows[:], X.shape[0]
+        order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
+        if n > MOST_FLAT:
+            order, bounds = leaves.lists(values, n_jobs)
+            values = values[order]
+        means = leaves.mean_rows(values, bounds, n_jobs)
+        self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
     def __call__(self, X: Any, n_neighbors: int) -> Found:
         """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
 
         Of rows at the same distance the one of the lower number comes first.
-        InputError where values are too large, or the metric does not take such rows.
+        InputError where values are too large.
         """
         found = np.empty((X.shape[0], n_neighbors), np.int64)
-        if self._rows is None:
-            distances = self._by_all(X, found)
-        else:
-            squared = self._by_lists(self._rows.prepared(X), found)
-            distances = self._rows.distances(squared)
+        squared = self._by_lists(self._rows.prepared(X), found)
+        distances = self._rows.distances(squared)
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
                 "The values of new rows are so large that distances go beyond single "
@@ -106,49 +99,16 @@ class FittedSearch:
         in_parts(look, len(asked), _QUERIES, self._n_jobs)
         return squared
 
-    def _by_all(self, X: Any, found: NDArray[np.int64]) -> NDArray[np.floating]:
-        """Write the nearest by distances to all rows, and return how far they are."""
-        from sklearn.metrics import pairwise_distances
-        from sklearn.neighbors import VALID_METRICS_SPARSE
-
-        fitted = self._X
-        if self._metric not in VALID_METRICS_SPARSE["brute"]:
-            X, fitted = (e.toarray() if sparse.issparse(e) else e for e in (X, fitted))
-        distances = np.empty(found.shape)
-        step = max(1, _NUMBERS_AT_ONCE // fitted.shape[0])
-        for begin in range(0, len(found), step):
-            try:
-                apart = pairwise_distances(
-                    X[begin : begin + step], fitted, metric=self._metric
-                )
-            except (ValueError, TypeError) as error:
-                raise InputError(
-                    f"New rows cannot be placed under the distance {self._metric!r}: "
-                    f"{error}"
-                ) from error
-            for q, row in enumerate(apart, begin):
-                farthest = np.partition(row, found.shape[1] - 1)[found.shape[1] - 1]
-                near = np.flatnonzero(row <= farthest)
-                order = np.argsort(row[near], kind="stable")[: found.shape[1]]
-                found[q] = near[order]
-                distances[q] = row[found[q]]
-        return distances
-
 
 def check_metric(metric: Any) -> None:
-    """Raise InputError for a metric under which new rows have no distances."""
+    """Raise InputError for a metric under which new rows are not searched."""
     if metric == "precomputed":
         raise InputError(
             "New rows cannot be placed on a map of precomputed distances: fit the rows "
             "themselves, with the metric that the distances are of."
         )
-    if callable(metric):
-        return
-    from sklearn.metrics import pairwise_distances  # noqa: F401  (as it loads scipy's)
-    from sklearn.neighbors import VALID_METRICS
-
-    if metric in _OF_ALL_ROWS or metric not in VALID_METRICS["brute"]:
+    if metric not in SEARCHED:
         raise InputError(
-            f"New rows cannot be placed under the distance {metric!r}: fit with "
-            "another, such as euclidean, cosine, correlation or manhattan."
+            f"New rows cannot be placed under the distance {metric!r}: fit with one of "
+            f"{', '.join(SEARCHED)}."
         )

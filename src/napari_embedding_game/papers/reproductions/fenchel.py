@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -174,67 +174,51 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
 _SHAPE = (60, 20)
 
 
-class Problem(NamedTuple):
-    """A convex function with its least value, and how steep it is."""
+def problems(seed: int) -> dict[str, tuple[Any, ...]]:
+    """Return convex functions f of random numbers, least at a random w*.
 
-    value: Callable[[Vector], float]
-    gradient: Callable[[Vector], Vector]
-    least: Vector
-    slope: float
-    """G, the largest norm of a gradient."""
-    best_response: Callable[[Vector], Vector]
-    """x -> the y that maximises <x, y> - f*(y)."""
-
-
-def problems(seed: int) -> dict[str, Problem]:
-    """Return functions of random numbers, least at a random w*.
-
-    Mean |A w - b| with b = A w*, which is not smooth; and (w - w*) Q (w - w*) / 2,
-    whose conjugate is y Q^-1 y / 2 + <w*, y>.
+    Each as f, its gradient, the best response to x (the y that maximises <x, y> -
+    f*(y)), w* and G, the largest norm of a gradient.  Mean |A w - b| with b = A w* is
+    not smooth; (w - w*) Q (w - w*) / 2 has the conjugate y Q^-1 y / 2 + <w*, y>.
     """
     rng = np.random.default_rng(seed)
     A, least = rng.normal(size=_SHAPE), rng.normal(size=_SHAPE[1])
     Q = A.T @ A / len(A)
-    inverse = np.linalg.inv(Q)
+    inverse, steepest = np.linalg.inv(Q), np.linalg.norm(Q, 2) * np.linalg.norm(least)
 
     def slopes(w: Vector) -> Vector:
         return np.asarray(A.T @ np.sign(A @ (w - least)) / len(A))
 
     return {
-        "absolute": Problem(
+        "absolute": (
             lambda w: float(np.abs(A @ (w - least)).mean()),
-            slopes,
-            least,
-            float(np.linalg.norm(A, axis=1).mean()),
-            slopes,
+            *(slopes, slopes, least, float(np.linalg.norm(A, axis=1).mean())),
         ),
-        "quadratic": Problem(
+        "quadratic": (
             lambda w: float((w - least) @ Q @ (w - least) / 2),
-            lambda w: np.asarray(Q @ (w - least)),
-            least,
-            float(np.linalg.norm(Q, 2) * np.linalg.norm(least)),
+            lambda w: Q @ (w - least),
             # Not the gradient of f: so it is another arithmetic than gradient descent.
             lambda x: np.linalg.solve(inverse, x - least),
+            *(least, float(steepest)),
         ),
     }
 
 
-def race(problem: Problem, n_rounds: int) -> dict[str, float]:
+def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
-    distance = float(np.linalg.norm(problem.least))
-    step = distance / (problem.slope * np.sqrt(n_rounds))
-    start = np.zeros(_SHAPE[1])
+    f, gradient, best_response, wanted, slope = problem
+    distance, start = float(np.linalg.norm(wanted)), np.zeros(_SHAPE[1])
+    step = distance / (slope * np.sqrt(n_rounds))
     descent = [start]
     for _ in range(n_rounds):
-        descent.append(descent[-1] - step * problem.gradient(descent[-1]))
-    rounds = descent_game(start, step, problem.best_response)
+        descent.append(descent[-1] - step * gradient(descent[-1]))
+    rounds = descent_game(start, step, best_response)
     game = [action for action, _ in islice(rounds, n_rounds + 1)]
-    least = problem.value(problem.least)
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
-        "gap": problem.value(np.mean(descent[1:], axis=0)) - least,
-        "last gap": problem.value(descent[-1]) - least,
-        "bound": convergence_bound(distance, problem.slope, n_rounds),
+        "gap": f(np.mean(descent[1:], axis=0)) - f(wanted),
+        "last gap": f(descent[-1]) - f(wanted),
+        "bound": convergence_bound(distance, slope, n_rounds),
     }
 
 
