@@ -1,13 +1,17 @@
-"""A game of very many points in the window, and a map of many more at rest.
+"""A game of very many points in the window, and what a person's actions cost at rest.
 
 The game is played on synthetic groups in ten columns: how many frames a second are
 drawn while the points move, and how long the window's thread is held (see
-``window.py``), from neighbours to end.  The map at rest comes from no game
-(``interaction.py``): what moves of the camera, hovering and clicking cost the window,
-how soon all points have been painted, and what memory the process takes; "own" of its
-opening is what the window is held for while napari's layers are made.
+``window.py``), from neighbours to end.
 
-    python benchmarks/large_map.py --game 1000000 --rest 1000000 20000000
+The map at rest is synthetic and comes from no game.  Each action is done as a person
+does it, with mouse events on the canvas and with the controls of the docks.  "own, ms"
+is the processor time that the window's thread takes for it outside of drawing: drawing
+is what Qt does for paint and update requests, and what napari does when a layer is told
+to show itself (it fills vispy's buffers).  "own" of its opening is what the window is
+held for while napari's layers are made.
+
+    python benchmarks/large_map.py --game 1000000 --rest 158000 1000000 20000000
 
 ``--pictures FOLDER`` saves what the window looks like.
 Without a display: xvfb-run -a -s "-screen 0 1600x1000x24" python large_map.py ...
@@ -22,19 +26,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QTimer
+import pandas as pd
+from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtWidgets import QApplication
 
-from interaction import Clock, Person
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.compat import camera_of
-from window import TimedApplication, Watch
+from window import DRAWING, TimedApplication, Watch
 
 GAME, REST = "--game-in-this-process", "--rest-in-this-process"
 N_COLUMNS, N_GROUPS = 10, 30
+N_LANDMARKS, N_NEIGHBORS = 200, 15
+SETTLE_SECONDS = 0.6
+"""After an action, for timers that follow it."""
 
 
 # --- A game
@@ -110,8 +120,201 @@ def play(n_points: int, iterations: int, folder: Path) -> dict[str, Any]:
 # --- A map at rest
 
 
-class Visitor(Person):
-    """Moves the camera over a map at rest, and clicks on it."""
+class StandIn:
+    """Hands out one finished map instead of playing a game."""
+
+    def __init__(self, snapshot: Any) -> None:
+        self._snapshot = snapshot
+
+    def check(self, X: Any, settings: Any) -> None:
+        """Refuse nothing."""
+
+    def neighbors(self, X: Any, settings: Any) -> None:
+        """Search nothing."""
+
+    def layout(
+        self, graph: Any, X: Any, settings: Any, warm_start: Any = None
+    ) -> tuple[Any, Any]:
+        """Place nothing."""
+        return None, self._snapshot.embedding
+
+    def play(
+        self, edges: Any, layout: Any, settings: Any, warm_start: Any = None
+    ) -> Iterator[Any]:
+        """Yield the map, and no more."""
+        yield self._snapshot
+
+    def merging(self, *args: Any) -> None:
+        """Leave each landmark a cluster of its own."""
+
+
+def synthetic(n_points: int) -> tuple[Any, Any]:
+    """Return a snapshot of Gaussian groups, and a dataset of as many rows."""
+    from napari_embedding_game.core.snapshot import Snapshot
+    from napari_embedding_game.data.dataset import Dataset
+
+    rng = np.random.default_rng(0)
+    middles = rng.normal(scale=10, size=(N_LANDMARKS, 2)).astype(np.float32)
+    labels = rng.integers(0, N_LANDMARKS, n_points).astype(np.int32)
+    spread = rng.normal(size=(n_points, 2)).astype(np.float32)
+    pressure = np.maximum(rng.normal(size=n_points), 0).astype(np.float32)
+    snapshot = Snapshot(
+        iteration=1,
+        n_iter=1,
+        embedding=middles[labels] + spread,
+        landmarks=middles,
+        energy=0.0,
+        labels=labels,
+        pressure=pressure,
+        neighbors=_beside(labels),
+        finished=True,
+    )
+    obs = pd.DataFrame(
+        {"type": pd.Categorical.from_codes(labels % 12, list("abcdefghijkl"))},
+        index=[f"cell{row}" for row in range(n_points)],
+    )
+    dataset = Dataset.from_rows(
+        name="synthetic",
+        X=np.zeros((n_points, 2), np.float32),
+        obs=obs,
+        var_names=["one", "two"],
+        space="X",
+    )
+    return snapshot, dataset
+
+
+def _beside(labels: np.ndarray) -> np.ndarray:
+    """Return rows of the same group, as neighbours: (n, 15)."""
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    neighbors = np.empty((len(order), N_NEIGHBORS), np.int32)
+    for step in range(N_NEIGHBORS):
+        neighbors[order, step] = np.roll(order, step - N_NEIGHBORS)
+    return neighbors
+
+
+class Clock(QApplication):
+    """Takes the processor time of this thread, in drawing and elsewhere."""
+
+    drawn = 0.0
+    _depth = 0
+
+    def notify(self, receiver: Any, event: QEvent) -> bool:
+        """Handle an event; requests to paint count as drawing."""
+        if event.type() not in DRAWING:
+            return super().notify(receiver, event)
+        return self.as_drawing(lambda: super(Clock, self).notify(receiver, event))
+
+    def as_drawing(self, job: Callable[[], Any]) -> Any:
+        """Do a job whose time counts as drawing, with all that is inside of it."""
+        if self._depth:
+            return job()
+        self._depth += 1
+        begun = time.thread_time()
+        try:
+            return job()
+        finally:
+            self._depth -= 1
+            self.drawn += time.thread_time() - begun
+
+    def count_as_drawing(self, target: Any, name: str) -> None:
+        """Count the calls of a method as drawing."""
+        method = getattr(target, name)
+        setattr(
+            target,
+            name,
+            lambda *args, **kwargs: self.as_drawing(lambda: method(*args, **kwargs)),
+        )
+
+    def rest(self, seconds: float = SETTLE_SECONDS) -> None:
+        """Let the window do what waits."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.processEvents()
+            time.sleep(0.002)
+
+    def measure(self, action: Callable[[], None]) -> tuple[float, float]:
+        """Return the milliseconds of an action and its timers: own, drawing."""
+        self.rest(0.2)
+        self.drawn, begun = 0.0, time.thread_time()
+        action()
+        self.rest()
+        whole = time.thread_time() - begun
+        return 1e3 * (whole - self.drawn), 1e3 * self.drawn
+
+
+class Person:
+    """A map in a window, and a mouse over it."""
+
+    def __init__(self, app: Clock, viewer: Any, n_points: int) -> None:
+        from napari_embedding_game.session.session import Session
+        from napari_embedding_game.ui.game_dock import GameDock
+        from napari_embedding_game.ui.workspace import Workspace
+
+        self.app, self.viewer = app, viewer
+        snapshot, dataset = synthetic(n_points)
+        self.session = Session(StandIn(snapshot))
+        self.session.load(dataset)
+        workspace = Workspace(self.session)
+        self.dock = GameDock(viewer, workspace, warm_up=False)
+        viewer.window.add_dock_widget(self.dock, name="game")
+        self.dock.run.run.click()
+        while self.session.state != "finished":
+            assert self.session.state != "failed", self.session.message
+            app.rest(0.1)
+        app.rest(3.0)
+        self.canvas = viewer.window._qt_viewer.canvas
+        for name in ("show", "recolor"):
+            app.count_as_drawing(self.dock.controller.layers, name)
+
+    def place_of(self, row: int) -> QPoint:
+        """Return the pixel at which a point is drawn."""
+        projection = self.dock.controller.layers.projection()
+        (pixel,) = projection.to_pixels(self.session.snapshot.embedding[[row]])
+        return QPoint(*map(round, pixel.tolist()))
+
+    def move(self, place: QPoint, button: Any = Qt.MouseButton.NoButton) -> None:
+        """Move the mouse over the canvas."""
+        self._send(QEvent.Type.MouseMove, place, Qt.MouseButton.NoButton, button)
+
+    def click(self, place: QPoint) -> None:
+        """Click on the canvas."""
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        self._send(QEvent.Type.MouseButtonPress, place, left, left)
+        self._send(QEvent.Type.MouseButtonRelease, place, left, none)
+
+    def _send(self, kind: Any, place: QPoint, button: Any, buttons: Any) -> None:
+        native = self.canvas.native
+        keys = Qt.KeyboardModifier.NoModifier
+        where = native.mapToGlobal(place).toPointF()
+        event = QMouseEvent(kind, place.toPointF(), where, button, buttons, keys)
+        QApplication.sendEvent(native, event)
+
+    def hover(self, n_moves: int = 20) -> None:
+        """Rest on a point, then pass over twenty more places."""
+        self.move(self.place_of(0))
+        self.app.rest(0.4)
+        for row in range(1, n_moves):
+            self.move(self.place_of(row))
+            self.app.rest(0.02)
+
+    def brush(self, n_moves: int = 20) -> None:
+        """Paint around a point, and let go."""
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        middle = self.place_of(0)
+        self._send(QEvent.Type.MouseButtonPress, middle, left, left)
+        for number in range(n_moves):
+            angle = number / 2
+            step = QPoint(round(number * np.cos(angle)), round(number * np.sin(angle)))
+            self.move(middle + step, left)
+            self.app.rest(0.03)
+        self._send(QEvent.Type.MouseButtonRelease, middle, left, none)
+
+    def frame(self) -> None:
+        """Draw all points somewhere else, as in each frame of a game."""
+        snapshot = self.session.snapshot
+        assert snapshot is not None
+        moved = replace(snapshot, embedding=snapshot.embedding * np.float32(0.99))
+        self.dock.controller.scene.draw(moved)
 
     def zoom(self, factor: float) -> None:
         """Zoom in on one of the points."""
@@ -125,9 +328,10 @@ class Visitor(Person):
         camera = camera_of(self.viewer)
         camera.center = (0.0, camera.center[1], camera.center[2] + 100.0)
 
-    def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:
+    def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
-        clear = self.session.selection.clear
+        session, look = self.session, self.dock.look
+        box, clear = self.dock.clusters.search, session.selection.clear
         yield "pan", self.pan
         yield "zoom, twice as near", lambda: self.zoom(2.0)
         yield "20 mouse moves over the map", self.hover
@@ -139,6 +343,19 @@ class Visitor(Person):
         yield "back", self.viewer.reset_view
         yield "light theme", lambda: setattr(self.viewer, "theme", "light")
         yield "clear there", clear
+        yield "names off", look.names.native.click
+        yield "names on", look.names.native.click
+        yield "landmarks off", look.landmarks.native.click
+        yield "landmarks on", look.landmarks.native.click
+        yield "colour by type", lambda: setattr(look.color_by, "value", "type")
+        yield "names off, by type", look.names.native.click
+        yield "colour by cluster", lambda: setattr(look.color_by, "value", "Cluster")
+        yield "first letter in the search", lambda: box.textEdited.emit("q")
+        yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
+        yield "first letter after that", lambda: box.textEdited.emit("qq")
+        yield "a frame of moved points", self.frame
+        yield "brush on", self.dock.select.brush.click
+        yield "a stroke of the brush, 20 moves", self.brush
 
 
 def look(n_points: int, pictures: Path | None) -> list[dict[str, Any]]:
@@ -150,32 +367,30 @@ def look(n_points: int, pictures: Path | None) -> list[dict[str, Any]]:
     viewer.window.resize(1500, 950)
     before, begun = memory(), time.perf_counter()
     making = timed(MapLayers, "_replace")
-    visitor = Visitor(app, viewer, n_points)
-    rows = [
-        {
+    person = Person(app, viewer, n_points)
+    rows: list[dict[str, Any]] = []
+
+    def note(action: str, own: float, drawing: float) -> None:
+        layers = person.dock.controller.layers
+        row = {
             "points": n_points,
-            "action": f"open ({time.perf_counter() - begun - 3.0:.0f} s)",
-            "own, ms": 1e3 * max(making),
-            "drawing, ms": float("nan"),
-            "shows": visitor_shows(visitor),
+            "action": action,
+            "own, ms": own,
+            "drawing, ms": drawing,
+            "shows": "density" if layers.is_density else "points",
             "memory, GiB": memory() - before,
         }
-    ]
-    _save(viewer, pictures, f"{n_points}_open")
-    for name, action in visitor.steps():
-        own, drawing = app.measure(action)
-        rows.append(
-            {
-                "points": n_points,
-                "action": name,
-                "own, ms": own,
-                "drawing, ms": drawing,
-                "shows": visitor_shows(visitor),
-                "memory, GiB": memory() - before,
-            }
-        )
-        _save(viewer, pictures, f"{n_points}_{name.replace(' ', '_')}")
-    visitor.dock.controller.session_store.close()
+        rows.append(row)
+        if pictures is not None:
+            pictures.mkdir(parents=True, exist_ok=True)
+            name = f"{n_points}_{action.replace(' ', '_')}.png"
+            viewer.window.screenshot(str(pictures / name), flash=False)
+
+    opened = time.perf_counter() - begun - 3.0
+    note(f"open ({opened:.0f} s)", 1e3 * max(making), float("nan"))
+    for name, action in person.actions():
+        note(name, *app.measure(action))
+    person.dock.controller.session_store.close()
     viewer.close()
     app.rest(0.5)
     return rows
@@ -195,17 +410,6 @@ def timed(owner: Any, name: str) -> list[float]:
 
     setattr(owner, name, call)
     return seconds
-
-
-def visitor_shows(visitor: Visitor) -> str:
-    """Return what is drawn of the points."""
-    return "density" if visitor.dock.controller.layers.is_density else "points"
-
-
-def _save(viewer: Any, pictures: Path | None, name: str) -> None:
-    if pictures is not None:
-        pictures.mkdir(parents=True, exist_ok=True)
-        viewer.window.screenshot(str(pictures / f"{name}.png"), flash=False)
 
 
 def memory() -> float:
@@ -236,7 +440,7 @@ def main() -> None:
         __doc__,
         game={"type": int, "nargs": "*", "default": [1_000_000]},
         iterations={"type": int, "default": 40},
-        rest={"type": int, "nargs": "*", "default": [1_000_000, 20_000_000]},
+        rest={"type": int, "nargs": "*", "default": [158_000, 1_000_000]},
         pictures={"type": Path, "default": None},
     )
     if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
