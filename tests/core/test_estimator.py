@@ -170,8 +170,6 @@ def test_the_same_numbers_of_any_kind_make_the_same_map(digits, metric):
         model = small(metric=metric, max_iter=20).fit(other)
         np.testing.assert_array_equal(model.embedding_, plain.embedding_)
         np.testing.assert_array_equal(model.transform(other), plain.transform(X))
-    again = small(metric=metric).restore(whole, plain.embedding_, plain.landmarks_)
-    np.testing.assert_array_equal(again.isolation_, plain.isolation_)
 
 
 def test_a_value_far_larger_than_all_others_changes_its_own_row_only(digits):
@@ -395,6 +393,6 @@ def test_the_order_in_memory_changes_nothing(cloud):
 def test_new_rows_are_placed_by_the_repulsion_at_the_end(cloud):
     model = small().fit(cloud, steering=[(20, {"repulsion": 900.0})])
     assert model.repulsion_ == 900
-    same = small(repulsion=900.0).restore(cloud, model.embedding_, model.landmarks_)
+    weak = small().fit(cloud, steering=[(20, {"repulsion": 9.0})])
     new = cloud[:9] + 0.2
-    np.testing.assert_array_equal(same.transform(new), model.transform(new))
+    assert model.transform(new).std() > weak.transform(new).std()

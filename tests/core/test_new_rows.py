@@ -251,13 +251,3 @@ def test_tables_keep_their_rows_and_get_names(cloud):
     np.testing.assert_array_equal(placed.index, table.index[120:])
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(table[120:].rename(columns={"gene0": "gene9"}))
-
-
-def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
-    X, new = parts[0][0], parts[1][0]
-    again = EmbeddingGame(random_state=0, n_clusters=10).restore(
-        X, fitted.embedding_, fitted.landmarks_
-    )
-    np.testing.assert_array_equal(again.transform(new), fitted.transform(new))
-    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
-    np.testing.assert_array_equal(again.labels_, fitted.labels_)

@@ -112,7 +112,7 @@ def test_cells_lie_where_transform_places_them(tree, placed, reference):
     # Sums of sparse and dense rows are rounded differently.
     np.testing.assert_allclose(session.snapshot.embedding, mapped.places, atol=0.02)
     assert session.behind is placed.on
-    np.testing.assert_array_equal(session.behind.cells, known.model.embedding_)
+    np.testing.assert_array_equal(session.behind.cells, known.fitted.points)
     names = np.array(session.behind.names)[session.behind.codes]
     assert names.tolist() == known.dataset.obs["cell_type"].astype(str).tolist()
     low, high = session.behind.corners

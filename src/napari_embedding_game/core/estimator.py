@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
@@ -45,9 +43,7 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
-    from napari_embedding_game.core.graph.neighbors import NeighborGraph
     from napari_embedding_game.core.live_run import Run
-    from napari_embedding_game.core.new_rows.transform import FittedMap
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
@@ -329,8 +325,9 @@ class EmbeddingGame(
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
-        fitted, rows = self._at_new(X)
-        return fitted.place(rows)
+        check_is_fitted(self, "embedding_")
+        placed: NDArray[np.float32] = self._fitted.place(self._as_rows(X, reset=False))
+        return placed
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
@@ -346,57 +343,6 @@ class EmbeddingGame(
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
-    def kneighbors(
-        self, X: Any, n_neighbors: int | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return distances and numbers of the nearest fitted rows, (Q, K) each.
-
-        As scikit-learn's ``NearestNeighbors``: a fitted row is its own nearest.
-        ``n_neighbors``: K of the fit by default; at most the number of fitted rows.
-        """
-        fitted, rows = self._at_new(X)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = min(whole("n_neighbors", wanted, 1), len(self.embedding_))
-        indices, distances = fitted.search(rows, k)
-        return distances, indices
-
-    def restore(
-        self,
-        X: Any,
-        embedding: NDArray[np.floating],
-        landmarks: NDArray[np.floating],
-    ) -> EmbeddingGame:
-        """Take up a map that these parameters gave before, to place new rows on it.
-
-        The neighbours of ``X`` (N, D), the rows that were fitted, are searched again,
-        and nothing is played: ``pressure_``, ``stretch_``, ``energy_`` and ``n_iter_``
-        are not set. ``embedding`` (N, d): their places; ``landmarks`` (L, d).
-
-        Raises
-        ------
-        InputError
-            Map or landmarks have other rows or dimensions, or a parameter is out of
-            range.
-        ValueError
-            NaN, infinities, or text where numbers belong.
-        """
-        with interrupt_waits():
-            from napari_embedding_game.core.new_rows.transform import nearest_landmark
-
-        X, d = self._as_rows(X, ensure_min_samples=2), self.n_components
-        points = _as_layout("embedding", embedding, (X.shape[0], d))
-        held = np.array(landmarks, np.float32)
-        if held.shape != (max(len(held), 1), d) or not np.isfinite(held).all():
-            raise InputError(
-                f"landmarks must have a row of {d} finite numbers for each landmark: "
-                "give landmarks_ of the former fit."
-            )
-        settings = settled(self._chosen(), X.shape[0])
-        settings, _, _, take = self._prepare(X, settings, points)
-        nearest = nearest_landmark(points, held, np.ones(len(held), bool))
-        take(settings, points, held, nearest)
-        return self
-
     def _play(
         self, X: Any, steering: Steering | None = None, stop_at: int | None = None
     ) -> Run:
@@ -406,6 +352,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
+            from napari_embedding_game.core.new_rows.transform import fitted_map
             from napari_embedding_game.core.live_run import Run
 
         X = self._as_rows(X, ensure_min_samples=2)
@@ -439,7 +386,13 @@ class EmbeddingGame(
         layout, shape = None, (X.shape[0], self.n_components)
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
-        begun, edges, layout, take = self._prepare(X, begun, layout)
+        pipeline.check(X, begun)
+        begun = self._with_enough_rows(begun, X.shape[0])
+        graph = pipeline.neighbors(X, begun)
+        edges, layout = pipeline.place(graph, X, begun, layout)
+        self.random_state_, self.affinity_ = begun.random_state, begun.affinity
+        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+        self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             is_watched = steering is None
@@ -449,38 +402,26 @@ class EmbeddingGame(
 
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            take(last, shot.embedding, shot.landmarks, shot.labels)
-            self.pressure_, self.stretch_ = shot.pressure, shot.stretch
-            self.energy_, self.n_iter_ = shot.energy, shot.iteration
-            self.map_hash_ = shot.map_hash
+            self._fitted = fitted_map(
+                X, graph, edges, last, shot.embedding, shot.landmarks
+            )
+            self._take(shot, edges, repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at)
         return run
 
-    def _prepare(
-        self, X: Any, settings: Settings, layout: NDArray[np.float32] | None
-    ) -> tuple[Settings, Edges, NDArray[np.float32], Callable[..., None]]:
-        """Find the neighbours, and keep what is known of the rows before they move.
-
-        Also returns what keeps a map that new rows can be placed on.
-        """
-        from napari_embedding_game.core import pipeline
-
-        pipeline.check(X, settings)
-        wanted, n_rows = n_searched(settings, X.shape[0]), X.shape[0]
-        if wanted >= n_rows:
-            warnings.warn(
-                f"n_neighbors={wanted} needs at least {wanted + 1} "
-                f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
-                stacklevel=4,
-            )
-            settings = replace(settings, n_neighbors=n_rows - 1)
-        graph = pipeline.neighbors(X, settings)
-        edges, placed = pipeline.place(graph, X, settings, layout)
-        self.random_state_, self.affinity_ = settings.random_state, settings.affinity
-        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
-        return settings, edges, placed, partial(self._take, X, graph, edges)
+    @staticmethod
+    def _with_enough_rows(settings: Settings, n_rows: int) -> Settings:
+        """Return settings with as many neighbours as there are, and warn of it."""
+        wanted = n_searched(settings, n_rows)
+        if wanted < n_rows:
+            return settings
+        warnings.warn(
+            f"n_neighbors={wanted} needs at least {wanted + 1} "
+            f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
+            stacklevel=4,
+        )
+        return replace(settings, n_neighbors=n_rows - 1)
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
@@ -500,11 +441,6 @@ class EmbeddingGame(
             given["random_state"] = int(drawn)
         return resolve(Settings(**given, **more).validate())
 
-    def _at_new(self, X: Any) -> tuple[FittedMap, Any]:
-        """Return the map that new rows are placed on, and the rows."""
-        check_is_fitted(self, "embedding_")
-        return self._fitted, self._as_rows(X, reset=False)
-
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.
 
@@ -522,34 +458,21 @@ class EmbeddingGame(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
 
-    def _take(
-        self,
-        X: Any,
-        graph: NeighborGraph,
-        edges: Edges,
-        settings: Settings,
-        points: NDArray[np.float32],
-        landmarks: NDArray[np.float32],
-        nearest: NDArray[np.int32],
-    ) -> None:
-        """Keep a map and its clusters; ``nearest``: the landmark of each row."""
-        from napari_embedding_game.core.new_rows.transform import FittedMap
-
-        lambda_scale = get_method(settings.method).lambda_scale(edges)
-        self._fitted = FittedMap(
-            X, graph, settings, edges.scale, lambda_scale, points, landmarks
-        )
-        self.repulsion_ = repulsion_of(settings)
-        self.embedding_, self.landmarks_ = points, landmarks
-        merged = np.arange(len(landmarks), dtype=np.int32)
+    def _take(self, shot: Snapshot, edges: Edges, repulsion: float) -> None:
+        """Keep a map and its clusters."""
+        self.embedding_, self.landmarks_ = shot.embedding, shot.landmarks
+        self.pressure_, self.stretch_ = shot.pressure, shot.stretch
+        self.energy_, self.n_iter_ = shot.energy, shot.iteration
+        self.map_hash_, self.repulsion_ = shot.map_hash, repulsion
+        merged = np.arange(len(shot.landmarks), dtype=np.int32)
         if self.n_clusters is not None:
             from napari_embedding_game.core.inspect import clusters
 
-            between = clusters.landmark_graph(edges, nearest, len(landmarks))
-            sizes = np.bincount(nearest, minlength=len(landmarks))
+            between = clusters.landmark_graph(edges, shot.labels, len(merged))
+            sizes = np.bincount(shot.labels, minlength=len(merged))
             # As the window draws it, whatever the seed.
             merged = clusters.merge_tree(between, sizes).cut(int(self.n_clusters))
-        self.landmark_clusters_, self.labels_ = merged, merged[nearest]
+        self.landmark_clusters_, self.labels_ = merged, merged[shot.labels]
 
     @property
     def _n_features_out(self) -> int:

@@ -26,6 +26,7 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewEdges
@@ -140,6 +141,19 @@ class FittedMap:
             self.landmarks,
             told.random_state,
         )
+
+
+def fitted_map(
+    X: Any,
+    graph: NeighborGraph,
+    edges: Edges,
+    settings: Settings,
+    points: NDArray[np.float32],
+    landmarks: NDArray[np.float32],
+) -> FittedMap:
+    """Return the map of rows that was played on these edges."""
+    lambda_scale = get_method(settings.method).lambda_scale(edges)
+    return FittedMap(X, graph, settings, edges.scale, lambda_scale, points, landmarks)
 
 
 def frozen_field(

@@ -103,19 +103,19 @@ def place_cells(
 
     Parameters and errors are those of :func:`predict_labels`.
     """
-    model = reference.model
+    fitted = reference.fitted
     mapped = yield from predict_labels(
         dataset, reference, label, correct_batch=correct_batch
     )
     yield Stage("Finding the neighbours of the new cells")
     n, n_components = mapped.places.shape
     settings = replace(
-        resolve(Settings(n_landmarks=len(model.landmarks_))),
+        resolve(Settings(n_landmarks=len(fitted.landmarks))),
         n_components=n_components,
         n_neighbors=min(Settings().n_neighbors, n - 1),
         metric="precomputed" if dataset.is_distances else "euclidean",
     )
-    warm = WarmStart(embedding=mapped.places, landmarks=model.landmarks_)
+    warm = WarmStart(embedding=mapped.places, landmarks=fitted.landmarks)
     record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
     edges, layout = replay.prepared(dataset.X, record)
     (snapshot,) = replay.frames(edges, layout, record)
@@ -132,7 +132,7 @@ def place_cells(
             label=label,
             names=tuple(map(str, names)),
             codes=np.asarray(codes, np.int32),
-            cells=np.asarray(model.embedding_, np.float32),
+            cells=np.asarray(fitted.points, np.float32),
             placed=snapshot.embedding,
         ),
         moment=Moment(

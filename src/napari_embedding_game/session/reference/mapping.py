@@ -1,7 +1,7 @@
 """Place new cells on the map of a reference, and tell what they are like.
 
     genes aligned by name -> the reference's normalising, scaling and loadings
-    -> places by ``EmbeddingGame.transform`` -> labels of the reference cells around
+    -> places as by ``EmbeddingGame.transform`` -> labels of the reference cells around
     -> which are unlike any of them
 
 The map and its cells stay as they are, and no new cell changes the place or the labels
@@ -104,7 +104,7 @@ def map_cells(
     """
     _check(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
-    n, dataset, model = cells.n_obs, reference.dataset, reference.model
+    n, dataset, fitted = cells.n_obs, reference.dataset, reference.fitted
     if n < 1:
         raise DataError(f"{name} has no cells: choose another file.")
     way, notes, genes = reference.projection, reference.notes, None
@@ -117,17 +117,18 @@ def map_cells(
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
-        rows = without_shift(rows, np.asarray(dataset.X), model.random_state_)
+        seed = fitted.settings.random_state
+        rows = without_shift(rows, np.asarray(dataset.X), seed)
     places, distances, near = [], [], []
     for block in _blocks(n):
         yield Stage("Placing the new cells", block.start / n)
-        places.append(model.transform(rows[block]))
-        found = model.kneighbors(rows[block], min(n_neighbors, len(dataset.obs)))
-        distances.append(found[0])
-        near.append(found[1])
+        places.append(fitted.place(rows[block]))
+        found = fitted.search(rows[block], min(n_neighbors, len(dataset.obs)))
+        near.append(found[0])
+        distances.append(found[1])
     embedding = np.concatenate(places).astype(np.float32, copy=False)
     apart = np.concatenate(distances).mean(axis=1, dtype=np.float32)
-    own = model.knn_distances_[:, :n_neighbors].mean(axis=1)
+    own = fitted.graph.distances[:, :n_neighbors].mean(axis=1)
     usual = own[np.concatenate(near)].mean(axis=1)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
@@ -144,7 +145,7 @@ def map_cells(
         "unlike": is_unlike,
     }
     yield Stage("Predicting labels")
-    voters, distances_on_map = FittedSearch(model.embedding_, "euclidean")(
+    voters, distances_on_map = FittedSearch(fitted.points, "euclidean")(
         embedding, near[0].shape[1]
     )
     weights = vote_weights(distances_on_map)

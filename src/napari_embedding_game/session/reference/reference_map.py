@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_embedding_game.core.settings import Settings, resolve, settled
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -23,7 +24,7 @@ from napari_embedding_game.data.read_options import ReadOptions
 if TYPE_CHECKING:
     from anndata import AnnData
 
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.new_rows.transform import FittedMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,8 @@ class ReferenceMap:
     name: str
     dataset: Dataset
     """The reference's cells on the map, N of them."""
-    model: EmbeddingGame
-    """Fitted: it has their places."""
+    fitted: FittedMap
+    """Their places, and the way of new rows to theirs."""
     projection: Projection | None
     """The way from genes to its space; None where that is computed elsewhere, and new
     cells have to bring it."""
@@ -84,8 +85,6 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
             f"{name} holds no map to place new cells on: make one with "
             "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
         )
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-
     noted = adata.uns[KEY]
     parameters = {k: _plain(v) for k, v in noted["parameters"].items()}
     space, notes = _space_of(adata, parameters, noted, name)
@@ -98,15 +97,36 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     projection = dataset.projection
     if projection is None:
         projection = _way(adata, space, name)
-    given = {"n_components": embedding.shape[1], "init": "random", "device": "cpu"}
-    given |= {"n_clusters": None, "n_jobs": None}
-    if parameters.get("metric") == "precomputed":
-        given["metric"] = parameters.get("neighbors_metric") or "euclidean"
-    model = EmbeddingGame(**as_parameters({**parameters, **given})).restore(
-        dataset.X, embedding, np.asarray(noted["landmarks"], np.float32)
-    )
+    landmarks = np.asarray(noted["landmarks"], np.float32)
+    fitted = _fitted(dataset.X, embedding, landmarks, parameters)
     notes = (*notes, *_batch_notes(space, noted))
-    return ReferenceMap(name, dataset, model, projection, notes, path)
+    return ReferenceMap(name, dataset, fitted, projection, notes, path)
+
+
+def _fitted(
+    X: Any, embedding: Any, landmarks: Any, parameters: Mapping[str, Any]
+) -> FittedMap:
+    """Take up a map; the neighbours of its rows are searched again."""
+    from napari_embedding_game.core import pipeline
+    from napari_embedding_game.core.new_rows.transform import fitted_map
+
+    n, d = embedding.shape
+    is_known = landmarks.ndim == 2 and landmarks.shape[1] == d
+    if not is_known or not np.isfinite(landmarks).all():
+        raise DataError(
+            f"The landmarks of the map are no places in its {d} dimensions: make it "
+            "again."
+        )
+    chosen = {each.name: parameters.get(each.name) for each in fields(Settings)}
+    chosen |= {"n_components": d, "init": "random", "device": "cpu", "n_jobs": None}
+    if chosen["metric"] == "precomputed":
+        chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
+    given = {k: v for k, v in chosen.items() if k in parameters or v is not None}
+    settings = settled(resolve(Settings(**given).validate()), n)
+    settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
+    graph = pipeline.neighbors(X, settings)
+    edges, _ = pipeline.place(graph, X, settings, embedding)
+    return fitted_map(X, graph, edges, settings, embedding, landmarks)
 
 
 def _plain(value: Any) -> Any:
