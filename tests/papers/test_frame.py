@@ -35,7 +35,7 @@ def test_a_part_comes_back_as_it_was(tmp_path):
     array = np.random.default_rng(0).normal(size=(3, 4)).astype("<f4")
     compute = Counted({"layout": array, "pair": (1, float("inf"))})
     for _ in range(2):
-        parts = Parts(tmp_path, ORIGIN, False, True)
+        parts = Parts(tmp_path, ORIGIN, True)
         found = parts(compute, [("a", 1)])["a", 1]
         np.testing.assert_array_equal(found["layout"], array)
         assert found["pair"] == (1, float("inf"))
@@ -43,22 +43,19 @@ def test_a_part_comes_back_as_it_was(tmp_path):
     assert compute.calls == 1
 
 
-def test_a_part_is_of_one_name_and_origin_unless_computed_again(tmp_path):
+def test_a_part_is_of_one_name_and_origin(tmp_path):
     compute = Counted()
     for change in ({}, {"quick": False}, {"data": "large"}, {}):
-        Parts(tmp_path, ORIGIN | change, False, True)(compute, ["a/b", "a b"])
+        Parts(tmp_path, ORIGIN | change, True)(compute, ["a/b", "a b"])
     assert compute.calls == 6
-    for again in (False, True, False):
-        Parts(tmp_path, ORIGIN, again, True)(compute, ["c"])
-    assert compute.calls == 8
 
 
 @pytest.mark.filterwarnings("ignore")  # joblib says that it cannot be read
 def test_a_damaged_part_is_computed_again(tmp_path):
-    Parts(tmp_path, ORIGIN, False, True)(Counted(1), ["a"])
+    Parts(tmp_path, ORIGIN, True)(Counted(1), ["a"])
     for file in tmp_path.rglob("output.pkl"):
         file.write_bytes(b"\xff")
-    assert Parts(tmp_path, ORIGIN, False, True)(Counted(2), ["a"]) == {"a": 2}
+    assert Parts(tmp_path, ORIGIN, True)(Counted(2), ["a"]) == {"a": 2}
 
 
 @pytest.mark.parametrize(

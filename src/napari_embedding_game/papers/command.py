@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o", "--out", type=Path, default=Path("reproduced"), help="Folder of results.")
     add("--quick", action="store_true", help="Small sizes, to see that it works.")
     add("--random-state", type=int, default=0, help="Seed.")
-    add("--again", action="store_true", help="Compute finished parts once more.")
     add("--list", action="store_true", help="Show what can be reproduced.")
     add("-q", "--quiet", action="store_true", help="Tell nothing but errors.")
 
@@ -41,9 +40,7 @@ def reproduce(options: argparse.Namespace) -> int:
     chosen = inputs.Inputs(options.data, options.quick, options.random_state)
     found = table.find(options.name)
     try:
-        facts = frame.reproduce(
-            found, chosen, options.out, again=options.again, quiet=quiet
-        )
+        facts = frame.reproduce(found, chosen, options.out, quiet)
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED

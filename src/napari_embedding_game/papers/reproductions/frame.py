@@ -81,12 +81,10 @@ class Reproduction(NamedTuple):
 class Parts:
     """Computes parts by name, or takes them from the folder where they are kept."""
 
-    def __init__(
-        self, folder: Path, origin: dict[str, Any], again: bool, quiet: bool
-    ) -> None:
+    def __init__(self, folder: Path, origin: dict[str, Any], quiet: bool) -> None:
         memory = joblib.Memory(folder, verbose=0)
         self._computed = memory.cache(_computed, ignore=["compute"])
-        self._origin, self._again, self._quiet = origin, again, quiet
+        self._origin, self._quiet = origin, quiet
         self.processor_seconds = 0.0
         """Of all parts, those from the folder included."""
         self.maps: dict[str, dict[str, Any]] = {}
@@ -101,10 +99,9 @@ class Parts:
         for key in track(list(keys), console=console, disable=self._quiet):
             values = key if isinstance(key, tuple) else (key,)
             name = " ".join(map(str, values))
-            call = self._origin, name, partial(compute, *values)
-            if self._again and self._computed.check_call_in_cache(*call):
-                self._computed.call_and_shelve(*call).clear()
-            found[key], seconds = self._computed(*call)
+            found[key], seconds = self._computed(
+                self._origin, name, partial(compute, *values)
+            )
             self.processor_seconds += seconds
             if isinstance(found[key], dict) and "layout" in found[key]:
                 self.maps[name] = found[key]
@@ -120,12 +117,7 @@ def _computed(
 
 
 def reproduce(
-    reproduction: Reproduction,
-    inputs: Inputs,
-    out: Path,
-    *,
-    again: bool = False,
-    quiet: bool = True,
+    reproduction: Reproduction, inputs: Inputs, out: Path, quiet: bool = True
 ) -> dict[str, Any]:
     """Run a reproduction and write what it found into the folder ``out / name``.
 
@@ -153,7 +145,7 @@ def reproduce(
         raise DataError(
             f"The folder {folder} cannot be made ({error.strerror}): choose another."
         ) from error
-    parts = Parts(folder / "parts", origin, again, quiet)
+    parts = Parts(folder / "parts", origin, quiet)
     module, function = function.split(".")
     run = getattr(import_module(f".{module}", __package__), function)
     result: Result = run(inputs, parts)
