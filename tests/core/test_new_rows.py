@@ -81,7 +81,7 @@ def test_rows_near_fitted_ones_land_near_their_places(parts, fitted, share):
     assert np.median(moved) < share * span
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [n for n in METHODS if "homotopy" not in n])
 def test_every_method_places_rows(method, cloud):
     model = small(method=method).fit(cloud[:120])
     placed = model.transform(cloud)
