@@ -114,8 +114,9 @@ def map_quality(
         if (by_chance := _by_chance(codes)) < 1 and not math.isnan(same)
     ]
     found.sort(key=lambda one: -one.agreement)
+    kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
-        *figures[:4],
+        *(kept, trusted, continued, triplets),
         n_sampled=len(rows),
         n_neighbors=k,
         columns=tuple(one for one in found if one.name != CLUSTERS),

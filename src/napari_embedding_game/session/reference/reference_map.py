@@ -117,7 +117,8 @@ def _fitted(
             f"The landmarks of the map are no places in its {d} dimensions: make it "
             "again."
         )
-    chosen = {each.name: parameters.get(each.name) for each in fields(Settings)}
+    names = [each.name for each in fields(Settings)]
+    chosen: dict[str, Any] = {name: parameters.get(name) for name in names}
     chosen |= {"n_components": d, "init": "random", "device": "cpu", "n_jobs": None}
     if chosen["metric"] == "precomputed":
         chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
