@@ -14,7 +14,6 @@ from napari_embedding_game.core.dynamics.play import FITTING, play
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph

@@ -352,8 +352,8 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
-            from napari_embedding_game.core.new_rows.transform import fitted_map
             from napari_embedding_game.core.live_run import Run
+            from napari_embedding_game.core.new_rows.transform import fitted_map
 
         X = self._as_rows(X, ensure_min_samples=2)
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):

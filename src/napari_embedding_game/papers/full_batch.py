@@ -14,9 +14,9 @@ from itertools import islice
 import torch
 
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.settings import Settings, check_size, repulsion_of
 
 from .minimizers import (

@@ -45,8 +45,8 @@ def true_energy(
     """
     import torch
 
-    from napari_embedding_game.core.energy.objective import AllPairs
     from napari_embedding_game.core.energy.forces import CompiledForces
+    from napari_embedding_game.core.energy.objective import AllPairs
 
     own = replace(edges, weights=edges.weights.astype(np.float64))
     y = torch.from_numpy(np.ascontiguousarray(embedding, dtype=np.float64))
