@@ -1,7 +1,7 @@
 """What people do in several steps, which random clicks hardly ever come to.
 
 A cluster dragged by its name, a landmark dragged, points painted, a way back in the
-timeline, another map compared, other settings for the map on show, a level hidden,
+timeline, another map compared, other settings for the map on show,
 points taught, others clustered again.  :class:`Purposes` gives :mod:`random_user` a
 method for each; one for which the window is not ready yet does a step towards it: a
 sample, a run.
@@ -23,7 +23,6 @@ from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
-from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 
 LEFT = Qt.MouseButton.LeftButton
@@ -58,7 +57,6 @@ class Purposes:
             self.step_in_time,
             self.compare_maps,
             self.continue_with_settings,
-            self.hide_level,
             self.teach,
             self.cluster_again,
             self.edit_clusters,
@@ -122,7 +120,7 @@ class Purposes:
         self._drag(dock.names.middles(drawn)[place])
 
     def drag_landmark(self) -> None:
-        """Drag a landmark, once its layer is chosen, or add one, or take it away."""
+        """Drag a landmark, once its layer is chosen."""
         dock = self._map()
         if dock is None:
             return
@@ -140,10 +138,6 @@ class Purposes:
         self.note(f"drags the landmark {number}")
         pixel = drawn.to_pixels(snapshot.landmarks[number][None])[0]
         self._drag(pixel)
-        if self.rng.random() < 0.4:
-            key = self.rng.choice([Qt.Key.Key_A, Qt.Key.Key_Delete])
-            self.note(f"    presses {key} over it")
-            QTest.keyClick(self._canvas(), key)
 
     def paint(self) -> None:
         """Paint with the brush, at rest or while the map moves, and put it away."""
@@ -151,8 +145,8 @@ class Purposes:
         snapshot = self.session.snapshot
         if dock is None or snapshot is None:
             return
-        brush, layers = dock.brush, dock.controller.layers
-        if not brush.is_on:
+        mouse, layers = dock.mouse, dock.controller.layers
+        if mouse.tool != "brush":
             self._press(dock.select.brush)
         drawn = layers.projection()
         if drawn is None:
@@ -161,12 +155,12 @@ class Purposes:
             modifier = self.rng.choice([PLAIN, SHIFT, CONTROL])
             self.note(f"paints with {modifier}")
             self._drag(drawn.to_pixels(snapshot.embedding[:1])[0], modifier)
-            assert not brush.is_held
+            assert not dock.overlay.line
         key = self.rng.choice(
             [Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_B]
         )
         QTest.keyClick(self._canvas(), key)
-        if brush.is_on and self.rng.random() < 0.8:
+        if mouse.tool == "brush" and self.rng.random() < 0.8:
             self._press(dock.select.brush)
 
     def _canvas(self) -> W.QWidget:
@@ -288,30 +282,6 @@ class Purposes:
             field.value = number
         both = (dock.game.continue_stale, dock.run.run)
         self._press(self.rng.choice(both))
-
-    def hide_level(self) -> None:
-        """Hide a level by the legend's menu, or show it alone, or all."""
-        dock = self._map()
-        legend = None if dock is None else self._dock(LegendView)
-        levels = getattr(legend, "levels", None)
-        rows = [row for row in getattr(levels, "_rows", ()) if row[1].isVisible()]
-        if not rows:
-            return
-        self._scroll_to(levels)
-        self._choose_level(levels, self.rng.choice(rows)[1])
-        if self.rng.random() < 0.3:
-            self._press(legend.show_all)
-
-    def _choose_level(self, levels: Any, label: W.QLabel) -> None:
-        middle = label.mapTo(levels, label.rect().center())
-        QTest.mouseClick(levels, Qt.MouseButton.RightButton, pos=middle)
-        menu = W.QApplication.activePopupWidget()
-        if isinstance(menu, W.QMenu):
-            offered = [x for x in menu.actions() if x.isEnabled()]
-            action = self.rng.choice(offered)
-            self.note(f"level {label.text()!r} > {action.text()!r}")
-            action.trigger()
-            menu.close()
 
     def change_dimensions(self) -> None:
         """Ask for a map in the plane or in space, or have napari draw it so."""

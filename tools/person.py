@@ -40,7 +40,8 @@ from qtpy.QtWidgets import (
     QToolTip,
     QWidget,
 )
-from superqt import QCollapsible
+
+from napari_embedding_game.ui.style.form_widgets import Fold
 
 SECONDS = 120.0
 """Longest wait for anything."""
@@ -280,7 +281,7 @@ class Person:
         for place in range(tabs.count()):
             if tabs.widget(place).isAncestorOf(widget):
                 self._click_tab(tabs, place)
-        for fold in self.dock.findChildren(QCollapsible):
+        for fold in self.dock.findChildren(Fold):
             button = fold.toggleButton()
             is_in = fold.content().isAncestorOf(widget)
             if is_in and not fold.isExpanded() and button.isVisible():

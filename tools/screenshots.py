@@ -33,7 +33,6 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.style.button_text import WrappedText
 from person import LEFT, PLUGIN, Person
 from window import opened, picture
 
@@ -76,7 +75,7 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
     elif isinstance(widget, QLabel) and widget.wordWrap():
         needed = widget.heightForWidth(widget.width())
         yield f"{widget.text()} (height)", needed, widget.height()
-    elif widget.findChild(WrappedText) is None:  # which takes the lines it needs
+    else:
         for kind, beside in BESIDE.items():
             if isinstance(widget, kind):
                 text = widget.currentText() if kind is QComboBox else widget.text()

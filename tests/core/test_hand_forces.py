@@ -11,7 +11,6 @@ from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
     Hold,
-    LandmarkEdit,
     LandmarkHold,
     Spring,
     Steer,
@@ -108,36 +107,6 @@ def test_dragged_landmarks_stay_and_points_give_way():
     assert np.isfinite(to_the_end(playing, Steer(settings=fewer)).landmarks).all()
     playing.close()
     other.close()
-
-
-@pytest.mark.parametrize(
-    ("edit", "n"),
-    [
-        (LandmarkEdit(removed=(4,)), 29),
-        (LandmarkEdit(added=((1.0, 2.0),)), 31),
-        (LandmarkEdit(removed=(0, 99), added=((1.0, 2.0),)), 30),
-    ],
-)
-def test_after_an_edit_of_landmarks_nothing_jumps(edit, n):
-    steps = []
-    for forces in (NO_FORCES, HandForces(edits=(edit,))):
-        playing, before = played(frame=1, n_landmarks=30)
-        game = Settings(n_landmarks=n if forces else 30)
-        after = playing.send(Steer(settings=game, forces=forces))
-        steps.append(np.abs(after.embedding - before.embedding).max())
-        playing.close()
-    assert steps[1] < 2 * steps[0]
-    left = np.delete(before.landmarks, [k for k in edit.removed if k < 30], axis=0)
-    assert len(after.landmarks) == n
-    assert np.median(np.abs(after.landmarks[: len(left)] - left)) < 0.5
-    if edit.added:
-        assert np.allclose(after.landmarks[-1], edit.added[0], atol=1.0)
-
-
-def test_the_last_landmark_cannot_be_taken_away():
-    playing, _ = played(n_landmarks=1)
-    with pytest.raises(InputError, match="one has to be left"):
-        playing.send(Steer(forces=HandForces(edits=(LandmarkEdit(removed=(0,)),))))
 
 
 @pytest.mark.parametrize(

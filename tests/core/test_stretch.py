@@ -4,7 +4,7 @@ import pytest
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.stretch import far_neighbors, stretch
+from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.settings import Settings
 
 
@@ -25,19 +25,6 @@ def test_it_is_what_its_formula_says(n_components):
     found = stretch(neighbors, y)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, by_hand(neighbors, y.astype(float)), rtol=1e-5)
-
-
-def test_far_neighbors_are_those_beyond_five_usual_distances():
-    y = np.column_stack([np.arange(50.0), np.zeros(50)])
-    neighbors = np.column_stack([np.arange(50) - 1, np.arange(50) + 1])
-    neighbors[0], neighbors[-1] = 1, 48
-    neighbors[7] = 12, 13  # 5 and 6 away, where 1 is usual
-    neighbors[9] = -1, 40
-    some = np.array([7, 8, 9])
-    assert far_neighbors(neighbors, y, some).tolist() == [[9, 40], [7, 13]]
-    assert far_neighbors(neighbors, y, np.arange(14)).tolist() == [[9, 40]]
-    assert far_neighbors(neighbors, y, np.array([9, 8])).tolist() == [[9, 40]]
-    assert far_neighbors(neighbors, y, np.array([], int)).shape == (0, 2)
 
 
 @pytest.mark.parametrize("affinity", ["uniform", "mixed", "entropic", "inner_products"])

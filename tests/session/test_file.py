@@ -33,7 +33,6 @@ from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.display import HiddenLevels
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.session.looked_at import ShownComparison
@@ -169,8 +168,7 @@ def in_space(tree, session):
     play(session)
 
 
-def hidden(tree, session):
-    session.look.hidden = HiddenLevels("stage", ("early",))
+def split(tree, session):
     session.look.split_by = "well"
 
 
@@ -235,7 +233,7 @@ SCENARIOS = {
     "PCA given": (lambda at: finish(load(counts(at))), taught),
     "joined with labels": (joined, names_and_looks),
     "objects, plate, texts": (measured, child),
-    "every kind of column": (lambda at: of_layer(), hidden),
+    "every kind of column": (lambda at: of_layer(), split),
     "pinned": (lambda at: of_layer(), pinned_and_branched),
     "in space": (lambda at: of_layer(), in_space),
     "taught": (lambda at: of_layer(), taught),

@@ -139,36 +139,6 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
         hand.begin_landmark(5)
 
 
-def test_landmarks_are_added_and_deleted_without_a_jump(session):
-    played = begun(session)
-    hand, place = session.hand, np.array([1.0, -2.0])
-    hand.begin_landmark(7)
-    hand.end_drag(is_pinned=True)
-    played.frame()
-    before = session.snapshot
-    hand.remove_landmarks(3)
-    assert session.timeline.newest.label == "Landmark deleted by hand"
-    assert session.settings.n_landmarks == 19
-    with pytest.raises(DataError, match="just changing"):
-        hand.remove_landmarks(3)
-    assert [hold.number for hold in hand.forces.landmarks] == [6]
-    played.frame()
-    after = session.snapshot
-    assert len(after.landmarks) == 19
-    assert after.labels.max() < 19
-    assert np.array_equal(after.landmarks[6], before.landmarks[7])  # pinned as before
-    hand.add_landmark(place)
-    played.frame()
-    assert len(session.snapshot.landmarks) == session.settings.n_landmarks == 20
-    assert np.linalg.norm(session.snapshot.landmarks[19] - place) < radius(before)
-    played.to_the_end()
-    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
-    mark = next(m for m in session.timeline.marks if "deleted" in m.label)
-    session.look_back(mark.number)
-    assert session.settings.n_landmarks == 20
-    assert [hold.number for hold in hand.forces.landmarks] == [7]
-
-
 def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     hand = session.hand
     with pytest.raises(DataError, match="no map yet"):
@@ -247,8 +217,6 @@ class RandomPerson:
             "grab landmark": lambda: hand.begin_landmark(int(rng.integers(0, 60))),
             "drag landmark": lambda: hand.drag_to(by),
             "drop landmark": lambda: hand.end_drag(is_pinned=bool(rng.integers(2))),
-            "add landmark": lambda: hand.add_landmark(by),
-            "delete landmark": lambda: hand.remove_landmarks(int(rng.integers(0, 9))),
             "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
             "pause": session.pause,
             "resume": session.resume,

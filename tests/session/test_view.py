@@ -8,7 +8,6 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import comparing_job
-from napari_embedding_game.session.display import HiddenLevels
 from napari_embedding_game.session.panels import (
     MOST_PANELS,
     NO_GROUP,
@@ -16,7 +15,6 @@ from napari_embedding_game.session.panels import (
     split,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.view import CLUSTERS
 from worlds import play, session_of
 
 
@@ -208,60 +206,3 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     np.testing.assert_array_equal(other.view.seen, view.seen)
     session.look.split_by = ""
     assert view.drawn is session.snapshot
-
-
-# What is hidden
-
-
-def test_levels_are_hidden_one_by_one_and_shown_again(session):
-    view, told = session.view, []
-    view.hidden_changed.connect(lambda: told.append(session.look.hidden.levels))
-    view.hide("site", "A")
-    np.testing.assert_array_equal(np.flatnonzero(view.hidden), range(0, 40, 4))
-    view.hide("site", "C")
-    assert view.n_hidden == 20
-    assert view.hidden is view.hidden  # found once
-    by_site = split(session.snapshot, session.dataset.obs["site"], view.hidden)
-    assert [name for name, _ in by_site.panels.captions] == ["B", NO_GROUP]
-    by_kind = split(session.snapshot, session.dataset.obs["kind"], view.hidden)
-    assert by_kind.panels.captions == (("T", "20"),)
-    view.unhide("site", "A")
-    assert view.hidden_levels("site") == {"C"}
-    view.show_all()
-    assert view.hidden is None
-    assert told == [("A",), ("A", "C"), ("C",), ()]
-    view.isolate("site", "B")  # hides points without one as well
-    np.testing.assert_array_equal(np.flatnonzero(~view.hidden), range(1, 40, 4))
-    view.hide("kind", "B")  # one column at a time
-    assert session.look.hidden == HiddenLevels("kind", ("B",))
-    assert view.hidden_levels("site") == frozenset()
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        None,  # gone
-        ["X", "Y"] * 20,  # other levels
-        ["A"] * 40,  # nothing would be left
-        np.linspace(0, 1, 40),  # no levels
-    ],
-)
-def test_other_data_show_all_and_say_so(session, values):
-    session.view.hide("site", "A")
-    obs = session.dataset.obs.drop(columns="site")
-    if values is not None:
-        obs["site"] = values
-    session.load(replace(session.dataset, obs=obs))
-    assert session.view.hidden is None
-    assert session.look.hidden.levels == ()
-    assert session.message.startswith("All points are shown again: ")
-
-
-def test_clusters_are_hidden_by_their_ids(session):
-    first, view = session.clusters.clusters[0].id, session.view
-    view.hide(CLUSTERS, str(first))
-    before = view.hidden
-    np.testing.assert_array_equal(before, session.clusters.labels == first)
-    session.clusters.receive(np.roll(session.snapshot.labels, 3), 4)
-    assert not np.array_equal(before, view.hidden)  # it follows the game
-    np.testing.assert_array_equal(view.hidden, session.clusters.labels == first)

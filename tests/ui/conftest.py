@@ -11,9 +11,6 @@ from weakref import ref
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt, QTimer
-from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QMessageBox
 
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED
@@ -21,7 +18,6 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
 from napari_embedding_game.ui.style.colors import from_hex
-from napari_embedding_game.ui.tasks import confirm_replace
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.tour import Tour
 from napari_embedding_game.ui.workspace import open_workspace
@@ -74,47 +70,6 @@ def autosave_folder(tmp_path_factory, monkeypatch):
 def no_tour(monkeypatch):
     """Take the tour for seen, and write nothing into the user's settings."""
     monkeypatch.setattr(Tour, "begin_once", lambda tour: None)
-
-
-@pytest.fixture(autouse=True)
-def always_replace(request, monkeypatch):
-    """Let other data take the place of any map, where no test answers the question."""
-    if "press" not in request.fixturenames:
-        monkeypatch.setattr(
-            confirm_replace, "ask_to_replace", lambda *question: "replace"
-        )
-
-
-@pytest.fixture
-def press(qtbot):
-    """Do something that asks a question, and press one of its buttons, or Escape.
-
-    Returns the text of the question; "" where none came.
-    """
-
-    def act(job, button):
-        asked = []
-
-        def look():
-            box = QApplication.activeModalWidget()
-            if not isinstance(box, QMessageBox):
-                return
-            asked.append(box.text())
-            found = [b for b in box.buttons() if b.text().replace("&", "") == button]
-            if found:
-                QTest.mouseClick(found[0], Qt.MouseButton.LeftButton)
-            else:
-                QTest.keyClick(box, Qt.Key.Key_Escape)
-
-        timer = QTimer()
-        timer.setInterval(20)
-        timer.timeout.connect(look)
-        timer.start()
-        job()
-        timer.stop()
-        return "".join(asked)
-
-    return act
 
 
 @pytest.fixture(autouse=True)
@@ -206,7 +161,7 @@ def click_run(qtbot, session):
         dock.run.run.click()
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
-            fold.expand(animate=False)
+            fold.expand()
         return dock.controller.layers
 
     return start

@@ -19,14 +19,13 @@ from napari_embedding_game.ui.tasks import session_store
 SECONDS = 1.0
 
 
-def choose(dock, viewer):
+def choose(dock):
     """Change what no frame of the game tells of."""
     session = dock.controller.session
     session.settings.n_neighbors = 9
     session.look.color_by = "area"
     session.look.limits = (1.5, 2.5)
     session.selection.select(session.clusters.clusters[1].id)
-    viewer.scene.camera.zoom = 7.5
 
 
 def main(path):
@@ -44,7 +43,7 @@ def main(path):
         is_played = session.state == "finished" and autosave is not None
         if is_played and autosave.path.exists() and not autosave._is_dirty:
             timer.stop()
-            choose(dock, viewer)
+            choose(dock)
 
     timer.timeout.connect(choose_once_all_is_saved)
     timer.start(100)

@@ -8,8 +8,8 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.comparing import comparing_job
-from napari_embedding_game.ui.canvas.brush import HOW, RADIUS
 from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.mouse import RADIUS
 from napari_embedding_game.ui.workspace import Workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -59,10 +59,6 @@ class Painter:
     def selected(self):
         return self.session.selection.rows.tolist()
 
-    @property
-    def told(self):
-        return self.dock.select.painted.text()
-
 
 @pytest.fixture
 def painter(make_napari_viewer, session, qtbot, click_run, make_snapshot):
@@ -84,13 +80,13 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     dock.select.lasso.click()
     dock.select.brush.click()
     assert not dock.select.lasso.isChecked()
-    assert painter.told == HOW
-    brush, camera = dock.brush, painter.viewer.scene.camera
-    brush.set_radius(8)
+    assert dock.select.size_row.isVisible()
+    camera = painter.viewer.scene.camera
+    dock.mouse.set_radius(8)
     before, center = points.data.copy(), camera.center
     painter.press(0)
     painter.move(range(9))
-    qtbot.waitUntil(lambda: painter.told == "9 selected.")
+    qtbot.wait(20)
     edge = painter.pixel(8) + QPoint(8, 0)
     color = dock.overlay.grab().toImage().pixelColor(edge)  # its edge is smooth
     assert color.red() > 200 > 60 > color.blue()
@@ -99,12 +95,6 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     assert painter.selected == list(range(9))
     assert np.array_equal(points.data, before)
     assert camera.center == center
-    assert painter.told == HOW
-    # The looks are those of any selection.
-    colors, sizes = points.face_color.copy(), points.size.copy()
-    dock.controller.scene.draw(session.view.drawn)
-    assert np.array_equal(points.face_color, colors)
-    assert np.array_equal(points.size, sizes)
     check_modifiers_and_keys(painter)
 
 
@@ -116,7 +106,6 @@ def check_modifiers_and_keys(painter):
     assert painter.selected == [10, 11, 12, 15, 16]
     painter.press(30)
     painter.move(range(30, 33))
-    painter.qtbot.waitUntil(lambda: "3 selected" in painter.told)
     painter.key(Qt.Key.Key_Escape)
     painter.let_go(32)
     assert painter.selected == [10, 11, 12, 15, 16]
@@ -131,7 +120,7 @@ def check_modifiers_and_keys(painter):
     size = painter.dock.select.size
     assert size.value() == 8
     size.setValue(RADIUS)
-    assert painter.dock.brush.radius == RADIUS
+    assert painter.dock.mouse.radius == RADIUS
     painter.key(Qt.Key.Key_B)
     assert not painter.dock.select.size_row.isVisible()
     assert not painter.dock.select.brush.isChecked()
@@ -140,14 +129,15 @@ def check_modifiers_and_keys(painter):
     painter.key(Qt.Key.Key_B)
     assert painter.dock.select.brush.isChecked()
     painter.dock.select.lasso.click()
-    assert not painter.dock.brush.is_on
+    assert painter.dock.mouse.tool == "lasso"
+    painter.dock.select.lasso.click()
     QTest.mouseDClick(painter.native, LEFT, NONE, far)
     assert painter.viewer.scene.camera.zoom == 2 * zoom
     QTest.mouseRelease(painter.native, LEFT, NONE, far)
 
 
 def test_whatever_is_drawn_can_be_painted(painter, session, slow):
-    painter.dock.brush.set_radius(4)
+    painter.dock.mouse.set_radius(4)
     painter.key(Qt.Key.Key_B)
     check_maps_side_by_side(painter)
     check_a_map_in_space(painter)
@@ -195,7 +185,6 @@ def check_a_running_map(painter):
     painter.qtbot.waitUntil(lambda: session.state == "running")
     painter.press(10)
     painter.move(range(10, 13))
-    painter.qtbot.waitUntil(lambda: "stands still" in painter.told)
     held, end = points.data.copy(), painter.pixel(12)
     turned = session.snapshot.embedding[::-1].copy()
     session.snapshot = replace(session.snapshot, embedding=turned)

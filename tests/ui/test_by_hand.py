@@ -132,7 +132,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
     docks.viewer.window.resize(1400, 620)
     QApplication.processEvents()
     for fold in (game.method_fold, game.look_fold):
-        fold.expand(animate=False)
+        fold.expand()
     area = game.scroll
     bar = area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
@@ -159,7 +159,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
 
 
 def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
-    docks.game.method_fold.expand(animate=False)
+    docks.game.method_fold.expand()
     game, settings = docks.game.game, docks.session.settings
     landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
     for field, text, name in (

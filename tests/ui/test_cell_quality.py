@@ -43,7 +43,7 @@ def recipe(dock, load, source):
     load(source)
     dock.resize(380, 900)
     dock.show()
-    dock.data.recipe.fold.expand(animate=False)
+    dock.data.recipe.fold.expand()
     dock.data.recipe.numbers["min_genes"].value = 20
     dock.data.recipe.numbers["n_comps"].value = 7
     return dock.data.recipe
@@ -123,7 +123,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     dock.resize(380, 900)
     dock.show()
-    panel.fold.expand(animate=False)
+    panel.fold.expand()
     choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
     qtbot.waitUntil(lambda: canvas.plot.axes == ("Doublet scores",))
@@ -204,11 +204,11 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     np.testing.assert_array_equal(
         session.dataset.projection.loadings, before.projection.loadings
     )
-    assert panel.fold.isVisible()
+    assert panel.fold.isVisibleTo(panel)
     assert panel.state.text() == told
-    assert panel.apply.isVisible()
+    assert panel.apply.isVisibleTo(panel)
     assert panel.apply.text() == "Prepare again"
-    assert panel.batches.native.isVisible()
+    assert panel.batches.native.isVisibleTo(panel)
     assert "day" in panel.batches.choices
     buttons = dock.run.findChildren(QPushButton)
     shown = {button.text() for button in buttons if button.isVisible()}
@@ -219,7 +219,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])
     maps.open("")
-    dock.data_fold.expand(animate=False)
+    dock.data_fold.expand()
     panel.numbers["n_comps"].value = 5
     with qtbot.waitSignal(reading.loaded, timeout=60_000):
         panel.apply.click()

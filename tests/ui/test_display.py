@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
-from napari_embedding_game.ui.canvas import picture
-from napari_embedding_game.ui.canvas.scene import DENSITY, MOST_MAGNIFIED
-from napari_embedding_game.ui.compat import camera_of
+from napari_embedding_game.ui.canvas.scene import MOST_MAGNIFIED
 
 
 def test_colour_by_acts_on_the_running_game(
@@ -95,18 +93,3 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert session.look.limits is None
     dock.look.color_by.value = "Cluster"
     assert "c" in dock.look.color_by.choices
-
-
-def test_the_legend_tells_of_a_picture_without_points(
-    docked, window, click_run, qtbot, monkeypatch
-):
-    monkeypatch.setattr(picture, "POINTS_A_PIXEL", 5e-5)
-    click_run(docked)
-    caption = docked.look.legend.caption
-    qtbot.waitUntil(lambda: caption.text() == DENSITY)
-    assert caption.isVisibleTo(docked)
-    camera_of(window).zoom *= 60  # few points are seen
-    qtbot.waitUntil(lambda: not caption.isVisibleTo(docked))
-    assert caption.text() == ""
-    docked.controller.layers.points.blending = "translucent"
-    qtbot.waitUntil(lambda: caption.text() == "")

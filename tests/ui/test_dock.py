@@ -12,7 +12,6 @@ from qtpy.QtWidgets import (
     QPushButton,
     QWidget,
 )
-from superqt import QCollapsible
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
@@ -24,6 +23,7 @@ from napari_embedding_game.ui.controls.method import (
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
+from napari_embedding_game.ui.style.form_widgets import Fold
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -278,7 +278,7 @@ def test_every_control_explains_itself(dock):
         and w.isVisibleTo(dock)
         and not w.toolTip()
         and not w.parentWidget().toolTip()
-        and not isinstance(w.parentWidget(), QCollapsible)
+        and not isinstance(w.parentWidget(), Fold)
     ]
     assert silent == []
 

@@ -26,8 +26,8 @@ def panel(session, dock, dataset, play):
     )
     play()
     dock.show()
-    dock.look_fold.expand(animate=False)
-    dock.look.gene_sets.expand(animate=False)
+    dock.look_fold.expand()
+    dock.look.gene_sets.expand()
     return dock.look.gene_sets
 
 

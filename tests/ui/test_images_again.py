@@ -42,7 +42,7 @@ def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
         answer = path
 
         def measure(self):
-            dock.data_fold.expand(animate=False)
+            dock.data_fold.expand()
             with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
                 click(dock.data.measure.measure)
             self.run()
@@ -231,10 +231,6 @@ def test_the_images_of_a_plate_are_found_again(
     desk.open()
     told = f"The images of {plate} are not open: locate their folder."
     assert dock.data.relink.text.text() == told
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.tasks.confirm_replace.ask_to_replace",
-        lambda *question: pytest.fail("nothing is replaced"),
-    )
     desk.answer = other_images(plate.with_name("plate 2"))
     click(dock.data.relink.folder)
     text = dock.data.relink.text

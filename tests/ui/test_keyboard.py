@@ -53,12 +53,12 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
 
 
 def test_tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
-    game.method_fold.collapse(animate=False)
+    game.method_fold.collapse()
     found = stops(game)
     inside = game.method_fold.content()
     assert not any(inside.isAncestorOf(widget) for widget in found)
     first = [game.clusters.search, game.look.color_by.native, game.clusters.table]
     places = [found.index(widget) for widget in first]
     assert places == sorted(places)
-    game.method_fold.expand(animate=False)
+    game.method_fold.expand()
     assert any(inside.isAncestorOf(widget) for widget in stops(game))

@@ -34,7 +34,7 @@ def killed(tmp_path, autosave_folder):
     try:
         end = time.monotonic() + PATIENCE
         found = None
-        while found is None or found.view["zoom"] != 7.5:
+        while found is None or found.selected == ():
             assert process.poll() is None, "it ended by itself"
             assert time.monotonic() < end, "what was chosen last is not saved"
             time.sleep(0.2)
@@ -62,6 +62,5 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     assert dock.game.controls["n_neighbors"].value == 9
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
-    assert window.scene.camera.zoom == 7.5
     qtbot.waitUntil(lambda: dock.controller.session_store._saving.is_busy is False)
     dock.controller.session_store.close()

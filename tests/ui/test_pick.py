@@ -60,8 +60,6 @@ def test_a_point_is_found_where_it_is_drawn_and_nowhere_else(drawn, some):
     size = 20 * layers.points.size[0]
     assert row_at(layers, places, pixel + np.array([size / 2 - 1, 0])) == 0
     assert row_at(layers, places, pixel + np.array([size / 2 + 1, 0])) != 0
-    hidden = np.arange(50) == 0
-    assert row_at(layers, places, pixel, hidden) != 0
     assert row_at(layers, places, pixel - 1e6) is None
     layers.points.visible = False
     assert row_at(layers, places, pixel) is None

@@ -10,12 +10,12 @@ from napari_embedding_game.ui.canvas.projection import Projection, projection_of
 RED, BLUE = np.array([1, 0, 0, 1], np.float32), np.array([0, 0, 1, 1], np.float32)
 
 
-def looks(n, chosen=None, hidden=None):
+def looks(n, chosen=None):
     """Blue points, those that are chosen red."""
     colors = np.tile(BLUE, (n, 1))
     if chosen is not None:
         colors[chosen] = RED
-    return Looks(colors, np.full(n, 2.0, np.float32), chosen, hidden)
+    return Looks(colors, np.full(n, 2.0, np.float32), chosen)
 
 
 @pytest.fixture
@@ -82,15 +82,7 @@ def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, change):
         assert max(red, blue) > 150
 
 
-def test_hidden_points_and_layers_are_not_seen(layers, make_snapshot, qtbot):
-    hidden = np.arange(40) != 3
-    layers.recolor(looks(40, hidden=hidden))
-    picture, pixels = shown(layers, qtbot)
-    far = np.abs(pixels - pixels[3]).sum(axis=1) > 30
-    seen = picture[pixels[far, 1], pixels[far, 0]].max(axis=1)
-    assert far.any()
-    assert not seen.any()
-    assert layers.points.shown.sum() == 1  # programs read it there
+def test_hidden_layers_are_not_seen(layers, qtbot):
     layers.points.visible = False
     qtbot.wait(50)
     seen = layers._viewer.screenshot(canvas_only=True, flash=False)
@@ -110,15 +102,14 @@ PLANE = Projection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))
 """Pixels as the places are."""
 
 
-def test_the_chosen_are_above_and_the_hidden_nowhere():
+def test_the_chosen_are_above():
     positions = np.tile([[15.0, 20.0]], (3, 1)).astype(np.float32)
-    chosen, hidden = np.array([0, 1, 0], bool), np.array([1, 0, 0], bool)
-    painted = paint(positions, looks(3, chosen, hidden), PLANE)
+    chosen = np.array([0, 1, 0], bool)
+    painted = paint(positions, looks(3, chosen), PLANE)
     assert painted.picture.shape == (30, 40, 4)
-    assert not painted.is_density
     assert painted.picture[15, 20, 0] > 200
     assert painted.picture[15, 20, 2] < 60
-    assert looks(3, chosen, hidden).order.tolist() == [2, 1]
+    assert looks(3, chosen).order.tolist() == [0, 2, 1]
 
 
 def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
@@ -127,7 +118,6 @@ def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
     positions[0] = 25, 30
     chosen = np.arange(5_000) == 0
     painted = paint(positions, looks(5_000, chosen), PLANE)
-    assert painted.is_density
     assert (painted.picture[25, 29:31, 0] > 200).all()
     assert (painted.picture[:14, :, 2] > 0).mean() > 0.99
     assert not painted.picture[16:22].any()

@@ -3,14 +3,12 @@
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
-from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -174,36 +172,6 @@ def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_pat
     dock = plugin.open_dock(window)
     qtbot.waitUntil(lambda: bool(dock.data.trouble.text()), timeout=10_000)
     assert list(window.layers) == []
-
-
-def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
-    window, qtbot, table, press
-):
-    dock = plugin.open_dock(window)
-    session = dock.workspace.session
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        dock.controller.reading.load(FileSource(Path(table)))
-    session.settings.max_iter = 10
-    dock.controller.play()
-    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
-    session.clusters.rename(session.clusters.clusters[0].id, "T cells")
-    before, layers = session.dataset, [layer.name for layer in window.layers]
-
-    def open_sample():
-        window.open_sample("napari-embedding-game", "digits")
-        qtbot.waitUntil(lambda: len(window.layers) == len(layers), timeout=10_000)
-
-    assert "1 named cluster" in press(open_sample, "Cancel")
-    assert session.dataset is before
-    assert [layer.name for layer in window.layers] == layers
-    dock.controller.session_store.close()
-
-
-def test_without_a_viewer_a_file_is_read_as_points(monkeypatch, table):
-    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: None)
-    ((places, meta, kind),) = plugin.get_reader(table)(table)
-    assert (places.shape, kind) == ((30, 2), "points")
-    assert list(meta["features"]["kind"]) == ["T"] * 30
 
 
 def test_other_files_and_several_at_once_are_left_to_others():

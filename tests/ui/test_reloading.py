@@ -1,13 +1,10 @@
 """Data read again and other data: what a person made is never lost without a word."""
 
-import threading
-
 import numpy as np
 import pandas as pd
 import pytest
 from qtpy.QtWidgets import QFileDialog
 
-from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.ui.game_dock import GameDock
 
@@ -107,7 +104,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, s
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")
-    dock.data_fold.expand(animate=False)
+    dock.data_fold.expand()
     panel.numbers["n_comps"].value = 6
     read(dock, qtbot, panel.apply.click)
     assert session.dataset.X.shape == (25, 6)
@@ -120,70 +117,25 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, s
     assert {"T cells", "naive"} <= {c.name for c in session.clusters.clusters}
 
 
-def test_other_data_ask_first_and_leave_a_copy(
-    qtbot, opened, session, press, tmp_path, autosave_folder
+def test_other_data_leave_a_copy_of_the_map(
+    qtbot, opened, session, tmp_path, autosave_folder
 ):
     dock = opened
     run(dock, qtbot, session)
     cells = give_name(session, "T cells")
     table = tmp_path / "table.csv"
     pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
-    before = session.dataset
-    told = press(lambda: dock.choose(table), "Escape")
-    assert "1 named cluster" in told
-    qtbot.wait(50)
-    assert session.dataset is before
-    assert not find_recent_sessions(autosave_folder)
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        assert press(lambda: dock.choose(table), "Replace")
+        dock.choose(table)
     assert len(session.dataset.obs) == 30
     qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     dock.data.start.open_menu.aboutToShow.emit()
     (entry,) = dock.data.start.recent.actions()
     assert "cells.h5ad" in entry.text() or "cells" in entry.text()
     assert "1 named" in entry.text()
-    assert not press(entry.trigger, "Escape")  # nothing was made of the table
+    entry.trigger()
     qtbot.waitUntil(lambda: session.dataset.X.shape[0] == 60)
     assert named(session, "T cells") == cells
-
-
-def test_nothing_replaces_a_map_before_its_session_is_saved(
-    qtbot, monkeypatch, opened, session, press, tmp_path
-):
-    dock = opened
-    run(dock, qtbot, session)
-    cells, before = give_name(session, "T cells"), session.dataset
-    table = tmp_path / "table.csv"
-    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
-
-    def save_as(path):
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-        assert press(lambda: dock.choose(table), "Save session…")
-
-    save_as("")  # no name after all
-    save_as(tmp_path / "no folder" / "kept.zip")
-    qtbot.waitUntil(lambda: "kept.zip could not be written" in dock.data.trouble.text())
-    dock.controller.session_store.tick()
-    assert session.dataset is before
-    assert not dock.data.cancel.isVisibleTo(dock)
-    assert named(session, "T cells") == cells
-
-    # However slowly it is written; and what is saved is replaced without a question.
-    gate, save = threading.Event(), archive.save
-
-    def save_slowly(*args, **options):
-        gate.wait(10)
-        save(*args, **options)
-
-    monkeypatch.setattr(archive, "save", save_slowly)
-    path = tmp_path / "kept.zip"
-    save_as(path)
-    assert "Saving kept.zip" in dock.data.summary.text()
-    assert not dock.data.cancel.isVisibleTo(dock)
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        gate.set()
-    assert len(session.dataset.obs) == 30
-    assert archive.load(path).maps[0].dataset.n_source_rows == 60
 
 
 def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(

@@ -127,7 +127,7 @@ def finished(qtbot, dock, session):
     dock.show()
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    dock.trust_fold.expand(animate=False)
+    dock.trust_fold.expand()
     session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
     return dock
@@ -242,7 +242,7 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
                 for shift in (0, n_points)
             )
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    finished.mouse.surround(around, False)
+    finished.mouse.surround(around)
     assert 5 in session.selection.rows
     assert not session.selection.points.all()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)

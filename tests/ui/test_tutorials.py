@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
 KINDS = ("Macrophages", "T", "Epithelial")
@@ -108,11 +107,7 @@ def check_code(person, folder):
     cells = json.loads(notebook.read_text())["cells"]
     code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     assert f'"{person.session.look.color_by}"' in code  # a gene
-    person.choose_from(person.dock.run.save, "Copy methods text")
-    text = QApplication.clipboard().text()
-    assert text in "".join(cells[-1]["source"])
-    assert "Wolf" in text
-    assert person.dock.run.stage.text() == "Copied the methods paragraph."
+    assert "Wolf" in "".join(cells[-1]["source"])
 
 
 def run_code(path):

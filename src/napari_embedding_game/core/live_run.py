@@ -120,13 +120,11 @@ class Run:
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
-        """Play on with these settings or forces; edits of landmarks add up."""
+        """Play on with these settings or forces."""
         with self._wishing:
             if settings is not None:
                 settings = steered(self.settings, settings)
             wish = self._wish
-            if forces is not None and wish.forces is not None:
-                forces = replace(forces, edits=wish.forces.edits + forces.edits)
             forces = wish.forces if forces is None else forces
             self._wish = Steer(settings=settings or wish.settings, forces=forces)
 

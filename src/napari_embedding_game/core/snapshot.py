@@ -83,32 +83,15 @@ class LandmarkHold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LandmarkEdit:
-    """Landmarks that are taken away, and others that come, once.
-
-    Settings with as many landmarks as are there then go with it.
-    """
-
-    removed: tuple[int, ...] = ()
-    """Numbers; one that there is not is left out."""
-    added: tuple[tuple[float, ...], ...] = ()
-    """(d,) place of each new one, in units of the map; they are the last."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandForces:
-    """All that a person does to points of the map at one time, besides settings.
-
-    Edits happen once; all else acts until other forces are taken up.
-    """
+    """All that a person does to points of the map at one time, besides settings."""
 
     springs: tuple[Spring, ...] = ()
     holds: tuple[Hold, ...] = ()
     landmarks: tuple[LandmarkHold, ...] = ()
-    edits: tuple[LandmarkEdit, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.springs or self.holds or self.landmarks or self.edits)
+        return bool(self.springs or self.holds or self.landmarks)
 
 
 NO_FORCES = HandForces()

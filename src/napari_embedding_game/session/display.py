@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenLevels:
-    """The levels of one column whose points are not drawn."""
-
-    column: str = ""
-    """"" for the clusters."""
-    levels: tuple[str, ...] = ()
-    """Names of the levels, ids of the clusters."""
 
 
 @dataclass
@@ -33,13 +23,9 @@ class DisplaySettings:
     """Whether points under pressure are drawn larger."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
-    hidden: HiddenLevels = field(default_factory=HiddenLevels)
-    """Levels, or clusters, whose points are not drawn."""
     show_landmarks: bool = False
     """Whether they are shown at rest, too."""
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""
     color_objects: bool = False
     """Whether objects in the image have the colours of their points on the map."""
-    show_far: bool = False
-    """Whether lines go from selected points to neighbours in the data that lie far."""

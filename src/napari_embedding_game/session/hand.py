@@ -20,7 +20,6 @@ from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
     Hold,
-    LandmarkEdit,
     LandmarkHold,
     Snapshot,
     Spring,
@@ -121,55 +120,6 @@ class Hand:
                 forces = _held(self.forces, drag.held, drag.at, is_pinned=True)
             self._tell(drag.run, forces)
 
-    # Landmarks that come and go
-
-    def add_landmark(self, place: Place) -> None:
-        """Add a landmark at a place (d,) of the map while the game runs."""
-        run, snapshot = self._running()
-        n = self._n_landmarks(snapshot)
-        if n >= len(snapshot.embedding):
-            raise DataError("Every point has a landmark already: none can be added.")
-        edit = LandmarkEdit(added=(tuple(_within_reach(place).tolist()),))
-        self._edit(run, "Landmark added by hand", n + 1, edit, self.forces.landmarks)
-
-    def remove_landmarks(self, *numbers: int) -> None:
-        """Take landmarks away while the game runs; their points go to the others."""
-        run, snapshot = self._running()
-        n, gone = self._n_landmarks(snapshot), tuple(sorted(set(numbers)))
-        if not gone or not (gone[0] >= 0 and gone[-1] < n):
-            raise DataError("This landmark is gone: choose another one.")
-        if n == len(gone):
-            raise DataError("The last landmark stays: add another one first.")
-        self._drag = None
-        holds = tuple(
-            replace(hold, number=hold.number - sum(hold.number > x for x in gone))
-            for hold in self.forces.landmarks
-            if hold.number not in gone
-        )
-        what = "Landmark" if len(gone) == 1 else f"{len(gone)} landmarks"
-        edit = LandmarkEdit(removed=gone)
-        self._edit(run, f"{what} deleted by hand", n - len(gone), edit, holds)
-
-    def _n_landmarks(self, snapshot: Snapshot) -> int:
-        """Return how many landmarks there are; their numbers are those on show."""
-        n = len(snapshot.landmarks)
-        if n != min(self._session.settings.n_landmarks, len(snapshot.embedding)):
-            raise DataError("The landmarks are just changing: try again in a moment.")
-        return n
-
-    def _edit(
-        self,
-        run: Run,
-        label: str,
-        n_landmarks: int,
-        edit: LandmarkEdit,
-        holds: tuple[LandmarkHold, ...],
-    ) -> None:
-        self._session.mark(label)
-        self._set(replace(self.forces, landmarks=holds))
-        settings = self._session.set_n_landmarks(n_landmarks)
-        run.steer(settings, replace(self.forces, edits=(edit,)))
-
     def forget_landmarks(self) -> None:
         """Hold no landmark any more: there are more or fewer, with other numbers."""
         if self._drag is not None and isinstance(self._drag.held, int):
@@ -253,7 +203,7 @@ class Hand:
         last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
-        self._set(replace(last, springs=pinned, landmarks=landmarks, edits=()))
+        self._set(replace(last, springs=pinned, landmarks=landmarks))
 
     def pin(self, rows: Rows, embedding: Place) -> None:
         """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,9 +46,6 @@ ANNOTATION = "annotation"
 """Column of a child map: what its cells are called in its parent."""
 PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
-
-Work: TypeAlias = list[tuple[str, Annotation]]
-"""The annotation of each map, by its key."""
 
 
 class MapTree:
@@ -261,28 +258,6 @@ class MapTree:
         saved = self._maps[key]
         self._go(key, lambda: self._session.restore(saved))
         self.changed.emit()
-
-    @property
-    def made(self) -> str:
-        """What a person made in all these maps, in words; "" where it is nothing."""
-        work = self.work
-        names = {x.name for _, said in work for x in said.groups.values()}
-        n_parts = sum(key.startswith(PART) for key, _ in work)
-        parts = (
-            (len(names), "named cluster", "named clusters"),
-            (n_parts, "map of a part", "maps of parts"),
-        )
-        words = [f"{n} {one if n == 1 else several}" for n, one, several in parts if n]
-        return " and ".join(words)
-
-    @property
-    def work(self) -> Work:
-        """What a person decided: to be compared with what it was before."""
-        now = self._session.clusters.state.annotation
-        return [
-            (key, now if key == self._current else self._maps[key].clusters.annotation)
-            for key in self._maps
-        ]
 
     # To and from a file
 

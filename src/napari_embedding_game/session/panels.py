@@ -146,7 +146,6 @@ def split_columns(obs: pd.DataFrame) -> list[str]:
 def split(
     snapshot: Snapshot,
     column: pd.Series,
-    hidden: NDArray[np.bool_] | None = None,
     facing: NDArray[np.floating] = STRAIGHT,
 ) -> Layout:
     """Move the groups of a column apart, each as it lies, in rows of panels.
@@ -158,23 +157,16 @@ def split(
     column : Series of length N
         Of names, or of few whole numbers.  Points without a group have a panel of
         their own, the last one.
-    hidden : (N,) bool, optional
-        Points that are not drawn: none of them is counted, and a group of these alone
-        has no panel.  They lie in the first one.
     facing : (2, 3) array
         As in :func:`lay_out`.
     """
-    shown = slice(None) if hidden is None else ~hidden
-    column = column.astype("category")
-    there = column[shown].cat.remove_unused_categories().cat.categories
-    codes = column.cat.set_categories(there).cat.codes.to_numpy().astype(np.intp)
-    names = [*map(str, there)]
-    if (codes[shown] < 0).any():
+    column = column.astype("category").cat.remove_unused_categories()
+    codes = column.cat.codes.to_numpy().astype(np.intp)
+    names = [*map(str, column.cat.categories)]
+    if (codes < 0).any():
         codes = np.where(codes < 0, len(names), codes)
         names.append(NO_GROUP)
-    if hidden is not None:
-        codes = np.where(hidden, 0, codes)
-    counts = np.bincount(codes[shown], minlength=len(names))
+    counts = np.bincount(codes, minlength=len(names))
     captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
     panels = lay_out(snapshot.embedding, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])

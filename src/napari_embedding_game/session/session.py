@@ -124,7 +124,6 @@ class Session:
         """Of groups of points, as they were kept or saved in the Inspector."""
         self.given = ""
         """Which of ``given_maps`` the method "given" shows; "": the first."""
-        self._is_by_hand = False
         self.message = ""
         self._of_map = ""
         """What was last to be said of the map on show."""
@@ -679,8 +678,6 @@ class Session:
         return self._of_map
 
     def _on_setting(self, name: str) -> None:
-        if self._is_by_hand:  # who set it tells the run, too
-            return
         if name == "n_landmarks":
             self.hand.forget_landmarks()
         steers = name in STEERABLE
@@ -689,19 +686,6 @@ class Session:
         self._check_staleness()
         if self._is_stopped and steers and not self.stale:
             self.play_on_wanted.emit()
-
-    def set_n_landmarks(self, n_landmarks: int) -> Settings:
-        """Set the number of landmarks to what a hand has made it; return the settings.
-
-        The run is not told: whoever calls this does, with which landmarks it were.
-        """
-        self._is_by_hand = True
-        try:
-            self.settings.n_landmarks = n_landmarks
-        finally:
-            self._is_by_hand = False
-        self.steered = steered(self.steered, self.chosen())
-        return self.steered
 
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)

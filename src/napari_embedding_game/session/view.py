@@ -1,25 +1,21 @@
 """What is seen of a session's map: which points are drawn, and where.
 
 The map is drawn whole, with the groups of a column apart, or side by side with another
-map of the timeline.  Levels of a column, or clusters, can be hidden.
+map of the timeline.
 Snapshot, clusters, markers and files have all points where they are.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.comparing import Compared
-from napari_embedding_game.session.display import HiddenLevels
 from napari_embedding_game.session.panels import (
     STRAIGHT,
     Layout,
@@ -31,18 +27,10 @@ from napari_embedding_game.session.panels import (
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
-NONE_HIDDEN = HiddenLevels()
-CLUSTERS = ""
-"""What :attr:`HiddenLevels.column` is where clusters are hidden, by their ids."""
-COLUMN_GONE = "All points are shown again: these data have no levels of {} any more."
-NONE_LEFT = "All points are shown again: nothing of this map would have been left."
-
 
 class View:
     """What is seen of the map of a session, as its look has it."""
 
-    hidden_changed = Signal()
-    """Other levels are hidden."""
     compared_changed = Signal()
     """Another comparison, or none any more."""
     laid_out = Signal()
@@ -55,8 +43,6 @@ class View:
         map: panels in space are laid out along these, and figures seen so."""
         self.is_side_by_side = False
         self._compared: Compared | None = None
-        self._mask_of: tuple[object, ...] = ()
-        self._mask: NDArray[np.bool_] | None = None
         self._layout_of: tuple[object, ...] = ()
         self._layout: Layout | None = None
         self._told: Layout | None = None
@@ -64,11 +50,9 @@ class View:
         self._columns: tuple[object, list[str]] = None, []
         """The metadata, and the columns that they can be split by."""
         look = session.look.events
-        for signal in (look.hidden, session.columns_changed):
-            signal.connect(self._on_hidden, max_args=0)
-        session.dataset_changed.connect(self._show_what_is_left, max_args=0)
         for signal in (
             look.split_by,
+            session.columns_changed,
             session.state_changed,
             session.progressed,
             session.looked_back,
@@ -89,7 +73,7 @@ class View:
         of: tuple[object, ...] = snapshot, compared, self.is_side_by_side
         if by:
             assert dataset is not None
-            of = (*of, dataset.obs, by, self.hidden)
+            of = (*of, dataset.obs, by)
         if len(of) != len(self._layout_of) or not all(
             map(operator.is_, of, self._layout_of)
         ):
@@ -99,8 +83,7 @@ class View:
             else:
                 self._layout = Layout(snapshot)
                 if by and dataset is not None:
-                    column = dataset.obs[by]
-                    self._layout = split(snapshot, column, self.hidden, self.facing)
+                    self._layout = split(snapshot, dataset.obs[by], self.facing)
         return self._layout
 
     @property
@@ -185,98 +168,3 @@ class View:
             return
         if layout is None or not layout.is_arranged_as(former):
             self.laid_out.emit()
-
-    # What is hidden
-
-    @property
-    def hidden(self) -> NDArray[np.bool_] | None:
-        """Whether each point is hidden, (N,), read-only; None where none is."""
-        session, look = self._session, self._session.look.hidden
-        if session.dataset is None or not look.levels:
-            return None
-        is_of_clusters = look.column == CLUSTERS
-        of = session.clusters.labels if is_of_clusters else session.dataset.obs, look
-        if not self._mask_of or not all(map(operator.is_, of, self._mask_of)):
-            levels = self._levels(look.column)
-            mask = np.asarray(levels.isin(look.levels))
-            mask.setflags(write=False)
-            self._mask_of, self._mask = of, mask if mask.any() else None
-        return self._mask
-
-    @property
-    def n_hidden(self) -> int:
-        """How many points are hidden."""
-        return 0 if self.hidden is None else int(self.hidden.sum())
-
-    @property
-    def hidden_places(self) -> NDArray[np.bool_] | None:
-        """Whether each of the places :attr:`seen` is of a hidden point."""
-        seen, mask = self.seen, self.hidden
-        return None if seen is None or mask is None else np.resize(mask, len(seen))
-
-    def hidden_levels(self, column: str) -> frozenset[str]:
-        """Return which levels of a column, or ids of clusters for "", are hidden.
-
-        Those that have points.
-        """
-        hidden = self._session.look.hidden
-        if hidden.column != column or not hidden.levels:
-            return frozenset()
-        return frozenset(hidden.levels) & frozenset(self._levels(column).cat.categories)
-
-    def hide(self, column: str, level: str) -> None:
-        """Hide a level beside those of the same column that are hidden.
-
-        What was hidden of another column is shown again; the last level stays.
-        """
-        self._hide(column, self.hidden_levels(column) | {level})
-
-    def unhide(self, column: str, level: str) -> None:
-        """Show a level again."""
-        self._hide(column, self.hidden_levels(column) - {level})
-
-    def isolate(self, column: str, level: str) -> None:
-        """Hide all other levels, and the points that have none."""
-        self._hide(column, set(self._levels(column).cat.categories) - {level})
-
-    def show_all(self) -> None:
-        """Show all points again."""
-        self._session.look.hidden = NONE_HIDDEN
-
-    def _hide(self, column: str, levels: Iterable[str]) -> None:
-        known, chosen = self._levels(column).cat.categories, set(levels)
-        kept = tuple(level for level in known if level in chosen)
-        if len(kept) < len(known):  # an empty map tells nothing
-            hidden = HiddenLevels(column, kept) if kept else NONE_HIDDEN
-            self._session.look.hidden = hidden
-
-    def _levels(self, column: str) -> pd.Series:
-        """Return the level of each point, or the id of its cluster for "".
-
-        All that have points are categories; of no such column there are none.
-        """
-        session = self._session
-        assert session.dataset is not None
-        obs = session.dataset.obs
-        if column == CLUSTERS:
-            labels = pd.Series(session.clusters.labels, dtype="category")
-            return labels.cat.rename_categories(str)
-        is_one = column in obs.columns[~obs.columns.duplicated(keep=False)]
-        if not is_one or is_continuous(obs[column]):
-            return pd.Series(pd.Categorical([None] * len(obs), []))
-        return as_levels(obs[column]).cat.remove_unused_categories()
-
-    def _on_hidden(self) -> None:
-        self._show_what_is_left()
-        self.hidden_changed.emit()
-        self._check()
-
-    def _show_what_is_left(self) -> None:
-        """Show all where the column has gone, or no point would be left."""
-        session, hidden = self._session, self._session.look.hidden
-        if session.dataset is None or not hidden.levels or hidden.column == CLUSTERS:
-            return
-        is_gone = not self.hidden_levels(hidden.column)
-        if is_gone or self.n_hidden == len(session.dataset.obs):
-            self.show_all()
-            session.say(COLUMN_GONE.format(hidden.column) if is_gone else NONE_LEFT)

@@ -41,22 +41,22 @@ def canvas_widget(widget: QWidget) -> QWidget | None:
 
 
 class Scene(NamedTuple):
-    """Where napari draws the points of a layer."""
+    """Where napari draws a layer."""
 
     canvas: QWidget
     """The OpenGL widget."""
     node: Any
     """The vispy node of the layer, whose children move with it."""
     points: Any
-    """The part of it that draws the markers; ``visible`` can be set."""
+    """The part of a Points layer that draws the markers; ``visible`` can be set."""
 
 
 def scene_of(viewer: Any, layer: Layer) -> Scene | None:
-    """Return where a Points layer is drawn; None where there is no window."""
+    """Return where a layer is drawn; None where there is no window."""
     try:
         canvas = unwrap(viewer).window._qt_viewer.canvas
         node = canvas.layer_to_visual[layer].node
-        return Scene(canvas.native, node, node.points_markers)
+        return Scene(canvas.native, node, getattr(node, "points_markers", None))
     except (AttributeError, KeyError):
         return None
 

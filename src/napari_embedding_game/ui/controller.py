@@ -22,13 +22,12 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.timeline import Mark
-from napari_embedding_game.ui.canvas.layers import MapLayers, remove_placeholders
+from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.pixels import compile_loops
-from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -64,9 +63,9 @@ class Controller(QObject):
         super().__init__()
         self._viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
-        self.session_store = SessionStore(viewer, workspace, self._map_frame)
+        self.session_store = SessionStore(workspace)
         self.writing = WritingTask(workspace, self.session_store)
-        self.reading = ReadingTask(viewer, workspace, self.session_store, self.writing)
+        self.reading = ReadingTask(viewer, workspace, self.session_store)
         self.scene = Scene(viewer, workspace, self._on_lost)
         self._run: Run | None = None
         self._playing = Latest(
@@ -83,7 +82,6 @@ class Controller(QObject):
             self._connections.connect(signal, slot)
         for task in (self.reading, self.writing, self.session_store):
             task.trouble.connect(self.trouble)
-        self.reading.given_up.connect(lambda _: remove_placeholders(viewer))
 
     @property
     def layers(self) -> MapLayers:
@@ -136,9 +134,8 @@ class Controller(QObject):
         # First of all, as the clusters that are drawn follow the game.
         with self.scene.following():
             self.session.receive(run, progress)
-        drawn = self.session.view.drawn
-        if snapshot is not None and drawn is not None:
-            self.scene.draw(drawn)
+        if snapshot is not None:
+            self.scene.draw()
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -175,17 +172,6 @@ class Controller(QObject):
         if self.session.snapshot is not None and levels is not None:
             rows = levels.codes == place
             select_rows(self.session.selection, rows, is_added=is_added)
-
-    def hide_level(self, action: str, place: int) -> None:
-        """Hide one level of the legend, show it alone or again, or show all of them."""
-        view = self.session.view
-        if action == SHOW_ALL:
-            view.show_all()
-            return
-        column, levels = self.scene.hideable()
-        if place < len(levels):
-            acts = {HIDE: view.hide, ISOLATE: view.isolate, SHOW: view.unhide}
-            acts[action](column, levels[place])
 
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""
@@ -235,23 +221,11 @@ class Controller(QObject):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
-            self.scene.show_stored(self.session.view.drawn or saved.snapshot)
-            self.session_store.show_view(saved.view)
-
-    def _map_frame(self) -> tuple[float, ...]:
-        """Return size and place of a flat map: its scale, and where its origin is."""
-        snapshot = self.session.snapshot
-        if self.layers.points is None or snapshot is None:
-            return ()
-        if snapshot.embedding.shape[1] != 2:
-            return ()
-        origin = self.layers.to_world(np.zeros((1, 2), np.float32))[0]
-        return (float(self.layers.scale), *map(float, origin))
+            self.scene.show_stored()
 
     def _on_looked_back(self, mark: Mark) -> None:
         """Draw a map of an earlier moment."""
-        snapshot = self.session.view.drawn or mark.snapshot
-        self.scene.show_stored(snapshot, is_same_map=True)
+        self.scene.show_stored(is_same_map=True)
 
     def _on_lost(self) -> None:
         if self.session.state in ("running", "paused", "finished", "stopped"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,10 @@ from qtpy.QtGui import (
 )
 
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.ui.canvas.brush import LARGEST, SMALLEST, MapBrush
-from napari_embedding_game.ui.canvas.hand import LandmarkHandles
+from napari_embedding_game.ui.canvas.hand import landmark_at
 from napari_embedding_game.ui.canvas.hover import Hover
-from napari_embedding_game.ui.canvas.marks import FarLines, add_captions, add_hand_marks
-from napari_embedding_game.ui.canvas.mouse import MapMouse
+from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
+from napari_embedding_game.ui.canvas.mouse import LARGEST, SMALLEST, MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.controller import Controller
@@ -78,7 +78,6 @@ class GameDock(MapWidget):
         mend()
         self._session = workspace.session
         self.controller = controller = Controller(viewer, workspace)
-        controller.reading.parent_widget = self
         self._make_views()
         self._build()
         self._connections.call(controller.close)
@@ -139,7 +138,6 @@ class GameDock(MapWidget):
         session, linked = workspace.session, workspace.linked
         scene = controller.scene
         self.overlay = overlay = MapOverlay(viewer, scene, self)
-        self.brush = MapBrush(viewer, workspace, scene, overlay)
         self.data = DataControls(
             viewer,
             workspace,
@@ -156,18 +154,16 @@ class GameDock(MapWidget):
         self.timeline = Timeline(session)
         self.look = DisplayControls(session)
         self.look.legend.set_legend(controller.scene.legend())
-        self.select = SelectionControls(session, linked, self.brush)
+        self.select = SelectionControls(session, linked)
         self.select.size.setRange(SMALLEST, LARGEST)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)
-        self.far = FarLines(session, scene, overlay, self)
         add_hand_marks(overlay, session)
         self.names = MapNames(session, scene, overlay, self, controller.move_cluster)
         add_captions(overlay, session)
-        landmarks = LandmarkHandles(viewer, session, scene, self)
-        handles = landmarks.handle_at, self.names.handle_at
-        self.mouse = MapMouse(viewer, workspace, scene, self.brush, overlay, handles)
+        handles = partial(landmark_at, session, scene.layers), self.names.handle_at
+        self.mouse = MapMouse(viewer, workspace, scene, overlay, handles)
         ObjectColors(viewer, workspace, self)
         ShownField(viewer, session, linked, self)
         self.hover = Hover(viewer, workspace, scene, self)
@@ -205,7 +201,7 @@ class GameDock(MapWidget):
         """Connect the views with the controller and with one another."""
         session, controller, select = self._session, self.controller, self.select
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
-        edits, brush, scene = self.clusters.edits, self.brush, controller.scene
+        edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
         for signal, slot in (
             (session.dataset_changed, self._show_state),
             (session.state_changed, self._show_state),
@@ -218,14 +214,14 @@ class GameDock(MapWidget):
             (controller.warming_changed, run.note_warming),
             (controller.reading.stage_changed, run.note_reading),
             (controller.reading.stage_changed, self._on_reading),
-            (self.mouse.picked, self._on_picked),
+            (mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),
             (scene.neighbors_told, select.tell_correction),
             (legend.picked, controller.select_level),
-            (legend.hiding_requested, controller.hide_level),
-            (select.lasso.toggled, self.mouse.set_lasso),
-            (select.brush.toggled, brush.set_on),
-            (select.size.valueChanged, brush.set_radius),
+            (select.lasso.clicked, lambda: mouse.switch("lasso")),
+            (select.brush.clicked, lambda: mouse.switch("brush")),
+            (select.size.valueChanged, mouse.set_radius),
+            (mouse.tool_changed, self._show_tool),
             (select.embed.clicked, lambda: controller.embed_selection()),
             (select.show_objects.clicked, lambda: controller.show_objects()),
             (select.hold.clicked, lambda: controller.steer_by_hand("hold")),
@@ -252,6 +248,7 @@ class GameDock(MapWidget):
         ):
             self._connections.connect(signal, slot)
         self._on_offers()
+        self._show_tool()
         edits.edit_name = self._edit_name
         for keys, action in (
             ("F2", edits.rename),
@@ -299,10 +296,9 @@ class GameDock(MapWidget):
         self.data_fold.toggleButton().setVisible(is_map)
         if is_map != was_map:
             fold = self.data_fold.collapse if is_map else self.data_fold.expand
-            fold(animate=False)
+            fold()
             indent = self.data_fold.indent if is_map else 0  # there is no title else
             self.data_fold.content().layout().setContentsMargins(indent, 0, 0, 0)
-        self.data_fold.content().setEnabled(self.data_fold.isExpanded())
 
     def _name_folds(self, event: object = None) -> None:
         """Write beside each fold what is in it."""
@@ -321,7 +317,7 @@ class GameDock(MapWidget):
 
     def _show_trouble(self) -> None:
         self.tabs.setCurrentIndex(MAP)
-        self.data_fold.expand(animate=False)
+        self.data_fold.expand()
         self.scroll.ensureWidgetVisible(self.data.trouble)
 
     def _show_top(self) -> None:
@@ -332,7 +328,7 @@ class GameDock(MapWidget):
     def _on_reading(self, stage: object) -> None:
         """Show how far reading is."""
         if stage is not None:
-            self.data_fold.expand(animate=False)
+            self.data_fold.expand()
 
     def _on_offers(self) -> None:
         """Follow what the data could do with."""
@@ -345,6 +341,9 @@ class GameDock(MapWidget):
         """Show who was clicked on the map."""
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
+
+    def _show_tool(self) -> None:
+        self.select.show_tool(self.mouse.tool, self.mouse.radius)
 
     def _on_selection(self) -> None:
         """Go back to the map when nothing is selected any more."""
@@ -366,7 +365,6 @@ class GameDock(MapWidget):
 
     def _release(self) -> None:
         self.larger.setChecked(False)
-        self.controller.reading.parent_widget = None
         super()._release()
 
     def set_theme(self, colors: ThemeColors) -> None:

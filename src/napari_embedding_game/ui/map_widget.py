@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QDockWidget, QLayout, QMainWindow, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDockWidget, QLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import sentence
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
-
-
-LOW = 900
-"""Height of a window below which one of two docks would be cut."""
 
 
 class MapWidget(QWidget):
@@ -73,15 +69,7 @@ class MapTool(MapWidget):
         super().__init__(viewer)
         self._session = self.workspace.session
         self.state = text_label()
-        window = getattr(self._viewer, "window", None)  # a model alone has none
-        self._room = None if window is None else window.geometry()
-        """The window as it was before this was opened."""
-
-    def showEvent(self, event: object) -> None:
-        """Find room, the first time."""
-        super().showEvent(event)
-        if self._room is not None:
-            QTimer.singleShot(0, self._find_room)
+        QTimer.singleShot(0, self._be_a_tab)  # once it is docked
 
     def lay_out(self, *parts: QWidget | QLayout) -> None:
         """Put the parts below each other, and take on the theme."""
@@ -95,25 +83,16 @@ class MapTool(MapWidget):
         """Show a sentence."""
         show_text(self.state, text, role)
 
-    def _find_room(self) -> None:
-        """Be a tab beside the map's dock where there is no room below it."""
-        room, self._room = self._room, None
+    def _be_a_tab(self) -> None:
+        """Stand beside the map's dock as a tab."""
         top = main_window_of(self)
-        if room is None or not isinstance(top, QMainWindow) or room[3] >= LOW:
-            return
-        others = [x for x in self.workspace.docks if not isinstance(x, MapTool)]
-        boxes = [x for x in top.findChildren(QDockWidget) if x.isVisible()]
-        own = [x for x in boxes if x.isAncestorOf(self)]
-        main = [x for x in boxes for other in others if x.isAncestorOf(other)]
-        if own and main:
-            top.tabifyDockWidget(main[0], own[0])
-            own[0].raise_()
-            self._size = room[2:]
-            QTimer.singleShot(0, self._give_back)  # once all is laid out anew
-
-    def _give_back(self) -> None:
-        """Let the window be as large as before."""
-        self._viewer.window.resize(*self._size)
+        for box in top.findChildren(QDockWidget):
+            if any(box.isAncestorOf(x) for x in self.workspace.docks if x is not self):
+                for own in top.findChildren(QDockWidget):
+                    if own.isAncestorOf(self):
+                        top.tabifyDockWidget(box, own)
+                        own.raise_()
+                return
 
     def say_stage(self, stage: Stage) -> None:
         """Say how far work beside the window is."""

@@ -12,25 +12,21 @@ import numpy as np
 from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data import readers
-from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui import game_dock
-from napari_embedding_game.ui.canvas.layers import (
-    PLACEHOLDER,
-    POINTS_NAME,
-    remove_placeholders,
-)
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.workspace import workspace_of
 
 if TYPE_CHECKING:
     import os
 
-    from napari_embedding_game.data.dataset import Dataset
-
     LayerData = tuple[Any, ...]
 
+NO_VIEWER = (
+    "Files are opened in napari's window: make a napari.Viewer first, or read them by "
+    "napari_embedding_game.data.readers.read."
+)
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
 
@@ -93,56 +89,39 @@ def _single(path: str | os.PathLike[str] | Sequence[str]) -> str | None:
 def read_into_viewer(path: str | os.PathLike[str] | Sequence[str]) -> list[LayerData]:
     """Load a file into the dock of the present viewer.
 
-    The reading itself goes on in the background, so no layer comes back but
-    one that keeps the place.  Without a viewer the rows come back as points,
-    at the principal components of their numbers.
+    The reading itself goes on in the background: of the layers that come back none
+    stays.
     """
     single = _single(path)
     assert single is not None, path
-    viewer = napari.current_viewer()
-    if viewer is None:
-        return [_as_points(readers.read(single))]
-    return _load_later(viewer, Path(single))
-
-
-def _as_points(dataset: Dataset) -> LayerData:
-    from sklearn.decomposition import PCA
-
-    n_components = min(2, *dataset.X.shape)
-    flat = PCA(n_components, random_state=0).fit_transform(dataset.X)
-    places = np.pad(flat, [(0, 0), (0, 2 - n_components)])
-    features = dataset.obs.reset_index(drop=True)
-    return places, {"name": dataset.name, "features": features}, "points"
+    return _load_later(Path(single))
 
 
 # Samples
 
 
 def _open_sample(key: str) -> list[LayerData]:
+    return _load_later(SampleSource(key))
+
+
+def _load_later(source: Source | Path) -> list[LayerData]:
     viewer = napari.current_viewer()
-    source = SampleSource(key)
     if viewer is None:
-        return [_as_points(finish(source.read(ReadOptions())).dataset)]
-    return _load_later(viewer, source)
+        raise DataError(NO_VIEWER)
+    # napari wants a layer from every sample: it is empty, hidden, and taken away.
+    key = object()
 
+    def load() -> None:
+        for layer in [x for x in viewer.layers if x.metadata.get("key") is key]:
+            viewer.layers.remove(layer)
+        reading = open_dock(viewer).controller.reading
+        if isinstance(source, Path):
+            reading.open_file(source)
+        else:
+            reading.load(source)
 
-def _load(viewer: napari.Viewer, source: Source | Path) -> None:
-    reading = open_dock(viewer).controller.reading
-    if isinstance(source, Path):
-        begins = reading.open_file(source)
-    else:
-        begins = reading.load(source)
-    if begins:
-        return
-    # The map that there is stays: nothing comes in the place of the empty layer.
-    remove_placeholders(viewer)
-
-
-def _load_later(viewer: napari.Viewer, source: Source | Path) -> list[LayerData]:
-    # napari wants a layer from every sample; the map takes the place of this one.
-    # It is hidden, as there is nothing to see in it.
-    QTimer.singleShot(0, lambda: _load(viewer, source))
-    meta = {"name": POINTS_NAME, "metadata": dict(PLACEHOLDER), "visible": False}
+    QTimer.singleShot(0, load)
+    meta = {"name": "embedding", "metadata": {"key": key}, "visible": False}
     return [(np.empty((0, 2)), meta, "points")]
 
 

@@ -7,9 +7,6 @@ it belongs; ``docs/upstream.md`` has the reports.
 removed, the process may die at a later drawing.  napari's issues 6472, 7351 and 8471
 look like it.
 
-*A mouse that drags in a view that is gone* (vispy).  In napari's grid each layer that
-comes or goes makes new views; the mouse goes on to the former one: an error a move.
-
 *Title bars of panels* (napari).  One is deleted in the click on its own button;
 Python's garbage collector may clear the functions that its buttons call; and one is
 made for a panel that Qt is about to delete.
@@ -19,15 +16,15 @@ context is current.
 
 *Loops over label images* (napari).  Parallel ones of numba, in the window's thread:
 with numba's own threading layer the process ends when a run is in one meanwhile, and
-while a run is compiled the window waits.  napari's numpy functions do the same, slower.
+while a run is compiled the window waits.  napari is asked for its numpy functions.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
@@ -36,13 +33,9 @@ from napari._qt.widgets.qt_viewer_dock_widget import (
     QtViewerDockWidget,
 )
 from napari._vispy.canvas import VispyCanvas
-from napari.utils.colormaps import _accelerated_cmap as loops
-from numba.core.compiler_lock import global_compiler_lock
+from napari.utils.colormap_backend import ColormapBackend, set_backend
 from qtpy.QtCore import QTimer
 from vispy.gloo import glir
-from vispy.scene import SceneCanvas
-
-from napari_embedding_game.core.threads import PARALLEL
 
 logger = logging.getLogger(__name__)
 
@@ -50,18 +43,12 @@ _held: dict[Any, Any] = {}
 """Title bars that Qt has not deleted yet, each with its panel."""
 _going: WeakSet[Any] = WeakSet()
 """Panels that Qt has been asked to delete."""
-NUMPY_FOR = {
-    "_zero_preserving_modulo_loop": "zero_preserving_modulo_numpy",
-    "_labels_raw_to_texture_direct_loop": "_labels_raw_to_texture_direct_numpy",
-}
-"""For each of the loops the function of numpy that does the same."""
 
 
 def mend() -> None:
     """Mend all, for all of the process; again is once."""
     for owner, name, mended in (
         (glir.GlirProgram, "delete", _keep),
-        (SceneCanvas, "_process_mouse_event", _release_first),
         (QtCustomTitleBar, "__init__", _hold),
         (QtCustomTitleBar, "setParent", _hide_instead),
         (QtCustomTitleBar, "deleteLater", _after_the_click),
@@ -70,11 +57,7 @@ def mend() -> None:
         (VispyCanvas, "_clean_and_update_scenegraph", _in_its_own),
     ):
         replace(owner, name, mended)
-    for name, other in NUMPY_FOR.items():
-        by_numpy = getattr(loops, other, None)
-        if by_numpy is not None:
-            replace(loops, name, functools.partial(_if_free, by_numpy))
-    loops.set_colormap_backend(loops.COLORMAP_BACKEND)  # takes up what is replaced
+    set_backend(ColormapBackend.pure_python)
 
 
 def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
@@ -102,16 +85,6 @@ def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
 
 def _keep(delete: Any, program: Any) -> None:
     """Leave the program where it is: some kilobytes."""
-
-
-def _release_first(process: Any, canvas: Any, event: Any) -> None:
-    """Let go of a mouse that is held by a view outside of the scene."""
-    node = holder = getattr(canvas, "_mouse_handler", None)
-    while node is not None and node is not canvas.scene:
-        node = node.parent
-    if holder is not None and node is None:
-        canvas._mouse_handler = None
-    process(canvas, event)
 
 
 def _hold(init: Any, bar: Any, *args: Any, **options: Any) -> None:
@@ -154,22 +127,3 @@ def _in_its_own(clean: Any, canvas: Any) -> None:
     with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
         canvas._scene_canvas.set_current()
     clean(canvas)
-
-
-def _if_free(by_numpy: Any, loop: Any, *arguments: Any) -> Any:
-    """Loop where no loop runs and nothing is compiled, and else use numpy."""
-    with _to_oneself() as is_free:
-        return loop(*arguments) if is_free else by_numpy(*arguments)
-
-
-@contextmanager
-def _to_oneself() -> Iterator[bool]:
-    """Hold numba's parallel loops and its compiler; bring whether both were free."""
-    with ExitStack() as held:
-        for lock in (PARALLEL, getattr(global_compiler_lock, "_lock", None)):
-            if lock is not None:
-                if not lock.acquire(blocking=False):
-                    yield False
-                    return
-                held.callback(lock.release)
-        yield True

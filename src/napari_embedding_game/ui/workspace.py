@@ -21,8 +21,7 @@ from napari_embedding_game.ui.style.coloring import choice_of_value
 
 if TYPE_CHECKING:
     import napari
-
-    from napari_embedding_game.ui.canvas.layers import KeptMap
+    from napari.layers import Layer
 
 
 class Workspace:
@@ -41,8 +40,8 @@ class Workspace:
         self.linked = LinkedLayers()
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""
-        self.kept_map: KeptMap | None = None
-        """The map that a closed dock leaves to the one that is opened next."""
+        self.left_layers: tuple[Layer | None, ...] = ()
+        """The map that a closed dock has left, which the next one draws anew."""
         self.docks: WeakSet[object] = WeakSet()
         """Those that are open."""
 
@@ -55,7 +54,8 @@ class Workspace:
     def close(self) -> None:
         """Stop the run and release the layers; the window has been closed."""
         self.session.stop()
-        self.kept_map = self.linked.current = self.linked.table = None
+        self.left_layers = ()
+        self.linked.current = self.linked.table = None
 
 
 _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()

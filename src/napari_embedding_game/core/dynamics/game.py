@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.dynamics.hand import AppliedForces, edited
+from napari_embedding_game.core.dynamics.hand import AppliedForces
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
@@ -83,8 +83,6 @@ class Game:
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
         y, places = self.y.places, self._problem.places
         self._hand = AppliedForces(forces, y, places, n_left) if forces else None
-        for edit in forces.edits:
-            self._replace_landmarks(*edited(self.z.places, edit))
 
     def steps(self, settings: Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
@@ -141,15 +139,10 @@ class Game:
         drawn = drawn if places is None else places[drawn]
         new = self.y.places[torch.as_tensor(drawn, device=old.device)]
         stay = old[torch.as_tensor(kept, device=old.device)]
-        self._replace_landmarks(torch.cat([stay, new]), kept)
-
-    def _replace_landmarks(self, z: Tensor, kept: NDArray[np.intp]) -> None:
-        """Play with other landmarks (L, d); the first are kept, and their momentum."""
-        velocity, self.z = self.z.velocity, self._player(z)
+        velocity, self.z = self.z.velocity, self._player(torch.cat([stay, new]))
         if velocity is not None:
-            self.z.velocity = torch.zeros_like(z)
-            stay = torch.as_tensor(kept, device=z.device)
-            self.z.velocity[: len(kept)] = velocity[stay]
+            self.z.velocity = torch.zeros_like(self.z.places)
+            self.z.velocity[: len(kept)] = velocity[kept]
 
     # --- Play
 

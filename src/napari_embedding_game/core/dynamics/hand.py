@@ -17,7 +17,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.torch_mesh import finest_type
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
+from napari_embedding_game.core.snapshot import HandForces
 
 STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""
@@ -80,16 +80,6 @@ class AppliedForces:
                 z[number] = position
                 if velocity is not None:
                     velocity[number] = 0.0
-
-
-def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
-    """Return the landmarks (L', d) after an edit, and numbers of those that stay."""
-    kept = np.setdiff1d(np.arange(len(z)), edit.removed)
-    if not len(kept) and not edit.added:
-        raise InputError("Of the landmarks one has to be left: add another one first.")
-    added = _positions(edit.added, len(edit.added), z) if edit.added else z[:0]
-    stay = z[torch.as_tensor(kept, device=z.device)]
-    return torch.cat([stay, added]), kept
 
 
 def radius(y: Tensor) -> float:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
-from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8
@@ -47,36 +46,12 @@ def stretch(
     return stretched
 
 
-def far_neighbors(
-    neighbors: NDArray[np.integer],
-    embedding: NDArray[np.floating],
-    rows: NDArray[np.integer],
-    usual: float | None = None,
-) -> NDArray[np.intp]:
-    """Return pairs (m, 2) of a row and a neighbour, not a row, that lie far apart.
-
-    More than ``FAR`` times the usual distance on the map, the longest way first.
-    ``usual``: the :func:`usual_squared_length`, where it is known.
-    """
-    usual = usual_squared_length(neighbors, embedding) if usual is None else usual
-    is_among = np.zeros(len(embedding), bool)
-    is_among[rows] = True
-    of_rows = neighbors[rows]
-    squared, own = np.zeros(of_rows.shape, np.float32), embedding[rows]
-    for k, column in enumerate(of_rows.T):  # a column at a time: little memory
-        squared[:, k] = np.square(embedding[column] - own).sum(axis=1)
-    is_far = (squared > FAR**2 * usual) & (of_rows >= 0) & ~is_among[of_rows]
-    at, which = np.nonzero(is_far)
-    pairs = np.column_stack([rows[at], of_rows[at, which]]).astype(np.intp)
-    return pairs[np.argsort(-squared[is_far], kind="stable")]
-
-
 def usual_squared_length(
     neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
     """Return the median of the squared distances of neighbours on the map.
 
-    Parameters are those of :func:`far_neighbors`.
+    Parameters are those of :func:`stretch`.
     """
     step = max(1, len(embedding) // _MOST_POINTS)
     some, y = neighbors[::step], np.asarray(embedding, np.float32)

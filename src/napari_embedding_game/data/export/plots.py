@@ -120,15 +120,13 @@ class PointColors:
     scale: Points | None = None
     """(K, 4) colours from the low to the high limit."""
     limits: tuple[float, float] = (0.0, 1.0)
-    shown: NDArray[np.bool_] | None = None
-    """(n,) the points that are drawn and counted; None for all."""
 
     def of(self, rows: NDArray[Any]) -> PointColors:
-        """Return the colours of some points, all of which are drawn."""
+        """Return the colours of some points."""
         levels = self.levels
         if levels is not None:
             levels = Levels(levels.names, levels.codes[rows])
-        return replace(self, rgba=self.rgba[rows], levels=levels, shown=None)
+        return replace(self, rgba=self.rgba[rows], levels=levels)
 
 
 FACING = np.array([[0.5, 0.0, -0.866], [0.433, 0.866, 0.25]])
@@ -136,23 +134,20 @@ FACING = np.array([[0.5, 0.0, -0.866], [0.433, 0.866, 0.25]])
 
 
 def flat_map(
-    embedding: Points,
-    facing: Points = FACING,
-    rows: NDArray[np.integer] | None = None,
+    embedding: Points, facing: Points = FACING
 ) -> tuple[Points, NDArray[np.integer]]:
     """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
 
     Of a map (N, 3) ``facing`` (2, 3) says from where: steps of length 1 that go right
-    and up.  Only `rows` are drawn; by default all.
+    and up.
     """
     n, d = embedding.shape
-    rows = np.arange(n) if rows is None else rows
     if d == 3:
         nearness = embedding @ np.cross(*facing)
-        return embedding @ facing.T, rows[np.argsort(nearness[rows], kind="stable")]
+        return embedding @ facing.T, np.argsort(nearness, kind="stable")
     flat = np.zeros((n, 2), np.float32)
     flat[:, :d] = embedding[:, :2]
-    return flat, rows
+    return flat, np.arange(n)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -112,8 +112,7 @@ def write_figure(
     check_output(dataset.source, path)
     colors = _by_cluster(result) if colors is None else colors
     seen = FACING if facing is None else facing
-    shown = None if colors.shown is None else np.flatnonzero(colors.shown)
-    flat, rows = flat_map(result.embedding, seen, shown)
+    flat, rows = flat_map(result.embedding, seen)
     plot = MapPlot(
         embedding=flat[rows],
         colors=colors.of(rows),

@@ -27,8 +27,8 @@ FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 SECONDS, FIRST_SECONDS = 60.0, 5.0
 """Between two savings of a session that changes, and until the first."""
 _ENDING, _OPEN = ".autosave.zip", ".open.zip"
-KEPT = 6
-"""Sessions closed in good order that are kept, for who closed by mistake."""
+KEPT = 12
+"""Sessions closed in good order, or replaced by other data, that are kept."""
 
 
 def folder() -> Path:
@@ -59,6 +59,13 @@ def discard(recovery_file: Path) -> None:
     """Delete a session for good, and what a kill while it was written left of it."""
     delete_halves(recovery_file)
     recovery_file.unlink(missing_ok=True)
+
+
+def shelve(recovery_file: Path) -> None:
+    """Keep a session that was brought back among the recent ones."""
+    name = f"0-0-{uuid.uuid4().hex}{_ENDING}"
+    with contextlib.suppress(FileNotFoundError):
+        recovery_file.rename(recovery_file.with_name(name))
 
 
 def find_recent_sessions(where: Path | None = None) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +20,14 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.style.coloring import (
-    CLUSTER,
     ISOLATION,
+    LONG_NAMES,
     PRESSURE,
     STRETCH,
     composition_columns,
     name_of,
 )
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.style.texts import (
-    ISOLATION_CHOICE,
-    PRESSURE_CHOICE,
-    STRETCH_CHOICE,
-)
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 
@@ -110,8 +104,7 @@ class Hover(QObject):
         seen, session = self._session.view.seen, self._session
         row, n_points = None, len(session.clusters.labels)
         if seen is not None and n_points:
-            hidden = session.view.hidden_places
-            row = row_at(self._layers, seen, self._pixel, hidden)
+            row = row_at(self._layers, seen, self._pixel)
         if row is None or session.dataset is None:
             self.leave()
         elif row % n_points != self.row or not QToolTip.isVisible():
@@ -133,47 +126,36 @@ class Hover(QObject):
         has_any = bool(len(pictures.rows)) and pictures.has_pictures
         image = pictures.data(pictures.index(0), PICTURE_ROLE) if has_any else None
         dim = theme_colors(self._viewer.theme).dim.name()
-        text = as_html(facts, self._color(self.row), image, dim)
+        points = self._layers.points
+        color = "" if points is None else to_hex(points.face_color[self.row])
+        text = as_html(facts, color, image, dim)
         place = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
         QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)
 
-    def _color(self, row: int) -> str:
-        """Return the colour of a row's cluster; "" where the map has other colours."""
-        if self._session.look.color_by != CLUSTER:
-            return ""
-        clustering = self._session.clusters.clustering
-        cluster = clustering.by_id[int(clustering.labels[row])]
-        return to_hex(self._workspace.palette.of((cluster,))[0])
-
     def _facts(self, dataset: Dataset, row: int) -> RowDetails:
-        clustering = self._session.clusters.clustering
+        clustering, shot = self._session.clusters.clustering, self._session.snapshot
         cluster = clustering.by_id[int(clustering.labels[row])]
-        choice = self._session.look.color_by
+        choice, measured = self._session.look.color_by, dict[str, float]()
+        if shot is not None:
+            known = {STRETCH: shot.stretch, ISOLATION: shot.isolation}
+            known |= {PRESSURE: shot.pressure if shot.has_pressure else None}
+            for name, values in known.items():
+                # Of outliers a line is worth it anyway.
+                least = 0.0 if name == choice else UNLIKE
+                is_told = name in (choice, ISOLATION) and values is not None
+                if is_told and values[row] >= least:
+                    measured[LONG_NAMES[name]] = float(values[row])
         chosen = (name_of(choice, dataset), self._workspace.composition_column)
         names = [*filter(None, chosen), *composition_columns(dataset)]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]
-        return row_details(dataset, row, cluster, names, self._worked_out(row))
-
-    def _worked_out(self, row: int) -> dict[str, float]:
-        """Return what the map is coloured by and no file has, such as stretch."""
-        snapshot, choice = self._session.snapshot, self._session.look.color_by
-        if snapshot is None:
-            return {}
-        if choice == PRESSURE and snapshot.has_pressure:
-            return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
-        if choice == STRETCH and snapshot.stretch is not None:
-            return {STRETCH_CHOICE: float(snapshot.stretch[row])}
-        isolation = math.nan if snapshot.isolation is None else snapshot.isolation[row]
-        if choice == ISOLATION or isolation > UNLIKE:  # which is worth a line anyway
-            return {ISOLATION_CHOICE: float(isolation)} if isolation >= 0 else {}
-        return {}
+        return row_details(dataset, row, cluster, names, measured)
 
 
 def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> str:
     """Return what is known of a row, as a tooltip shows it.
 
-    With the colour of its cluster, "" for none, and a dim one for the names of facts.
+    With the colour of its point, "" for none, and a dim one for the names of facts.
     """
     disc = f"<span style='color:{color}'>●</span> " if color else ""
     rows = "".join(

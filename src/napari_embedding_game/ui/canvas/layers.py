@@ -11,7 +11,7 @@ events, copies and redraws, and a layer's scale has the viewer slice everything.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
@@ -49,10 +49,7 @@ LOCKED = (
     "one. To move a cluster, drag it by its name; to leave points out, select others "
     "and click 'Map of its own'; to hide the layer, click its eye."
 )
-LANDMARKS_HELP = (
-    "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
-    "<Delete> takes it away"
-)
+LANDMARKS_HELP = "drag a landmark to move it while the game runs"
 """What napari tells below the canvas while the layer is the selected one."""
 NEAR = 2.0
 """Canvas pixels per thousandth of the map, at least, after going to a point."""
@@ -60,50 +57,36 @@ FILLED = 0.95
 """Share of the canvas that the camera is fitted to."""
 TILTED = (-15.0, 25.0, 0.0)
 """Angles of a camera that looked straight, so that depth is seen."""
-PLACEHOLDER = {"napari-embedding-game": "placeholder"}
-"""Metadata of a layer that only keeps the place until the map is there."""
-
-
-class KeptMap(NamedTuple):
-    """The map that a closed dock leaves to the one that is opened next."""
-
-    points: Points | None
-    landmarks: Points | None
-    frame: Frame
-    n_components: int
 
 
 class MapLayers:
     """Owns the layers; finds them by identity, never by name.
 
     ``on_lost`` is called when the points were deleted or edited by somebody else,
-    ``on_removed`` with the name of another layer that was deleted, ``on_kind`` when
-    ``is_density`` has changed.
+    ``on_removed`` with the name of another layer that was deleted.
     """
 
     def __init__(
         self,
         viewer: napari.Viewer,
         on_lost: Callable[[], None],
-        kept: KeptMap | None = None,
         on_removed: Callable[[str], None] = lambda name: None,
-        on_kind: Callable[[], None] = lambda: None,
     ) -> None:
         self._viewer = viewer
-        self._on_lost, self._on_removed, self._on_kind = on_lost, on_removed, on_kind
-        kept = kept or KeptMap(None, None, Frame(free_box([])), 2)
-        self._frame, self._n_components = kept.frame, kept.n_components
+        self._on_lost, self._on_removed = on_lost, on_removed
+        self._frame, self._n_components = Frame(free_box([])), 2
         self.points: Points | None = None
+        self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
-        if kept.points in viewer.layers:
-            self._take(kept.points)
-        self.landmarks = kept.landmarks if kept.landmarks in viewer.layers else None
         self._ndisplay_before = 2
         """Axes that napari displayed before a map of three dimensions came."""
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
+        self._shown: Snapshot | None = None
+        self._within: NDArray[np.floating] | None = None
+        """The snapshot whose positions are drawn, and what else is to be seen."""
         self._seen_axes = self._displayed()
         self._connections = Connections()
         self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
@@ -114,10 +97,6 @@ class MapLayers:
             self._remove_other(name)
         self._forget()
         self._connections.close()
-
-    def kept(self) -> KeptMap:
-        """Return the map for the dock that is opened next, before closing."""
-        return KeptMap(self.points, self.landmarks, self._frame, self._n_components)
 
     def expect(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
         """Make layers for a map that is still to come, if there are none.
@@ -145,6 +124,7 @@ class MapLayers:
             self._replace(n_points, len(snapshot.landmarks))
         else:
             self._frame.restart()
+            self._shown = None
             if self.landmarks is None:  # somebody deleted them
                 self._add_landmarks(len(snapshot.landmarks))
         self.set_features(features)
@@ -164,17 +144,21 @@ class MapLayers:
         usual one.  The scale may follow the extent of the map, or of the corners (2, d)
         of what else is to be seen; all the way at once where it settles.
         """
-        both = snapshot.embedding, snapshot.landmarks
-        if self.points is None or not all(np.isfinite(part).all() for part in both):
-            return False
         n_points, n_components = snapshot.embedding.shape
-        if len(self.points.data) != n_points:
+        if self.points is None or len(self.points.data) != n_points:
             return False
         self._switch_display(n_components)
         if self.points.ndim != self._n_shown:  # other axes are displayed by now
             features = self.points.features
             self._replace(n_points, 0)
             self.points.features = features
+        if snapshot is self._shown and np.array_equal(within, self._within):
+            self._pictures[POINTS_NAME].show(self._sized(looks))
+            return True
+        both = snapshot.embedding, snapshot.landmarks
+        if not all(np.isfinite(part).all() for part in both):
+            return False
+        self._shown, self._within = snapshot, within
         embedding = self._as_drawn(snapshot.embedding)
         if follows or not self._frame.is_fitted:
             seen = embedding if within is None else self._as_drawn(within)
@@ -212,20 +196,9 @@ class MapLayers:
         picture.layer.data[:, self._axes] = world
         picture.show(self._sized(looks, len(places) // len(looks.sizes)))
 
-    def recolor(self, looks: Looks) -> None:
-        """Draw the points where they are in other looks, as of :meth:`show`."""
-        if self.points is not None and len(self.points.data) == len(looks.sizes):
-            for name in (POINTS_NAME, BESIDE):
-                picture = self._pictures.get(name)
-                if picture is not None:
-                    n_maps = len(picture.layer.data) // len(looks.sizes)
-                    picture.show(self._sized(looks, n_maps))
-
-    @property
-    def is_density(self) -> bool:
-        """Whether what is drawn tells how many points lie where, and shows none."""
-        picture = self._pictures.get(POINTS_NAME)
-        return picture is not None and picture.is_density
+    def is_active(self, layer: Points) -> bool:
+        """Whether a layer is the selected one in napari's list."""
+        return self._all.selection.active is layer
 
     def other(self, name: str) -> Points | None:
         """Return the layer of other points, ``BESIDE`` or ``BEHIND``."""
@@ -343,29 +316,21 @@ class MapLayers:
             camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
     def make_room(self) -> bool:
-        """Lay the map beside the others where one of them has come to lie on it.
+        """Lay the map upright beside the other layers, where it lies otherwise.
 
-        Whether it was moved is returned: then it has to be shown anew.
-        """
-        if self.points is None or not any(map(self._frame.meets, self._extents())):
-            return False
-        self._move_beside()
-        data = self.points.data  # becomes the box, which the map is to fill
-        data[::2], data[1::2] = self._box_corners()
-        self.points.refresh(thumbnail=False, highlight=False)
-        self._viewer.reset_view()
-        return True
-
-    def turn(self) -> bool:
-        """Take up other displayed axes: the map stands upright, beside the images.
-
-        Whether it was moved is returned: then it has to be shown anew.
+        As other axes are displayed, or an image has come to lie on it.  Whether it was
+        moved is returned: then it has to be shown anew.
         """
         before, self._seen_axes = self._seen_axes, self._displayed()
-        is_turned = self.points is not None and before != self._seen_axes
-        if is_turned:
-            self._move_beside()
-        return is_turned
+        is_turned = before != self._seen_axes
+        is_met = any(map(self._frame.meets, self._extents()))
+        if self.points is None or not (is_turned or is_met):
+            return False
+        self._frame = Frame(free_box(self._extents()), self.points.ndim)
+        self._shown = None
+        if self.landmarks is not None:
+            self.landmarks.size[:] = self.unit * LANDMARK_SIZE
+        return True
 
     def is_flattened_otherwise(self) -> bool:
         """Return whether napari displays another number of axes than are drawn."""
@@ -401,7 +366,6 @@ class MapLayers:
         for layer in own:
             if layer is not None and layer in self._all:
                 self._all.remove(layer)
-        remove_placeholders(self._viewer)
 
     # Inside
 
@@ -463,13 +427,6 @@ class MapLayers:
             if layer.ndim > 1 and all(layer is not one for one in own)
         ]
 
-    def _move_beside(self) -> None:
-        """Go beside the other layers; the next map is fitted there."""
-        n_axes = 2 if self.points is None else self.points.ndim
-        self._frame = Frame(free_box(self._extents()), n_axes)
-        if self.landmarks is not None:
-            self.landmarks.size[:] = self.unit * LANDMARK_SIZE
-
     def _box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner of the box in the layers' own axes, (2, d)."""
         axes, half = self._axes, self._frame.box.side / 2
@@ -486,10 +443,11 @@ class MapLayers:
         # The camera shows the whole box, which the map is going to fill.
         places = np.empty((n_points, n_axes), np.float32)
         places[::2], places[1::2] = self._box_corners()
-        layer = points_layer(places)
+        layer = self.points = points_layer(places)
         layer.visible = False
-        self._is_blank = True
-        self._take(layer)
+        self._is_blank, self._n_points = True, n_points
+        self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
+        layer.events.data.connect(self._on_edited)
         self._all.append(layer)
         self._add_landmarks(n_landmarks)
         self._all.selection.active = layer
@@ -497,13 +455,6 @@ class MapLayers:
         if n_axes == 3 and not np.any(camera.angles):
             camera.angles = TILTED
         self._viewer.reset_view(reset_camera_angle=n_axes == 2)
-
-    def _take(self, layer: Points) -> None:
-        """Draw this layer of points from now on."""
-        self.points, self._n_points = layer, len(layer.data)
-        picture = MapPicture(self._viewer, layer, lambda: self._on_kind())
-        self._pictures[POINTS_NAME] = picture
-        layer.events.data.connect(self._on_edited)
 
     def _add_landmarks(self, n_landmarks: int) -> None:
         """Add a layer of landmarks, which the next snapshot puts into place."""
@@ -537,7 +488,7 @@ class MapLayers:
         picture = self._pictures.pop(POINTS_NAME, None)
         if picture is not None:
             picture.close()
-        self.points = self.landmarks = None
+        self.points = self.landmarks = self._shown = None
         self._is_blank = False
 
     def _on_edited(self, event: object = None) -> None:
@@ -564,12 +515,6 @@ class MapLayers:
             if layer is self.other(name):
                 self._pictures.pop(name).close()
                 self._on_removed(name)
-
-
-def remove_placeholders(viewer: napari.Viewer) -> None:
-    """Remove the layers that kept the place of maps which do not come."""
-    for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
-        viewer.layers.remove(layer)
 
 
 def point_size(n_points: int) -> float:

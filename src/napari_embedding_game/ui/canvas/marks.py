@@ -1,27 +1,16 @@
-"""What is painted over the map besides names: captions, lines to far points, pins."""
+"""What is painted over the map besides names: captions, and what a hand holds."""
 
 from __future__ import annotations
 
-import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from qtpy.QtCore import QLineF, QObject, QPointF, QRectF, Qt
+from qtpy.QtCore import QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
-from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.stretch import (
-    far_neighbors,
-    usual_squared_length,
-)
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.session.panels import GAP
-from napari_embedding_game.ui.canvas.overlay import MapOverlay, is_same
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
-from napari_embedding_game.ui.canvas.scene import RESTING, Scene
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
     ON_LIGHT,
@@ -29,26 +18,16 @@ from napari_embedding_game.ui.style.halo_text import (
     half_size,
     write,
 )
-from napari_embedding_game.ui.tasks.throttle import throttled
-from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
-logger = logging.getLogger(__name__)
-
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
-FAR_ON_DARK, FAR_ON_LIGHT = QColor(255, 214, 102), QColor(150, 60, 0)
 LINE, PIN, STEM, HELD = 1.6, 5.0, 14.0, 6.0
 """Width of a line, radius of a pin's head and how high it stands above its place, side
 of the square around a held point: in pixels."""
 MOST_HELD = 60
 """Points that are marked as held, about: more would hide their colours."""
-MOST_LINES = 120
-"""Of more, the longest are drawn."""
-STRONG, FAINT, FEW = 0.5, 0.22, 40
-"""Opacity of a few lines, and of more."""
-SOON_MS = 60
 
 
 def add_captions(overlay: MapOverlay, session: Session) -> None:
@@ -120,73 +99,3 @@ def _pixels(drawn: Projection, places: object) -> list[QPointF]:
     """Return where places (n, d) or (d,) are drawn in front of the camera."""
     pixels = drawn.to_pixels(np.atleast_2d(np.asarray(places)))
     return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]
-
-
-class FarLines(QObject):
-    """Shows where the map is torn: true neighbours of the selection that lie elsewhere.
-
-    The lines are seen while the map rests; they are found beside the window.
-    """
-
-    def __init__(
-        self, session: Session, scene: Scene, overlay: MapOverlay, dock: QWidget
-    ) -> None:
-        super().__init__(dock)
-        self._session, self._overlay = session, overlay
-        self.pairs = np.empty((0, 2), np.intp)
-        """(m, 2) the points between which lines are drawn."""
-        self._of: tuple[object, ...] = ()
-        """What they were asked for."""
-        self._finding = Latest(self, self._take, self._on_failed)
-        self._soon = throttled(SOON_MS, self.update, self)
-        Connections(self).connect(scene.drawn, self._soon.throttle)
-        overlay.add(self._paint, lambda: bool(len(self.pairs)))
-        self._soon.throttle()
-
-    def update(self) -> None:
-        """Find the lines that are to be seen, where others are than before."""
-        session, shot = self._session, self._session.view.drawn
-        selection, hidden = session.selection, session.view.hidden
-        is_wanted = session.look.show_far and session.state in RESTING
-        if not is_wanted or shot is None or shot.neighbors is None:
-            shot = None
-        is_none = shot is None or selection.is_empty
-        of = () if is_none else (shot, selection.points, hidden)
-        if not is_same(of, self._of):
-            self._of = of
-            self._take(self.pairs[:0])
-            self._finding.stop()
-            if of and shot is not None:
-                self._finding.ask(partial(far_pairs, shot, selection.rows, hidden))
-
-    def _take(self, pairs: NDArray[np.intp]) -> None:
-        self.pairs = pairs
-        self._overlay.refresh()
-
-    def _on_failed(self, error: BaseException) -> None:
-        logger.error("Far neighbours could not be found", exc_info=error)
-
-    def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        snapshot = self._session.view.drawn
-        if snapshot is None or self.pairs.max() >= len(snapshot.embedding):
-            return
-        color = FAR_ON_LIGHT if self._overlay.is_on_light else FAR_ON_DARK
-        ends = snapshot.embedding[self.pairs.ravel()]
-        pixels = drawn.to_pixels(ends).reshape(-1, 4)
-        painter.setPen(QPen(color, 1.0))
-        painter.setOpacity(STRONG if len(self.pairs) <= FEW else FAINT)
-        seen = pixels[np.isfinite(pixels).all(axis=1)]
-        painter.drawLines([QLineF(*line) for line in seen.tolist()])
-
-
-def far_pairs(
-    snapshot: Snapshot, rows: NDArray[np.intp], hidden: NDArray[np.bool_] | None
-) -> NDArray[np.intp]:
-    """Return the longest lines from some points to true neighbours far off: (m, 2)."""
-    neighbors, embedding = snapshot.neighbors, snapshot.embedding
-    assert neighbors is not None
-    usual = usual_squared_length(neighbors, embedding)
-    pairs = far_neighbors(neighbors, embedding, rows, usual)
-    if hidden is not None:
-        pairs = pairs[~hidden[pairs].any(axis=1)]
-    return pairs[:MOST_LINES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtGui import QCursor
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.ui.canvas.brush import MapBrush
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel
-from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
 from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
-from napari_embedding_game.ui.canvas.projection import inside
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
@@ -28,8 +26,13 @@ if TYPE_CHECKING:
 
     from napari_embedding_game.ui.workspace import Workspace
 
+Tool = Literal["", "lasso", "brush"]
+KEY = "B"
+"""Takes up the brush, and puts it away."""
+SMALLEST, LARGEST, RADIUS = 4, 200, 24
+"""Of the brush, in pixels of the canvas."""
 STEP = 3.0
-"""Canvas pixels between two corners of a lasso."""
+"""Canvas pixels between two corners of a line."""
 CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
@@ -37,39 +40,53 @@ CLICK_REACH = 4.0
 class MapMouse(QObject):
     """Selects clusters, objects and points where a person points, and drags handles.
 
-    Each of ``handles`` returns what can be dragged at a pixel of the canvas.
+    Lasso and brush are a line of pixels, so that a map in space is chosen from as it is
+    seen, in front and behind; the map stands still until the line is drawn.  Each of
+    ``handles`` returns what can be dragged at a pixel of the canvas.
     """
 
     picked = Signal()
     """A click or a lasso has chosen something."""
+    tool_changed = Signal()
+    """``tool`` or ``radius`` has changed."""
 
     def __init__(
         self,
         viewer: napari.Viewer,
         workspace: Workspace,
         scene: Scene,
-        brush: MapBrush,
         overlay: MapOverlay,
         handles: Sequence[Callable[[Pixel], Handle | None]],
     ) -> None:
         super().__init__(overlay.parent())
-        self._viewer, self._session = viewer, workspace.session
+        self._viewer, self._session, self._scene = viewer, workspace.session, scene
         self._layers, self._linked = scene.layers, workspace.linked
-        self._brush, self._overlay, self._handles = brush, overlay, handles
-        self.always_lasso = False
-        """Whether a drag draws a line without Shift, too."""
+        self._overlay, self._handles = overlay, handles
+        self.tool: Tool = ""
+        """What a drag draws with; "" for the lasso with Shift alone."""
+        self.radius = RADIUS
+        """Of the brush, in pixels."""
         self._held: Handle | None = None
         self._shape: Qt.CursorShape | None = None
         self._former_cursor = QCursor()
+        self._zooms: list[Any] = []
+        """napari's callbacks for a double click, which two dabs are not."""
         connections = Connections(self)
         connections.hook(viewer.mouse_drag_callbacks, self._drag)
         connections.hook(viewer.mouse_move_callbacks, self._hover)
         connections.bind(viewer, "Escape", self._escape)
+        connections.bind(viewer, KEY, lambda _: self.switch("brush"))
+        connections.call(lambda: self._take(""))
         connections.call(lambda: self._show_cursor(None))
 
-    def set_lasso(self, always: bool) -> None:
-        """Let every drag on the canvas draw around points, or only with Shift."""
-        self.always_lasso = always
+    def switch(self, tool: Tool) -> None:
+        """Take up a tool, or put it away again."""
+        self._take("" if tool == self.tool else tool)
+
+    def set_radius(self, radius: int) -> None:
+        """Set the radius of the next strokes, in pixels of the canvas."""
+        self.radius = radius
+        self.tool_changed.emit()
 
     # Gestures: each from the press to the release
 
@@ -77,10 +94,8 @@ class MapMouse(QObject):
         if event.button != 1 or self._is_editing():
             return
         begun = _pixel(event)
-        if self._brush.is_on:
-            yield from self._paint(event)
-        elif self.always_lasso or "Shift" in event.modifiers:
-            yield from self._draw(event)
+        if self.tool or "Shift" in event.modifiers:
+            yield from self._draw(event, self.tool or "lasso")
         elif (handle := self._handle_at(begun)) is not None:
             yield from self._pull(event, handle)
         else:
@@ -101,40 +116,35 @@ class MapMouse(QObject):
         finally:
             camera.mouse_pan, camera.mouse_zoom = before
 
-    def _paint(self, event: Any) -> Iterator[None]:
-        """Paint until the button is let go, or Escape pressed."""
-        brush = self._brush
-        brush.begin(_pixel(event), _mode(event))
-        try:
-            with self._still():
-                yield
-                while event.type == "mouse_move":
-                    brush.move(_pixel(event))
-                    yield
-        finally:
-            if event.type != "mouse_release":
-                brush.cancel()
-        # A move right before it is one of those that vispy leaves out.
-        brush.move(_pixel(event))
-        brush.end()
+    def _draw(self, event: Any, tool: Tool) -> Iterator[None]:
+        """Draw a line until the button is let go, or Escape pressed.
 
-    def _draw(self, event: Any) -> Iterator[None]:
-        """Draw a line until the button is let go; what is no drag is a click."""
-        corners = [_pixel(event)]
+        A lasso that is no drag is a click.
+        """
+        is_brush, mode = tool == "brush", _mode(event, tool)
+        line = self._overlay.line = [_pixel(event)]
+        drawn = self._drawn()  # a frame may come meanwhile
+        self._scene.hold()
         try:
             with self._still():
+                self._ring(_pixel(event) if is_brush else None)
                 yield
                 while event.type == "mouse_move":
-                    if np.hypot(*(_pixel(event) - corners[-1])) >= STEP:
-                        corners.append(_pixel(event))
-                        self._show_line(np.array(corners))
+                    if line and np.hypot(*(_pixel(event) - line[-1])) >= STEP:
+                        line.append(_pixel(event))
+                    self._ring(_pixel(event) if is_brush else None)
                     yield
+            is_given_up = event.type != "mouse_release" or not line
+            line.append(_pixel(event))  # a move right before is left out by vispy
+            if not is_given_up and (is_brush or len(line) > 3):
+                radius = self.radius if is_brush else None
+                self.surround(np.array(line), radius, mode, drawn)
         finally:
-            self._show_line(None)
-        if len(corners) < 3:
+            self._overlay.line = []
+            self._overlay.refresh()
+            self._scene.release()
+        if not is_given_up and not is_brush and len(line) <= 3:
             self.click(event)
-        else:
-            self.surround(np.array(corners), _adds(event))
 
     def _pull(self, event: Any, handle: Handle) -> Iterator[None]:
         """Drag a handle until the button is let go, or Escape pressed."""
@@ -162,16 +172,17 @@ class MapMouse(QObject):
         """Show an open hand over what can be dragged, and the ring of the brush."""
         shape = None
         if not self._is_editing():
-            if self._brush.is_on:
-                self._brush.hover(_pixel(event))
+            if self.tool == "brush":
+                self._ring(_pixel(event))
                 shape = Qt.CursorShape.CrossCursor
-            elif not self.always_lasso and self._handle_at(_pixel(event)) is not None:
+            elif not self.tool and self._handle_at(_pixel(event)) is not None:
                 shape = Qt.CursorShape.OpenHandCursor
         self._show_cursor(shape)
 
     def _escape(self, viewer: Any) -> None:
-        if self._brush.is_held:
-            self._brush.cancel()
+        if self._overlay.line:
+            self._overlay.line.clear()
+            self._overlay.refresh()
         elif self._held is not None:
             self._held.put_back()
             self._held = None
@@ -188,8 +199,7 @@ class MapMouse(QObject):
             return
         # Not the nearest landmark: its points may have been split among clusters.
         labels = session.clusters.labels
-        hidden = session.view.hidden_places
-        row = row_at(self._layers, seen, pixel, hidden, reach=0.0, beside=BESIDE)
+        row = row_at(self._layers, seen, pixel, reach=0.0, beside=BESIDE)
         if row is not None:
             cluster = int(labels[row % len(labels)])
             (selection.toggle if adds else selection.select)(cluster)
@@ -212,31 +222,55 @@ class MapMouse(QObject):
             return objects.under(_pixel(event))
         return clicked_row(objects.linked, objects.objects, event)
 
-    def surround(self, line: NDArray[np.floating], adds: bool) -> None:
-        """Select points, and objects in the image, inside of a line of pixels (V, 2).
+    def surround(
+        self,
+        line: NDArray[np.floating],
+        radius: int | None = None,
+        mode: Mode = "replace",
+        drawn: NDArray[np.floating] | None = None,
+    ) -> None:
+        """Select points, and objects in the image, in a closed line of pixels (V, 2).
 
-        In space whatever lies behind one another.
+        Or, with a radius, so near to an open one; in space whatever lies behind one
+        another.  ``drawn`` (m N, 2): pixels of the points, by default those of now.
         """
-        session, drawn = self._session, self._layers.projection()
-        seen, hidden = session.view.seen, session.view.hidden
-        if seen is None or drawn is None:
+        session, drawn = self._session, self._drawn() if drawn is None else drawn
+        if drawn is None:
             return
+        height, width = self._viewer.canvas.size
+        mask = covered(line, width, height, radius)
+        is_inside = _within(mask, drawn)
         n_points = len(session.selection.points)
-        is_inside = inside(line, drawn.to_pixels(seen))
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
-        if hidden is not None:
-            chosen &= ~hidden
         objects = drawn_objects(self._viewer, session, self._linked)
         if objects is not None:
-            chosen |= objects.surrounded(line)
+            chosen |= _within(mask, objects.places())
+            if radius is not None:
+                under = map(objects.under, line)
+                chosen[[row for row in under if row is not None]] = True
         if chosen.any():
-            session.selection.select_points(chosen, "add" if adds else "replace")
-            self.picked.emit()
+            session.selection.select_points(chosen, mode)
+            if radius is None:
+                self.picked.emit()
 
     # Inside
 
-    def _show_line(self, corners: NDArray[np.floating] | None) -> None:
-        self._overlay.lasso = corners
+    def _drawn(self) -> NDArray[np.floating] | None:
+        """Return the pixels (m N, 2) of the points, on each map; None without any."""
+        seen, drawn = self._session.view.seen, self._layers.projection()
+        return None if seen is None or drawn is None else drawn.to_pixels(seen)
+
+    def _take(self, tool: Tool) -> None:
+        if (tool == "brush") != (self.tool == "brush"):
+            callbacks = self._viewer.mouse_double_click_callbacks
+            self._zooms, callbacks[:] = list(callbacks), self._zooms
+        self.tool = tool
+        self._ring(None)
+        self.tool_changed.emit()
+
+    def _ring(self, pixel: Pixel | None) -> None:
+        """Show the brush at a pixel; None: nowhere."""
+        self._overlay.ring = None if pixel is None else (pixel, self.radius)
         self._overlay.refresh()
 
     def _show_cursor(self, shape: Qt.CursorShape | None) -> None:
@@ -259,12 +293,25 @@ class MapMouse(QObject):
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
 
+def _within(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return for each pixel (n, 2) of x and y whether the mask (h, w) has it.
+
+    NaN, and what is beyond the canvas, is nowhere.
+    """
+    is_there = ((pixels >= 0) & (pixels < mask.shape[::-1])).all(axis=1)
+    x, y = pixels[is_there].astype(int).T
+    is_there[is_there] = mask[y, x]
+    return is_there
+
+
 def _pixel(event: Any) -> Pixel:
     return np.array(event.pos[:2], dtype=float)
 
 
-def _mode(event: Any) -> Mode:
-    """Return what a stroke of the brush does to what is selected."""
+def _mode(event: Any, tool: Tool) -> Mode:
+    """Return what a line does to what is selected: Shift is the key of the lasso."""
+    if tool == "lasso":
+        return "add" if _adds(event) else "replace"
     if _adds(event):
         return "remove"
     return "add" if "Shift" in event.modifiers else "replace"

@@ -102,7 +102,7 @@ class MapNames(QObject):
         session, look = self._session, self._session.look
         view, is_read = session.view, self._is_read()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = *of, view.drawn, view.hidden, view.panels, is_read
+        of = *of, view.drawn, view.panels, is_read
         if not is_same(of, self._of):
             self._of = of
             self.names = self._find() if is_read else NO_NAMES
@@ -143,9 +143,7 @@ class MapNames(QObject):
                 hand.drag_by(way)
 
         if self._session.state == "running":
-            return held_by_hand(
-                hand, lambda: hand.begin_drag(cluster), follow, hand.end_drag
-            )
+            return held_by_hand(hand, lambda: hand.begin_drag(cluster), follow)
 
         def show(at: NDArray[np.floating] | None) -> None:
             self._drag = None if at is None else (number, at - pixel)
@@ -217,7 +215,7 @@ class MapNames(QObject):
         The most important of each come before the next one of any.
         """
         layout = self._session.view.layout
-        clusters, labels = named_clusters(self._session)
+        clusters, labels = named_clusters(self._session), self._session.clusters.labels
         if layout is None or not clusters:
             return NO_NAMES
         seen = layout.places
@@ -254,36 +252,24 @@ class MapNames(QObject):
             write(painter, QPointF(*pixels[number]), text, is_given, colors)
 
 
-NOWHERE = -(2**31)
-"""Below any cluster's id: of points that are hidden."""
-
-
-def named_clusters(
-    session: Session,
-) -> tuple[tuple[Cluster, ...], NDArray[np.integer]]:
+def named_clusters(session: Session) -> tuple[Cluster, ...]:
     """Return the clusters whose names the map has, the most important first.
 
     Given names come before numbers, large clusters before small ones; of many clusters
     only those with a given name can be read.  Where the map is coloured by something
-    else than clusters, numbers would seem to be of that.  And of which cluster each
-    point is that is not hidden, (N,).
+    else than clusters, numbers would seem to be of that.
     """
-    labels, hidden = session.clusters.labels, session.view.hidden
     clusters = list(session.clusters.clusters)
     if session.look.color_by != CLUSTER or len(clusters) > MOST_NUMBERED:
         clusters = [c for c in clusters if c.is_named]
     if not session.look.show_names:
-        return (), labels
-    if hidden is not None:
-        labels = np.where(hidden, NOWHERE, labels)
-        there = set(np.unique(labels).tolist())
-        clusters = [c for c in clusters if c.id in there]
-    return tuple(sorted(clusters, key=lambda c: (not c.is_named, -c.size))), labels
+        return ()
+    return tuple(sorted(clusters, key=lambda c: (not c.is_named, -c.size)))
 
 
 def names_for_figure(session: Session) -> list[Name]:
     """Return the names that the map has, each where its cluster is on the whole map."""
-    clusters, labels = named_clusters(session)
+    clusters, labels = named_clusters(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
     found, parts = parts_of(_places_among([c.id for c in clusters], labels))

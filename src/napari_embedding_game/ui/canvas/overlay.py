@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
-from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtGui import QColor, QImage, QPainter, QPainterPath, QPaintEvent, QPen
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qimage_to_array
 
 from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
@@ -34,8 +35,42 @@ def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
 
 Paint = Callable[[QPainter, Projection], None]
 """Paints over a map whose units are drawn so."""
-COLOR, HALO, WIDTH = QColor("#ffb000"), QColor(0, 0, 0, 90), 2.0
+COLOR, VEIL = QColor("#ffb000"), QColor(255, 176, 0, 60)
+HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
 """Of lasso and brush, in pixels of the canvas."""
+
+
+def draw_line(
+    painter: QPainter, line: NDArray[np.floating], radius: float | None, color: QColor
+) -> None:
+    """Fill a closed line of pixels (V, 2), or, with a radius, draw one so wide.
+
+    Where a closed line crosses itself, a part that it goes around twice is outside.
+    """
+    painter.setPen(Qt.PenStyle.NoPen)
+    if radius is None:
+        painter.setBrush(color)
+        painter.drawPolygon([QPointF(*at) for at in line])
+        return
+    path = QPainterPath(QPointF(*line[0]))
+    for at in line[1:] if len(line) > 1 else line + 0.01:
+        path.lineTo(QPointF(*at))
+    styles, caps = Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap
+    pen = QPen(color, 2 * radius, styles, caps, Qt.PenJoinStyle.RoundJoin)
+    painter.strokePath(path, pen)
+
+
+def covered(
+    line: NDArray[np.floating], width: int, height: int, radius: float | None = None
+) -> NDArray[np.bool_]:
+    """Return which pixels of a canvas a line covers, as :func:`draw_line`: (h, w)."""
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.black)
+    painter = QPainter(image)
+    draw_line(painter, line, radius, QColor(Qt.GlobalColor.white))
+    painter.end()
+    mask: NDArray[np.bool_] = qimage_to_array(image)[..., 0] > 0
+    return mask
 
 
 class MapOverlay(QWidget):
@@ -51,8 +86,8 @@ class MapOverlay(QWidget):
         self._painters: list[tuple[Paint, Callable[[], bool]]] = []
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
-        self.lasso: NDArray[np.floating] | None = None
-        """(V, 2) pixels of the line that follows the mouse, while there is one."""
+        self.line: list[NDArray[np.floating]] = []
+        """Pixels (x, y) of the line that follows the mouse, while there is one."""
         self.ring: tuple[NDArray[np.floating], float] | None = None
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         connections = Connections(dock)
@@ -82,7 +117,7 @@ class MapOverlay(QWidget):
 
     def refresh(self, event: object = None) -> None:
         """Paint what is wanted now, where the map is drawn now."""
-        is_free = self.lasso is not None or self.ring is not None
+        is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
             any(is_wanted() for _, is_wanted in self._painters)
             and self._layers.projection() is not None
@@ -128,11 +163,14 @@ class MapOverlay(QWidget):
                     paint(painter, drawn)
                     painter.restore()
             painter.setClipping(False)
-        painter.setPen(QPen(COLOR, WIDTH))
-        if self.lasso is not None:
-            painter.drawPolygon(QPolygonF([QPointF(*at) for at in self.lasso.tolist()]))
-        if self.ring is not None:
-            pixel, radius = self.ring
+        pixel, radius = self.ring or (None, None)
+        if self.line:
+            draw_line(painter, np.array(self.line), radius, VEIL)
+            if pixel is None:
+                painter.setPen(QPen(COLOR, WIDTH))
+                painter.drawPolygon([QPointF(*at) for at in self.line])
+        if pixel is not None:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
             for color, width in ((HALO, 2 * WIDTH), (COLOR, WIDTH)):
                 painter.setPen(QPen(color, width))
                 painter.drawEllipse(QPointF(*map(float, pixel)), radius, radius)

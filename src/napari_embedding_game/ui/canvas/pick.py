@@ -18,14 +18,12 @@ REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
 BESIDE = 0.08
 """How far beside its points a click is still on the map, as a share of its side."""
-_NONE_HIDDEN = np.zeros(0, bool)
 
 
 def row_at(
     layers: MapLayers,
     places: NDArray[np.floating],
     pixel: NDArray[np.floating],
-    hidden: NDArray[np.bool_] | None = None,
     *,
     reach: float = REACH,
     beside: float = 0.0,
@@ -37,9 +35,8 @@ def row_at(
 
     Parameters
     ----------
-    layers, places, pixel, hidden
-        Places are in units of the map, of m maps side by side; those that are hidden
-        cannot be pointed at.
+    layers, places, pixel
+        Places are in units of the map, of m maps side by side.
     reach : float
         Pixels around the middle of a place that count as on it.
     beside : float
@@ -62,7 +59,6 @@ def row_at(
         np.asarray(pixel, np.float64),
         _given(sizes, np.float64),
         zoom / layers.scale / 2,
-        _given(_NONE_HIDDEN if hidden is None else hidden, np.bool_),
         reach,
     )
     limit = beside * SIDE * layers.unit * zoom / layers.scale
@@ -71,9 +67,9 @@ def row_at(
 
 def compile_loop() -> None:
     """Compile the loop, or read it from numba's cache."""
-    one, none = np.zeros(3), _given(_NONE_HIDDEN, np.bool_)
+    one = np.zeros(3)
     place, size = _given(np.zeros((1, 2)), np.float32), _given([0.0], np.float64)
-    _nearest(place, np.eye(3), one, True, one[:2], size, 1.0, none, 1.0)
+    _nearest(place, np.eye(3), one, True, one[:2], size, 1.0, 1.0)
 
 
 def _given(array: object, dtype: type) -> NDArray[np.generic]:
@@ -84,13 +80,11 @@ def _given(array: object, dtype: type) -> NDArray[np.generic]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _nearest(places, matrix, ahead, is_flat, pixel, sizes, half, hidden, reach):
+def _nearest(places, matrix, ahead, is_flat, pixel, sizes, half, reach):
     """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
     best, least, first, is_on = -1, math.inf, math.inf, False
     n_axes = min(places.shape[1], matrix.shape[1] - 1)
     for row in range(len(places)):
-        if len(hidden) and hidden[row]:
-            continue
         x, y, w = matrix[0, -1], matrix[1, -1], matrix[2, -1]
         depth = 0.0
         for axis in range(n_axes):

@@ -11,7 +11,6 @@ another way, a flat map that is turned in space, and few points in space, as bal
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,18 +67,13 @@ class Looks:
     """(N,) diameters, in units of the layer."""
     above: NDArray[np.bool_] | None = None
     """(N,) points that are drawn above all others."""
-    hidden: NDArray[np.bool_] | None = None
-    """(N,) points that are not drawn."""
 
     @cached_property
     def order(self) -> NDArray[np.intp] | None:
-        """The points that are drawn, those above the others last; None: all."""
-        if self.above is None and self.hidden is None:
+        """The points, those above the others last; None: as they come."""
+        if self.above is None:
             return None
-        shown = np.ones(len(self.sizes), bool) if self.hidden is None else ~self.hidden
-        above = np.zeros(len(shown), bool) if self.above is None else self.above
-        parts = np.flatnonzero(shown & ~above), np.flatnonzero(shown & above)
-        return np.concatenate(parts)
+        return np.concatenate([np.flatnonzero(~self.above), np.flatnonzero(self.above)])
 
     def times(self, size: float, n_maps: int = 1) -> Looks:
         """Return the looks of points so many times as large, on so many maps."""
@@ -88,7 +82,7 @@ class Looks:
             return of if of is None or n_maps == 1 else np.concatenate([of] * n_maps)
 
         sizes = tiled(np.asarray(self.sizes * size, np.float32))
-        return Looks(tiled(self.colors), sizes, tiled(self.above), tiled(self.hidden))
+        return Looks(tiled(self.colors), sizes, tiled(self.above))
 
 
 class Painted(NamedTuple):
@@ -98,27 +92,14 @@ class Painted(NamedTuple):
     """(height, width, 4), red, green and blue times the opacity, and the opacity."""
     matrix: NDArray[np.float64]
     """(4, 4) from its pixels to the layer's coordinates, both as vispy has them."""
-    is_density: bool
-    """Whether it tells how many points lie where, and shows none of them."""
 
 
 class MapPicture:
-    """Draws a Points layer, whose data may be written in place at any time.
+    """Draws a Points layer, whose data may be written in place at any time."""
 
-    ``on_kind`` is called when ``is_density`` has changed.
-    """
-
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        layer: Points,
-        on_kind: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
         self._viewer = viewer
         self.layer = layer
-        self._on_kind = on_kind
-        self.is_density = False
-        """Whether it tells how many points lie where, and shows none of them."""
         self._looks: Looks | None = None
         self._image: Any = None
         """The vispy node; made when it is first needed."""
@@ -134,7 +115,6 @@ class MapPicture:
 
     def close(self) -> None:
         """Leave the points to napari."""
-        self._on_kind = lambda: None
         self._connections.close()
         if self.layer in self._viewer.layers:
             self._leave()
@@ -166,11 +146,9 @@ class MapPicture:
 
     def _set(self, looks: Looks) -> None:
         """Write the looks into the layer, where people and programs find them."""
-        self._looks = looks
-        shown = True if looks.hidden is None else ~looks.hidden
-        layer = self.layer  # in place: its setters copy, tell and draw
+        self._looks, layer = looks, self.layer
+        # In place: its setters copy, tell and draw.
         layer.face_color[:], layer.size[:] = looks.colors, looks.sizes
-        layer.shown[:] = shown
 
     def _is_possible(self) -> bool:
         """Whether a picture can stand for the markers."""
@@ -203,14 +181,12 @@ class MapPicture:
         self._image.transform.matrix = painted.matrix
         self._image.visible = True
         scene.points.visible = False
-        self._note_kind(painted.is_density)
 
     def _leave(self) -> None:
         """Show the markers; napari draws them as they are now."""
         was_shown = self._is_shown
         if self._image is not None:
             self._image.visible = False
-        self._note_kind(False)
         scene = scene_of(self._viewer, self.layer)
         if scene is not None and (was_shown or not scene.points.visible):
             scene.points.visible = True
@@ -220,11 +196,6 @@ class MapPicture:
     def _is_shown(self) -> bool:
         """Whether the picture is drawn, and not napari's markers."""
         return self._image is not None and bool(self._image.visible)
-
-    def _note_kind(self, is_density: bool) -> None:
-        if is_density != self.is_density:
-            self.is_density = is_density
-            self._on_kind()
 
     def _on_view(self, event: object = None) -> None:
         self._repaint.throttle()
@@ -288,8 +259,8 @@ def paint(
                 large = positions, np.maximum(looks.sizes, least), looks.colors
                 discs = paint_discs(*large, lines, shape, above, opacity)
                 density = laid_over(density, discs)
-            return Painted(density, matrix, True)
-    return Painted(paint_discs(*points, lines, shape, order, opacity), matrix, False)
+            return Painted(density, matrix)
+    return Painted(paint_discs(*points, lines, shape, order, opacity), matrix)
 
 
 def _is_upright(drawn: Projection) -> bool:

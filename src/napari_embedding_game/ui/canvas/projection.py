@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from vispy.scene import ViewBox
 
 from napari_embedding_game.session.panels import STRAIGHT
-from napari_embedding_game.ui.compat import camera_of
+from napari_embedding_game.ui.compat import camera_of, scene_of
 
 EDGE = 1e6
 """Condition number from which on a plane is seen from its edge."""
-SMALLEST_CELL = 20
-"""Pixels that napari leaves to a cell of its grid, whatever the spacing."""
 Cell = tuple[float, float, float, float]
 """x, y, width and height of a part of the canvas."""
 
@@ -219,44 +218,14 @@ def _directions(viewer: Any) -> NDArray[np.float64]:
 
 def _cell_of(viewer: Any, layer: Any) -> Cell | None:
     """Return the part of the canvas in which a layer is drawn."""
-    size = height, width = viewer.canvas.size
-    grid, layers = viewer.canvas.grid, viewer.layers
-    if layer not in layers:
+    if layer not in viewer.layers:
         return None
-    if not grid.enabled:
+    scene = scene_of(viewer, layer) if viewer.canvas.grid.enabled else None
+    if scene is None:
+        height, width = viewer.canvas.size
         return 0.0, 0.0, float(width), float(height)
-    row, column = grid.position(layers.index(layer), layers)
-    if row < 0:
-        return None
-    shape = n_rows, n_columns = grid.actual_shape(layers)
-    # Below 1 the spacing is a share of a cell; napari leaves some pixels to each.
-    cells = [pixels / n for pixels, n in zip(size, shape, strict=True)]
-    spacing = grid.spacing
-    wanted = int(spacing if spacing >= 1 else spacing * np.mean(cells))
-    room = min(
-        (pixels - n * SMALLEST_CELL) / max(1, n - 1)
-        for pixels, n in zip(size, shape, strict=True)
-    )
-    gap = min(wanted, max(0, int(room)))
-    across = (width - gap * (n_columns - 1)) / n_columns
-    along = (height - gap * (n_rows - 1)) / n_rows
-    return column * (across + gap), row * (along + gap), across, along
-
-
-def inside(
-    polygon: NDArray[np.floating], points: NDArray[np.floating]
-) -> NDArray[np.bool_]:
-    """Return for each point (N, 2) whether it is in the polygon (V, 2).
-
-    The last corner is joined to the first.  Where the line crosses itself, a part
-    that it goes around twice is outside (even-odd rule).  NaN is outside.
-    """
-    mask = ((points >= polygon.min(axis=0)) & (points <= polygon.max(axis=0))).all(1)
-    y, x = points[mask].T.astype(float)
-    odd = np.zeros(len(y), bool)
-    for (y0, x0), (y1, x1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        if y0 != y1:
-            crosses = (y0 > y) != (y1 > y)
-            odd ^= crosses & (x < x0 + (y - y0) * (x1 - x0) / (y1 - y0))
-    mask[mask] = odd
-    return mask
+    view = scene.node
+    while not isinstance(view, ViewBox):
+        view = view.parent
+    (x, y), (width, height) = view.pos, view.size
+    return float(x), float(y), float(width), float(height)

@@ -22,10 +22,8 @@ from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Levels
-from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
-from napari_embedding_game.session.view import View
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
@@ -39,7 +37,6 @@ from napari_embedding_game.ui.style.coloring import (
     cluster_levels,
     colored,
     is_choice,
-    name_of,
     of_column,
 )
 from napari_embedding_game.ui.style.colors import Colors
@@ -56,19 +53,13 @@ MUTED, MUTED_VALUE = 0.88, 0.6
 
 Not by opacity: where many points lie on each other the faintest add up to full colour.
 """
-GREYS, BEHIND_GREYS = {True: 0.8, False: 0.24}, {True: 0.82, False: 0.27}
+GREYS = {True: 0.8, False: 0.24}
+BEHIND_GREYS = {True: (0.82, 0.82, 0.82, 1.0), False: (0.27, 0.27, 0.27, 1.0)}
 """On a light canvas and on a dark one: of muted points, of cells of a reference."""
-PALE = 0.35
-"""Share of the colour of its label in a cell of a reference."""
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
-DENSITY = (
-    "More points than pixels: each pixel has the mean colour of its points, stronger "
-    "where more of them lie. Zoom in to see single points, and their sizes."
-)
-"""What is told of a picture that shows no points."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -91,60 +82,61 @@ class Scene(QObject):
         self._viewer, self._workspace, self._on_lost = viewer, workspace, on_lost
         self._session = session = workspace.session
         self._connections = Connections()
-        self.layers = MapLayers(
-            viewer, self._lose, workspace.kept_map, self._on_removed, self.tell_legend
-        )
-        workspace.kept_map = None
-        # A dock that is opened again finds the map of the former one.
-        is_there = self.layers.points is not None and session.view.drawn is not None
-        self._drawn_run = session.run if is_there else None
+        self.layers = MapLayers(viewer, self._lose, self._on_removed)
+        self._drawn_run: Run | None = None
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
-        self._is_following = False
-        """While a frame is taken up; it is drawn right after."""
-        self._is_held = self._is_missed = False
-        """Whether the map is left as it is drawn, and whether another one has come."""
+        self._is_following = self._is_held = False
+        """While a frame is taken up, and while the map is left as it is drawn."""
         self.is_elsewhere = False
         """Whether true neighbours are drawn elsewhere than they are."""
         self._colored: Colored | None = None
         """The points as they are coloured now."""
-        self._legend: Legend | None = None
-        self._legend_turn = throttled(LEGEND_MS, self.tell_legend, self)
+        self._colored_of: tuple[object, ...] = ()
+        self._legend_turn = throttled(LEGEND_MS, self._tell_legend, self)
         self._connections.call(self._legend_turn.cancel)
         self._tidy_soon = self._later(TIDY_MS, self._tidy)
         self._write_soon = self._later(0, self._write_table)
         self._fit_soon = self._later(0, self.layers.fit_camera)
         self._expect_soon = self._later(0, self._expect)
         self._clear_soon = self._later(0, self._clear)
+        view, dims = session.view, viewer.dims.events
+        for signal in (
+            session.columns_changed,
+            session.selection.changed,
+            session.clusters.changed,
+            view.compared_changed,
+        ):
+            self._connections.connect(signal, self.draw)
         for signal, slot in (
             (session.dataset_changed, self._on_dataset),
-            (session.columns_changed, self._on_columns),
-            (session.selection.changed, self.redraw),
-            (session.clusters.changed, self._on_clusters),
-            (session.view.compared_changed, self.redraw),
-            (session.view.laid_out, self._lay_out),
-            (session.view.hidden_changed, self._on_clusters),
+            (session.clusters.changed, self._tidy_soon),
+            (view.laid_out, self._lay_out),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (session.hand.changed, self._tell),
-            (viewer.dims.events.order, self._on_axes),
-            (viewer.dims.events.ndim, self._on_axes),
+            (dims.order, self.make_room),
+            (dims.ndim, self.make_room),
             # napari is still about to tell its own widgets
-            (viewer.dims.events.ndisplay, self._later(0, self._on_ndisplay)),
+            (dims.ndisplay, self._later(0, self._on_ndisplay)),
             (viewer.events.theme, self._on_theme),
             (camera_of(viewer).events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
         ):
             self._connections.connect(signal, slot)
         self._face()
-        self._show_landmarks()
-        self._recolor()
-        self._draw_behind()
+        for layer in workspace.left_layers:  # by a former dock
+            if layer in viewer.layers:
+                viewer.layers.remove(layer)
+        if session.snapshot is not None:
+            self._drawn_run = session.run
+            self.show_stored()
+        self.draw()
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
         self._connections.close()
-        self._workspace.kept_map = self.layers.kept()
+        self._workspace.left_layers = self.layers.points, self.layers.landmarks
         self.layers.close()
 
     # Frames
@@ -167,30 +159,31 @@ class Scene(QObject):
         finally:
             self._is_following = False
 
-    def show_stored(self, snapshot: Snapshot, *, is_same_map: bool = False) -> None:
+    def show_stored(self, *, is_same_map: bool = False) -> None:
         """Draw a map of another time; one of the same map where the present one is."""
-        dataset = self._session.dataset
-        if dataset is not None:
+        dataset, snapshot = self._session.dataset, self._session.view.drawn
+        if dataset is not None and snapshot is not None:
             if not is_same_map or self.layers.points is None:
                 self.layers.begin(snapshot, dataset.obs)
-            self.draw(snapshot)
+            self.draw()
             self._tidy_soon()
 
     def make_room(self, event: object = None) -> None:
-        """Move a map that the image of its objects has come to lie on."""
-        snapshot = self._session.view.drawn
-        if snapshot is not None and self.layers.make_room():
-            self.draw(snapshot)
-            self._tidy_soon()
+        """Move a map that images have come to lie on, or that lies on its side."""
+        if self._session.snapshot is not None and self.layers.make_room():
+            self.draw()
+            self.layers.finish()
+            self._fit_soon()  # napari has fitted the camera to the former places
 
     def hold(self) -> None:
         """Leave the map as it is drawn, whatever comes, until :meth:`release`."""
-        self._is_held, self._is_missed = True, False
+        self._is_held = True
 
-    def show_chosen(self, chosen: NDArray[np.bool_]) -> None:
-        """Draw the map, while it is held, as if these points (N,) were selected."""
-        if self._session.snapshot is not None:
-            self.layers.recolor(self._looks(self._session.snapshot, chosen))
+    def release(self) -> None:
+        """Draw the map that is there by now."""
+        self._is_held = False
+        self.draw()
+        self._tidy_soon()
 
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
@@ -202,59 +195,50 @@ class Scene(QObject):
             self.release()
         if self.is_elsewhere or not (is_shown and is_free) or shot is None:
             return
-        if shot.neighbors is not None:
+        if shot.neighbors is not None and self._colored is not None:
             points = session.selection.points
             found = correct(shot.embedding, shot.neighbors, points)
             moved = replace(shot, embedding=found.embedding)
-            self._is_held = self._is_missed = True
-            looks = self._looks(moved)
+            looks = self._looks(moved, self._colored)
             self.is_elsewhere = self.layers.show(moved, looks, follows=False)
+            self.drawn.emit()
             self.neighbors_told.emit(told_neighbors(found))
 
-    def release(self) -> None:
-        """Draw the map that is there by now."""
-        if self._is_held:
-            self._is_held = False
-            snapshot = self._session.view.drawn
-            if self._is_missed and snapshot is not None:
-                self.draw(snapshot)
-            self.redraw()
-            self._tidy_soon()
-
-    def draw(self, snapshot: Snapshot) -> None:
-        """Show a snapshot."""
-        self.show_true_neighbors(False)
-        if self._is_held:
-            self._is_missed = True
+    def draw(self, event: object = None) -> None:
+        """Show the map as it is now, unless it is held or a frame is taken up."""
+        if self.is_elsewhere:
+            self.show_true_neighbors(False)  # comes back here
             return
-        session, looks = self._session, self._looks(snapshot)
-        layout = session.view.layout
-        panels = None if layout is None else layout.panels
-        other = None if layout is None else layout.other
-        behind = self._behind(snapshot)
+        if self._is_following:
+            return
+        if not self._is_held and self._color():
+            self._show_landmarks()
+            self._show()
+            if self._session.state == "running":
+                self._legend_turn.throttle()
+            else:
+                self._tell_legend()
+        self.drawn.emit()
+
+    def _show(self) -> None:
+        """Draw the points, and those of other maps."""
+        session, layout = self._session, self._session.view.layout
+        if layout is None or self._colored is None:
+            return
+        snapshot, panels = layout.snapshot, layout.panels
+        looks, behind = self._looks(snapshot, self._colored), None
+        if snapshot is session.snapshot and session.behind is not self._unwanted:
+            behind = session.behind  # whose cells lie where those of the map do
         within = None if behind is None else behind.corners
         if panels is not None:  # in space the camera may see these from any side
             within = panels.box if self.layers.is_deep else panels.corners
         settles = session.state in RESTING
         if self.layers.show(snapshot, looks, settles=settles, within=within):
-            self._draw_behind()
-            self.layers.show_other(BESIDE, other, looks)
-            if session.state == "running":
-                self._legend_turn.throttle()
-            else:
-                self.tell_legend()
-        if session.state in RESTING:
-            self._tidy_soon()
-        self.drawn.emit()
-
-    def redraw(self) -> None:
-        """Show the points where they are in their present colours and sizes."""
-        snapshot = self._session.snapshot
-        if snapshot is not None and not self._is_held:
-            self.layers.recolor(self._looks(snapshot))
-            self._draw_behind()
-            self.tell_legend()
-        self.drawn.emit()
+            self.layers.show_other(BESIDE, layout.other, looks)
+            cells = np.empty((0, 2)) if behind is None else behind.cells
+            grey = np.array(BEHIND_GREYS[self._viewer.theme == "light"], np.float32)
+            greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
+            self.layers.show_other(BEHIND, cells if len(cells) else None, greys)
 
     # The legend
 
@@ -263,33 +247,11 @@ class Scene(QObject):
         return None if self._colored is None else self._colored.find_levels()
 
     def legend(self) -> Legend:
-        """Return how to read the colours, and what is hidden."""
-        found, session, view = self._colored, self._session, self._session.view
-        legend = Legend("") if found is None else found.legend
-        if self.layers.is_density:
-            legend = replace(legend, caption=DENSITY)
-        if not view.n_hidden:
-            return legend
-        column, names = self.hideable()
-        hidden = view.hidden_levels(column)
-        at = frozenset(place for place, name in enumerate(names) if name in hidden)
-        told = told_hidden(view, session.look.hidden.column)
-        return replace(legend, hidden=at, note=told)
+        """Return how to read the colours."""
+        return Legend("") if self._colored is None else self._colored.legend
 
-    def hideable(self) -> tuple[str, tuple[str, ...]]:
-        """Return the column whose levels points are coloured by, and these; or none."""
-        session, levels = self._session, self.levels()
-        is_cluster = session.look.color_by == CLUSTER
-        if is_cluster or levels is None or session.dataset is None:
-            return "", ()
-        return name_of(session.look.color_by, session.dataset) or "", levels.names
-
-    def tell_legend(self) -> None:
-        """Say how to read the colours, if that has changed."""
-        legend = self.legend()
-        if not legend.is_as(self._legend):
-            self._legend = legend
-            self.legend_changed.emit(legend)
+    def _tell_legend(self) -> None:
+        self.legend_changed.emit(self.legend())
 
     # What happens
 
@@ -315,11 +277,9 @@ class Scene(QObject):
             self._unwanted = self._session.placed_on
 
     def _on_dataset(self) -> None:
-        self.show_true_neighbors(False)
         self._drawn_run = None
-        self._recolor()
+        self.draw()
         self._clear_soon()
-        self.drawn.emit()
 
     def _clear(self) -> None:
         """Take a map away that is of other data, unless one has come in its place."""
@@ -327,46 +287,18 @@ class Scene(QObject):
             self.layers.clear()
             self.drawn.emit()
 
-    def _on_columns(self) -> None:
-        """Show a column that is worked out anew, such as classes learned again."""
-        if self._session.look.color_by not in BUILT_IN:
-            self._recolor()
-            self.redraw()
-
-    def _on_clusters(self) -> None:
-        """Show other clusters, or hide others."""
-        if not self._is_following:
-            self._show_landmarks()
-            self.redraw()
-            self._tidy_soon()
-
     def _on_look(self, info: EmissionInfo) -> None:
-        look, name = self._session.look, info.signal.name
-        if name == "show_landmarks":
-            self._show_landmarks()
-        elif name == "color_by" and look.limits is not None:
-            look.limits = None  # another measure has other limits
-        elif name in ("color_by", "limits"):
-            self._recolor()
-            self.redraw()
-        elif name == "size_by_pressure":
-            self.redraw()
-        self.drawn.emit()
-
-    def _on_axes(self, event: object = None) -> None:
-        """Draw the map upright when other axes are displayed."""
-        snapshot = self._session.view.drawn
-        if self.layers.turn() and snapshot is not None:
-            self.draw(snapshot)
-            self.layers.finish()
-            self._fit_soon()  # napari has fitted the camera to the former places
+        look = self._session.look
+        if info.signal.name == "color_by" and look.limits is not None:
+            look.limits = None  # another measure has other limits; comes back here
+        else:
+            self.draw()
 
     def _on_ndisplay(self) -> None:
         """Draw a map of three dimensions flat, or in space, as napari displays it."""
         self._face()
-        snapshot = self._session.view.drawn
-        if snapshot is not None and self.layers.is_flattened_otherwise():
-            self.draw(snapshot)
+        if self._session.snapshot is not None and self.layers.is_flattened_otherwise():
+            self.draw()
             self.layers.finish()
             if self._session.view.panels is not None:
                 self._fit_soon()
@@ -377,17 +309,14 @@ class Scene(QObject):
 
     def _lay_out(self) -> None:
         """Draw groups, or maps, side by side, or the map as a whole."""
-        self._show_landmarks()
-        snapshot = self._session.view.drawn
-        if snapshot is not None and self._session.state in RESTING:
-            self.draw(snapshot)
+        self.draw()
         if self._session.state != "running":
             self._fit_soon()
 
     def _show_landmarks(self) -> None:
         """Show the landmarks of a game that is played, where the whole map is shown."""
         session = self._session
-        is_whole = session.view.panels is None and not session.view.n_hidden
+        is_whole = session.view.panels is None
         is_played = session.state in ("running", "paused")
         self.layers.show_landmarks(
             is_whole and (session.look.show_landmarks or is_played)
@@ -395,18 +324,16 @@ class Scene(QObject):
 
     def _on_theme(self, event: object = None) -> None:
         self.layers.follow_theme()
-        self.redraw()
+        self.draw()
 
     def _on_state(self, state: str) -> None:
-        self.show_true_neighbors(False)
-        self._show_landmarks()
         if state == "preparing":
             self._expect_soon()
         elif state in RESTING:
             if not self._is_following:
                 self.layers.discard()
             self._tidy_soon()
-        self.drawn.emit()
+        self.draw()
 
     def _expect(self) -> None:
         """Make the layers while another thread prepares the run."""
@@ -442,115 +369,61 @@ class Scene(QObject):
             table[name] = values
         self.layers.set_features(table)
 
-    # The cells of a reference
-
-    def _behind(self, snapshot: Snapshot | None) -> PlacedOn | None:
-        """Return the reference that is drawn behind a snapshot, None for none."""
-        session = self._session
-        if snapshot is not session.snapshot or session.view.panels is not None:
-            return None  # its cells lie where those of the map itself do
-        behind = session.behind
-        return None if behind is self._unwanted else behind
-
-    def _draw_behind(self) -> None:
-        """Draw the cells of a reference grey, or in pale colours of labels on show."""
-        behind, session = self._behind(self._session.view.drawn), self._session
-        if behind is None or session.dataset is None:
-            nothing = Looks(np.empty((0, 4), np.float32), np.empty(0, np.float32))
-            self.layers.show_other(BEHIND, None, nothing)
-            return
-        grey, names = BEHIND_GREYS[self._viewer.theme == "light"], [*behind.names, ""]
-        colors = np.array([[grey, grey, grey, 1.0]] * len(names), np.float32)
-        predicted = session.dataset.predicted.items()
-        shown = [x for name, x in predicted if self._is_colored_by(name)]
-        legend = self.legend()
-        if legend.colors is not None and any(x.label == behind.label for x in shown):
-            for (name, _), rgba in zip(legend.levels, legend.colors, strict=True):
-                if name in names:
-                    mixed = PALE * rgba[:3] + (1 - PALE) * grey
-                    colors[names.index(name), :3] = mixed
-        colors = colors[behind.codes]
-        looks = Looks(colors, np.ones(len(colors), np.float32))
-        self.layers.show_other(BEHIND, behind.cells, looks)
-
-    def _is_colored_by(self, predicted: str) -> bool:
-        return self._session.look.color_by in (predicted, predicted + OR_UNLIKE)
-
     # Colours and sizes
 
-    def _recolor(self) -> None:
-        """Find the colours of another choice; by cluster where there is none such."""
-        session, look = self._session, self._session.look
-        self._colored, dataset = None, session.dataset
-        if dataset is None:
-            return
-        if not is_choice(look.color_by, dataset):  # as of a session file
+    def _color(self) -> bool:
+        """Find the colours of the choice; by cluster where there is none such.
+
+        False where the choice was changed, and all is drawn in its colours by now.
+        """
+        session, look, dataset = (
+            self._session,
+            self._session.look,
+            self._session.dataset,
+        )
+        snapshot = session.view.drawn
+        if dataset is None or (look.color_by in BUILT_IN and snapshot is None):
+            self._colored, self._colored_of = None, ()
+        elif look.color_by in BUILT_IN and snapshot is not None:
+            palette, limits = self._workspace.palette, look.limits
+            self._colored = colored(look.color_by, session, palette, snapshot, limits)
+            self._colored_of = ()
+        else:
+            of = look.color_by, look.limits, id(dataset), id(dataset.obs)
+            if of == self._colored_of:
+                return True
+            try:
+                if is_choice(look.color_by, dataset):
+                    self._colored = of_column(look.color_by, dataset, look.limits)
+                    self._colored_of = of
+                    return True
+            except DataError as error:  # the file that the gene is in may be gone
+                session.say(str(error))
             look.color_by = CLUSTER  # comes back here
-            return
-        try:
-            if look.color_by not in BUILT_IN:
-                self._colored = of_column(look.color_by, dataset, look.limits)
-            elif session.snapshot is not None:
-                self._colors(session.snapshot)
-        except DataError as error:  # the file that the gene is in may be gone
-            session.say(str(error))
-            look.color_by = CLUSTER
-            return
-        self.tell_legend()
+            return False
+        return True
 
-    def _colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colours of points; those by a column are not of a snapshot."""
-        session, look = self._session, self._session.look
-        if self._colored is None or look.color_by in BUILT_IN:
-            palette = self._workspace.palette
-            self._colored = colored(
-                look.color_by, session, palette, snapshot, look.limits
-            )
-        return self._colored.rgba
-
-    def _looks(
-        self, snapshot: Snapshot, chosen: NDArray[np.bool_] | None = None
-    ) -> Looks:
-        """Return how the points look, with those that are selected, or chosen (N,)."""
+    def _looks(self, snapshot: Snapshot, found: Colored) -> Looks:
+        """Return how the points look, with those that are selected above the others."""
         selection = self._session.selection
-        if chosen is None and not selection.is_empty:
-            chosen = selection.points
-        if chosen is not None and not chosen.any():
-            chosen = None
-        colors = self._colors(snapshot)
+        chosen = None if selection.is_empty else selection.points
+        colors, sizes = found.rgba, np.ones(len(found.rgba), np.float32)
         if chosen is not None:
-            colors = np.where(chosen[:, None], colors, self._muted(colors))
+            share = MUTED if found.legend.limits is None else MUTED_VALUE
+            muted = mixed(colors, share, GREYS[self._viewer.theme == "light"])
+            colors = np.where(chosen[:, None], colors, muted)
+            sizes[chosen] = SELECTED_MAGNIFICATION
         if self._session.look.size_by_pressure and snapshot.has_pressure:
             sizes = magnification(snapshot.pressure)
-        else:
-            sizes = np.ones(len(colors), np.float32)
-            if chosen is not None:
-                sizes[chosen] = SELECTED_MAGNIFICATION
-        return Looks(
-            np.asarray(colors, np.float32),
-            sizes,
-            None if chosen is None else chosen.copy(),
-            self._session.view.hidden,
-        )
-
-    def _muted(self, colors: Colors) -> Colors:
-        """Return the colours of points that others stand out among: greyer, opaque."""
-        is_value = self._colored is not None and self._colored.legend.limits is not None
-        share = MUTED_VALUE if is_value else MUTED
-        grey = GREYS[self._viewer.theme == "light"]
-        muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
-        muted += np.array([*3 * [share * grey], 1.0], np.float32)
-        return muted
+        above = None if chosen is None else chosen.copy()
+        return Looks(np.asarray(colors, np.float32), sizes, above)
 
 
-def told_hidden(view: View, column: str) -> str:
-    """Return in a sentence which points are hidden, by a column or by clusters."""
-    n_levels, n_points = len(view.hidden_levels(column)), view.n_hidden
-    one = "level" if column else "cluster"
-    levels = f"1 {one}" if n_levels == 1 else f"{n_levels} {one}s"
-    of = f" of {column}" if column else ""
-    points = "1 point is" if n_points == 1 else f"{n_points:,} points are"
-    return f"{levels}{of} hidden: {points} not drawn."
+def mixed(colors: Colors, share: float, grey: float) -> Colors:
+    """Return colours with a share of a grey, opaque: others stand out among them."""
+    muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
+    muted += np.array([*3 * [share * grey], 1.0], np.float32)
+    return muted
 
 
 def told_neighbors(found: Correction) -> str:

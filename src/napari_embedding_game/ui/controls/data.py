@@ -43,7 +43,6 @@ from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
-from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
     add_row,
     form,
@@ -54,6 +53,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.layouts import (
     column,
+    move_bar,
     panel,
     push_button,
     row,
@@ -118,7 +118,6 @@ class DataControls(QWidget):
         """Columns whose batches Harmony can mix now."""
         self.title, self.summary = text_label("", "title"), text_label()
         self.bar = slim_bar()
-        self._busy_bar = BusyBar(self.bar)
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
         self.space = ComboBox(choices=[], tooltip=SPACE_TIP)
@@ -222,12 +221,8 @@ class DataControls(QWidget):
         self._progress.setVisible(stage is not None)
         self._read = "" if stage is None else f"{stage.text} …"
         self._tell_busy()
-        if stage is not None and stage.share is None:
-            self._busy_bar.begin()
-        else:
-            self._busy_bar.end()
-            share = 0.0 if stage is None else stage.share or 0.0
-            move_bar(self.bar, round(100 * share), 100)
+        share = 0.0 if stage is None else stage.share or 0.0
+        move_bar(self.bar, round(100 * share), 100)
 
     def set_busy(self, what: str) -> None:
         """Tell what is being written, "" when nothing is."""

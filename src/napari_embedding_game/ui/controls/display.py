@@ -12,25 +12,16 @@ from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
-from napari_embedding_game.ui.style.coloring import PRESSURE, choices
+from napari_embedding_game.ui.style.coloring import LONG_NAMES, PRESSURE, choices
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_row
 from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.style.texts import (
-    ISOLATION_CHOICE,
     ISOLATION_MEANS,
-    PRESSURE_CHOICE,
     PRESSURE_MEANS,
-    STRETCH_CHOICE,
     STRETCH_MEANS,
 )
 
-LONG_NAMES = {
-    "Stretch": STRETCH_CHOICE,
-    "Isolation": ISOLATION_CHOICE,
-    "Pressure": PRESSURE_CHOICE,
-}
-"""What the built-in choices are called in the window."""
 COLOR_TIP = (
     "What the colours mean. For a gene, press / and type its name.\n\n"
     f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
@@ -41,15 +32,10 @@ CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
         "Show the landmarks, of which clusters are made, as pale rings. With their "
-        "layer selected drag them while the game runs; A adds one, Delete removes it.",
+        "layer selected drag them while the game runs.",
     ),
     "show_names": ("Show names", "Write the clusters' names on the map."),
     "size_by_pressure": ("Size by pressure", "Draw points under pressure larger."),
-    "show_far": (
-        "Lines to neighbours",
-        "From selected points to neighbours in the data that lie elsewhere: many "
-        "lines the same way show a group torn apart.",
-    ),
     "color_objects": (
         "Colour objects by the map",
         "Give the objects in the image the colours of their points.",
@@ -71,11 +57,11 @@ class DisplayControls(QWidget):
         self.split_by = ComboBox(
             choices=self._splits, value=look.split_by, tooltip=SPLIT_TIP
         )
-        self.landmarks, self.names, self.pressure, self.far, self.objects = (
+        self.landmarks, self.names, self.pressure, self.objects = (
             CheckBox(text=text, value=getattr(look, field), tooltip=tip)
             for field, (text, tip) in CHECKS.items()
         )
-        ticks = self.landmarks, self.names, self.pressure, self.far, self.objects
+        ticks = self.landmarks, self.names, self.pressure, self.objects
         boxes = {"color_by": self.color_by, "split_by": self.split_by}
         self._fields = boxes | dict(zip(CHECKS, ticks, strict=True))
         self.legend = LegendView()
@@ -87,9 +73,7 @@ class DisplayControls(QWidget):
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         shown = row(self.landmarks, self.names, None, wide=())
-        self.more = panel(
-            column(self._rows, shown, self.pressure, self.far, self.gene_sets)
-        )
+        self.more = panel(column(self._rows, shown, self.pressure, self.gene_sets))
         """What is used now and then."""
         for field, widget in self._fields.items():
             widget.changed.connect(partial(setattr, look, field))

@@ -17,8 +17,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
 from napari_embedding_game.ui.controls.settings_form import settings_text
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
-from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import (
     finish_typing,
     set_role,
@@ -28,6 +26,8 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import (
     column,
     evenly,
+    in_lines,
+    move_bar,
     push_button,
     slim_bar,
 )
@@ -88,10 +88,8 @@ class RunControls(QWidget):
         self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop = push_button("Stop", stop_tip, session.stop)
         self.mend = push_button("", REMEDY_TIP, self._mend, "main")
-        WrappedText(self.mend)
         self.save = SaveMenu(session, linked, writing)
         self.bar = slim_bar()
-        self._busy_bar = BusyBar(self.bar)
         self.stage, self.message = text_label(), text_label(role="warning")
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
@@ -106,7 +104,6 @@ class RunControls(QWidget):
             (session.message_changed, self._on_message),
             (session.dataset_changed, self.refresh),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
-            (writing.copied, lambda what: self.say(f"Copied {what}.")),
         ):
             connections.connect(signal, slot)
         self.refresh()
@@ -170,7 +167,6 @@ class RunControls(QWidget):
         ):
             widget.setVisible(is_shown)
         if state not in ALIVE:
-            self._busy_bar.end()
             move_bar(self.bar, 0, 100)
         if not is_alive:
             self.say(self._last_words(state))
@@ -248,7 +244,6 @@ class RunControls(QWidget):
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.snapshot is None:
-            self._busy_bar.begin()
             self.say(f"{progress.stage} …")
             return
         self._move_bar(progress.snapshot)
@@ -267,10 +262,6 @@ class RunControls(QWidget):
             self.say("Paused" if state == "paused" else ", ".join(words))
 
     def _move_bar(self, snapshot: Snapshot) -> None:
-        if not snapshot.n_iter and self._session.state == "running":
-            self._busy_bar.begin()
-            return
-        self._busy_bar.end()
         done = min(snapshot.iteration, snapshot.n_iter)
         move_bar(self.bar, done, max(snapshot.n_iter, 1))
 
@@ -280,7 +271,7 @@ class RunControls(QWidget):
         remedy = self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.setVisible(bool(self._remedy))
-        self.mend.setText(f"Run again with {settings_text(self._remedy)}")
+        self.mend.setText(in_lines(f"Run again with {settings_text(self._remedy)}"))
 
 
 def _left(seconds: float) -> str:

@@ -64,10 +64,7 @@ class SaveMenu(QPushButton):
         )
         *_, self.columns = add_entries(
             menu,
-            [
-                ("Copy methods text", writing.copy_methods, ""),
-                (COLUMNS, writing.write_features, ""),
-            ],
+            [(COLUMNS, writing.write_features, "")],
         )
         menu.addSeparator()
         add_entries(menu, [("Session, to go on later…", self._save_session, "")])

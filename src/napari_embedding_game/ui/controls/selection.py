@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QSlider, QWidget
 
@@ -39,12 +37,15 @@ BUTTONS = {
 """Text and tooltip of each button."""
 
 
+HOW = "Paint with the mouse. Shift adds, Ctrl takes away."
+
+
 class SelectionControls(QWidget):
     """Buttons that select and steer points; whoever shows them connects them."""
 
-    def __init__(self, session: Session, linked: LinkedLayers, brush: Any) -> None:
+    def __init__(self, session: Session, linked: LinkedLayers) -> None:
         super().__init__()
-        self._session, self._linked, self._brush = session, linked, brush
+        self._session, self._linked = session, linked
         self._correction = ""
         (
             self.lasso,
@@ -57,30 +58,27 @@ class SelectionControls(QWidget):
         ) = (push_button(*words) for words in BUTTONS.values())
         self.size = QSlider(Qt.Orientation.Horizontal)
         self.size.setToolTip("Radius of the brush on the canvas, in pixels.")
-        self.painted, self.text, self.told = text_label(), text_label(), text_label()
+        self.told = text_label()
         sizes = form()
         add_row(sizes, "Size", self.size)
-        sizes.addRow(self.painted)
+        sizes.addRow(text_label(HOW))
         self.size_row = panel(sizes)
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
         self.tools = panel(column(evenly(self.lasso, self.brush), self.size_row))
         """What selects points on the map."""
         rows = evenly(self.embed, self.show_objects), evenly(self.hold, self.let_go)
-        self.setLayout(column(self.text, *rows, self.neighbors, self.told, spacing=5))
+        self.setLayout(column(*rows, self.neighbors, self.told, spacing=5))
         connections = Connections(self)
-        connections.connect(brush.changed, self._on_brush)
         changes = (
             session.selection.changed,
-            session.view.hidden_changed,
             session.hand.changed,
             session.state_changed,
             session.settings.changed,
             linked.changed,
         )
         connections.connect_all(changes, self.refresh)
-        self.lasso.toggled.connect(self._on_lasso)
-        self._on_brush()
+        self.size_row.hide()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
@@ -89,9 +87,6 @@ class SelectionControls(QWidget):
         is_some = shot is not None and not session.selection.is_empty
         is_game = is_played(session.settings.value)
         self.setVisible(shot is not None)
-        mask, points = session.view.hidden, session.selection.points
-        n_hidden = 0 if mask is None else int((mask & points).sum())
-        show_text(self.text, f"{n_hidden:,} of them hidden" if n_hidden else "")
         self.embed.setEnabled(is_some)
         self.show_objects.setVisible(self._linked.current is not None)
         self.show_objects.setEnabled(is_some)
@@ -109,16 +104,9 @@ class SelectionControls(QWidget):
         self._correction = text
         self.refresh()
 
-    def _on_brush(self) -> None:
-        """Show the brush, which takes the place of the lasso while it is on."""
-        brush = self._brush
-        self.brush.setChecked(brush.is_on)
-        self.size.setValue(round(brush.radius))
-        self.size_row.setVisible(brush.is_on)
-        show_text(self.painted, brush.told)
-        if brush.is_on:
-            self.lasso.setChecked(False)
-
-    def _on_lasso(self, is_on: bool) -> None:
-        if is_on:
-            self.brush.setChecked(False)
+    def show_tool(self, tool: str, radius: int) -> None:
+        """Show which tool the mouse has, and how wide the brush is."""
+        self.lasso.setChecked(tool == "lasso")
+        self.brush.setChecked(tool == "brush")
+        self.size.setValue(radius)
+        self.size_row.setVisible(tool == "brush")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHeaderView, QWidget
+from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.dataset import Dataset
@@ -19,11 +20,15 @@ from napari_embedding_game.session.quality import (
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.settings_form import settings_text
-from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.status_label import StatusLabel
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    in_lines,
+    panel,
+    push_button,
+    row,
+)
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import (
     ISOLATION_MEANS,
@@ -100,7 +105,8 @@ class TrustControls(QWidget):
         self._found: MapQuality | None = None
         self._mixable: tuple[str, ...] = ()
         self._linking: dict[str, Any] = {}
-        self.far = StatusLabel()
+        self.far = QElidingLabel()
+        self.far.setProperty("role", "note")
         self.far.setToolTip("Misplaced points lie far from similar points: doubt them.")
         tip = "Show which points to doubt: colour them by their stretch."
         self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
@@ -114,8 +120,6 @@ class TrustControls(QWidget):
         self.warning, self.note = text_label("", "warning"), text_label(WAITING)
         self.link = push_button("", LINK_TIP, self._ask_to_link)
         self.mix = push_button("", MIX_TIP, self._ask_to_mix)
-        WrappedText(self.link)
-        WrappedText(self.mix)
         parts = self.figures, self.warning, self.link, self.mix, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
@@ -188,13 +192,13 @@ class TrustControls(QWidget):
             n_points = len(session.dataset.obs)
             self._linking = more_neighbors(session.played.settings, n_points)
         self.link.setVisible(bool(self._linking))
-        self.link.setText(f"Continue with {settings_text(self._linking)}")
+        self.link.setText(in_lines(f"Continue with {settings_text(self._linking)}"))
         self.mix.setVisible(followed is not None and followed.name in self._mixable)
         titles = []
         if parts and found is not None and found.parts is not None:
             titles.append(f"neighbours in {found.parts.n_parts:,} pieces")
         if followed is not None:
-            self.mix.setText(f"Mix batches of {followed.name}")
+            self.mix.setText(in_lines(f"Mix batches of {followed.name}"))
             titles.append(f"the map follows {followed.name}")
         self.warned.emit(", ".join(titles))
 

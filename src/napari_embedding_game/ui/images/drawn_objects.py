@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
-    inside,
     projection_of,
 )
 from napari_embedding_game.ui.images.linked_layers import (
@@ -50,10 +49,6 @@ class DrawnObjects:
         places = self.drawn.to_pixels(objects.centers[:, self.axes])
         places[~(is_cut & objects.present)] = np.nan
         return places
-
-    def surrounded(self, outline: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return whose middle is inside of a line of pixels (V, 2): (n,) bool."""
-        return inside(outline, self.places())
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""

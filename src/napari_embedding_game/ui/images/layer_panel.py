@@ -9,9 +9,8 @@ from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, push_button
+from napari_embedding_game.ui.style.layouts import column, in_lines, push_button
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class LayerPanel(QWidget):
     def add_button(self, tip: str, slot: Callable[[], object]) -> QPushButton:
         """Return a new button below the rest, hidden so far."""
         button = push_button("", tip, slot)
-        WrappedText(button)
         button.hide()
         self.rows.addWidget(button)
         return button
@@ -60,7 +58,7 @@ class LayerPanel(QWidget):
         for button in self.findChildren(QPushButton):
             button.hide()
         for name, words in buttons.items():
-            getattr(self, name).setText(words)
+            getattr(self, name).setText(in_lines(words))
             getattr(self, name).show()
         self.setVisible(bool(text))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QPoint, Qt
@@ -20,12 +19,11 @@ from napari_embedding_game.session.reclustering import (
     take_parts,
 )
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.style.layouts import Entry, add_entries, row
+from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -152,20 +150,6 @@ class ClusterEdits(QWidget):
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
         menu.addActions(self._rare)
-        menu.addSeparator()
-        view, chosen = self._session.view, self._chosen()
-        entries: list[Entry] = []
-        if len(chosen) == 1:
-            level = str(chosen[0].id)
-            is_hidden = level in view.hidden_levels(CLUSTERS)
-            hide = view.unhide if is_hidden else view.hide
-            words = "Show" if is_hidden else "Hide"
-            alone = partial(view.isolate, CLUSTERS, level)
-            entries = [(words, partial(hide, CLUSTERS, level), "")]
-            entries.append(("Show only this", alone, ""))
-        if view.n_hidden:
-            entries.append(("Show all", view.show_all, ""))
-        add_entries(menu, entries)
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting

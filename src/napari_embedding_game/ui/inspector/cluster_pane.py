@@ -10,15 +10,14 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.session.clusters.clustering import Cluster
-from napari_embedding_game.session.view import CLUSTERS
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.style.cluster_colors import places
+from napari_embedding_game.ui.style.colors import qcolor
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
-from napari_embedding_game.ui.style.legend import qcolor
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -72,7 +71,6 @@ class ClusterPane(QWidget):
             (session.columns_changed, self.search.forget),
             (session.clusters.changed, self._on_clusters),
             (session.state_changed, self._on_clusters),
-            (session.view.hidden_changed, self._on_clusters),
         ):
             connections.connect(signal, slot)
         self.setLayout(column(self.table, self.slider))
@@ -111,7 +109,6 @@ class ClusterPane(QWidget):
         self.table.show_frame(
             frame,
             colors=dict(zip(ids, colors, strict=True)),
-            struck={int(level) for level in session.view.hidden_levels(CLUSTERS)},
             tips={cluster.id: cluster.note for cluster in clusters},
         )
         self._follow(scrolls=False)  # a person may be scrolling

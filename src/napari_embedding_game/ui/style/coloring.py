@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,11 +28,24 @@ from napari_embedding_game.ui.style.colors import (
     value_extent,
     value_limits,
 )
-from napari_embedding_game.ui.style.texts import NO_ISOLATION, NO_PRESSURE, NO_STRETCH
+from napari_embedding_game.ui.style.texts import (
+    ISOLATION_CHOICE,
+    NO_ISOLATION,
+    NO_PRESSURE,
+    NO_STRETCH,
+    PRESSURE_CHOICE,
+    STRETCH_CHOICE,
+)
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
 ISOLATION, MOVEMENT = "Isolation", "Movement"
 BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, MOVEMENT)
+LONG_NAMES = {
+    STRETCH: STRETCH_CHOICE,
+    ISOLATION: ISOLATION_CHOICE,
+    PRESSURE: PRESSURE_CHOICE,
+}
+"""What the built-in choices are called in the window."""
 TITLES = {MOVEMENT: "Movement to the other map, in radii of this one"}
 """What legends say of a choice, where that is more than its name."""
 NOTHING_COMPARED = (
@@ -54,31 +67,17 @@ SHADES = 256
 """Steps of the colour bar of a figure."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Legend:
     """How to read the colours: named levels, or a scale from low to high."""
 
     title: str
-    levels: tuple[tuple[str, str], ...] = ()
-    """Name, and what else is known of it."""
-    colors: Colors | None = field(default=None, compare=False)
+    levels: tuple[tuple[str, int], ...] = ()
+    """Name, and the points that have it."""
+    colors: Colors | None = None
     limits: tuple[float, float] | None = None
     extent: tuple[float, float] | None = None
     """Lowest and highest value: how far the limits can be moved."""
-    hidden: frozenset[int] = frozenset()
-    """Places of the levels whose points are not drawn."""
-    note: str = ""
-    """What is hidden, of these levels or of others; "" where nothing is."""
-    caption: str = ""
-    """What else has to be known of the picture, such as that it shows no points."""
-
-    def is_as(self, other: Legend | None) -> bool:
-        """Whether it looks the same."""
-        none = np.empty((0, 4))
-        return self == other and np.array_equal(
-            none if self.colors is None else self.colors,
-            none if other is None or other.colors is None else other.colors,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +199,7 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     legend = Legend(TOO_MANY.format(name, len(names)))
     if len(names) <= MAX_LEVELS:
-        told = tuple((str(c), f"{counts[c]:,} points") for c in names)
-        legend = Legend(name, told, palette)
+        legend = Legend(name, tuple((str(c), int(counts[c])) for c in names), palette)
     levels = Levels(tuple(map(str, names)), codes)
     return Colored(table.take(codes, axis=0), legend, lambda: levels)
 

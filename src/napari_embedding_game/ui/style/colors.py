@@ -6,6 +6,7 @@ import numpy as np
 from napari.utils.colormaps import ensure_colormap
 from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
+from qtpy.QtGui import QColor
 
 Colors = NDArray[np.float32]
 
@@ -79,6 +80,11 @@ def from_text(text: str) -> Colors | None:
 def to_hex(rgba: NDArray[np.floating]) -> str:
     """Return a colour as "#rrggbb"."""
     return "#" + "".join(f"{round(255 * float(part)):02x}" for part in rgba[:3])
+
+
+def qcolor(rgba: NDArray[np.floating]) -> QColor:
+    """Return red, green, blue and opacity, 0 to 1, as Qt has a colour."""
+    return QColor.fromRgbF(*(float(part) for part in rgba))
 
 
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import QEvent, QObject, QSize, Qt
-from qtpy.QtGui import QIcon, QPixmap
+from qtpy.QtCore import QEvent, QObject, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -12,14 +11,14 @@ from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLabel,
+    QPushButton,
     QScrollArea,
     QScrollBar,
     QSizePolicy,
     QWidget,
 )
-from superqt import QCollapsible
 
-from napari_embedding_game.ui.style.button_text import WrappedText
+from napari_embedding_game.ui.style.layouts import column, in_lines, panel, push_button
 
 
 def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
@@ -105,57 +104,65 @@ def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
     widget.native.setVisible(shown)
 
 
-QWIDGETSIZE_MAX = (1 << 24) - 1
-"""Qt's own name for no limit, which not all bindings have."""
-
-
-class Fold(QCollapsible):
+class Fold(QWidget):
     """Something used now and then, folded away under a line of text."""
 
+    toggled = Signal(bool)
+    """Whether it is open now."""
     indent = 12
     """Pixels."""
 
     def __init__(self, title: str, inside: QWidget) -> None:
-        # Not QIcon(): under PySide6 that is false, and superqt then has no icon at all.
-        empty = QPixmap(1, 1)
-        empty.fill(Qt.GlobalColor.transparent)
-        super().__init__("", expandedIcon=QIcon(empty), collapsedIcon=QIcon(empty))
-        self.toggleButton().setIconSize(QSize(0, 0))
-        WrappedText(self.toggleButton(), Qt.AlignmentFlag.AlignLeft)
+        super().__init__()
         self._title = title
-        self.setDuration(0)
-        preferred = QSizePolicy.Policy.Preferred
-        self.setSizePolicy(preferred, preferred)  # texts that wrap need more than asked
-        self.layout().setContentsMargins(0, 0, 0, 0)
-        self.layout().setAlignment(Qt.AlignmentFlag(0))
-        self.layout().setSpacing(2)
-        self.content().layout().setContentsMargins(self.indent, 0, 0, 0)
-        self.toggled.connect(self._on_folded)
-        self.addWidget(inside)
-        inside.removeEventFilter(self)  # it would limit the height anew
-        self._on_folded(False)
+        self._button = push_button("", "", self._flip, "fold")
+        self._button.setMinimumWidth(1)
+        self._inside = panel(column(inside, margins=(self.indent, 0, 0, 0)))
+        self.setLayout(column(self._button, self._inside, spacing=2))
+        self.collapse()
+
+    def toggleButton(self) -> QPushButton:
+        """Return the line of text, which opens and shuts it."""
+        return self._button
+
+    def content(self) -> QWidget:
+        """Return what is folded."""
+        return self._inside
+
+    def isExpanded(self) -> bool:
+        """Return whether it is open."""
+        return not self._inside.isHidden()
+
+    def expand(self) -> None:
+        """Show what is inside."""
+        self._set(True)
+
+    def collapse(self) -> None:
+        """Hide what is inside."""
+        self._set(False)
 
     def set_title(self, title: str) -> None:
         """Show another line of text."""
         self._title = title
-        self._on_folded(self.isExpanded())
+        sign = "▾" if self.isExpanded() else "▸"
+        self._button.setText(in_lines(f"{sign}  {title}"))
 
-    def _on_folded(self, is_open: bool) -> None:
-        if is_open:  # superqt's limit knows nothing of texts that wrap
-            self.content().setMaximumHeight(QWIDGETSIZE_MAX)
-        self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
+    def _flip(self) -> None:
+        self._set(not self.isExpanded())
+
+    def _set(self, is_open: bool) -> None:
+        self._inside.setVisible(is_open)
+        self.set_title(self._title)
+        self.toggled.emit(is_open)
 
 
 def calm(root: QWidget) -> None:
     """Have keys and wheel change no setting by the way.
 
-    The Tab key passes over what is folded away; the wheel scrolls the dock and changes
-    no field that it passes over; numbers count when Enter is pressed or the field is
-    left: until then "3" on the way to "300" would be set.
+    The wheel scrolls the dock and changes no field that it passes over; numbers count
+    when Enter is pressed or the field is left: until then "3" on the way to "300" would
+    be set.
     """
-    for fold in root.findChildren(QCollapsible):
-        fold.content().setEnabled(fold.isExpanded())
-        fold.toggled.connect(fold.content().setEnabled)
     for field in root.findChildren(QAbstractSpinBox):
         field.setKeyboardTracking(False)
     guard = _WheelGuard(root)

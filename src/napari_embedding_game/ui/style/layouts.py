@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +18,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+LETTERS = 44
+"""In a line of a button, at most."""
 Entry = tuple[str, Callable[[], Any], str]
 """Text, what it does, and its tooltip."""
 
@@ -73,6 +76,11 @@ def push_button(
     return button
 
 
+def in_lines(text: str) -> str:
+    """Return a text in lines of a button, which widen no dock."""
+    return "\n".join(textwrap.wrap(text, LETTERS))
+
+
 def slim_bar() -> QProgressBar:
     """Return a thin bar of progress, from 0 to 100."""
     bar = QProgressBar()
@@ -81,6 +89,15 @@ def slim_bar() -> QProgressBar:
     bar.setFixedHeight(6)
     bar.setRange(0, 100)
     return bar
+
+
+def move_bar(bar: QProgressBar, value: int, top: int) -> None:
+    """Set a bar and have it drawn with all else: alone it draws the whole window."""
+    if (bar.value(), bar.maximum()) != (value, top):
+        bar.setUpdatesEnabled(False)
+        bar.setMaximum(top)
+        bar.setValue(value)
+        bar.setUpdatesEnabled(True)
 
 
 def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from qtpy.QtCore import QRectF, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QColor, QImage, QMouseEvent, QPainter, QPen, QPixmap
-from qtpy.QtWidgets import QGridLayout, QLabel, QMenu, QWidget
+import pandas as pd
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QImage, QPixmap
+from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QRangeSlider
 
 from napari_embedding_game.ui.style.coloring import Legend
-from napari_embedding_game.ui.style.colors import value_colors
+from napari_embedding_game.ui.style.colors import qcolor, value_colors
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, panel, push_button
-from napari_embedding_game.ui.style.level_click import CLICK_TIP, adds
+from napari_embedding_game.ui.style.layouts import column, panel
+from napari_embedding_game.ui.style.level_click import CLICK_TIP
+from napari_embedding_game.ui.style.table import Column, Table
 
-TWO_COLUMNS_FROM = 9
-"""Levels from which the legend takes two columns."""
-SWATCH = 11
-RING = 1.5
-"""Line of the swatch of a level that is hidden."""
-HIDE, ISOLATE, SHOW, SHOW_ALL = "hide", "isolate", "show", "show all"
-HIDE_TIP = "Right-click to hide it, or to show it alone."
-HIDDEN_TIP = "Hidden: click to show its points again."
-HIDDEN_MEANS = (
-    "Hidden points are not drawn and cannot be pointed at, and figures leave them out. "
-    "Clusters, tables, comparisons and data files have all points. Landmarks are of "
-    "the whole map, and not shown meanwhile."
-)
+MOST_ROWS = 12
+"""Levels that are seen without scrolling."""
+BAR = 11
+"""Height of the colour bar, in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
 STEPS = 500
 """Places that a handle of the limits can stand at."""
@@ -39,43 +32,42 @@ class LegendView(QWidget):
     """The (low, high) that a person chose for a scale."""
     picked = Signal(int, bool)
     """Place of the level that was clicked, and whether it is to be added."""
-    hiding_requested = Signal(str, int)
-    """What is to be done to the level of a place: ``HIDE``, ``ISOLATE``, ``SHOW``, or
-    ``SHOW_ALL`` to all of them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.text, self.caption, self.note = text_label(), text_label(), text_label()
-        self.note.setToolTip(HIDDEN_MEANS)
-        self.levels, self.scale = _Levels(self), _Scale(self)
-        self.show_all = push_button(
-            "Show all",
-            "Draw the points of all levels again.",
-            lambda: self.hiding_requested.emit(SHOW_ALL, -1),
+        self.text = text_label()
+        self.levels = Table(
+            Column("Level", CLICK_TIP), Column("Points"), most_rows=MOST_ROWS
         )
+        self.levels.picked.connect(self._on_picked)
+        self.scale = _Scale(self)
         self._body = panel(column(self.text, self.levels, self.scale))
-        parts = self._body, self.note, self.show_all, self.caption
-        self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
+        self.setLayout(column(self._body, margins=(0, 2, 0, 0)))
         self.set_legend(Legend(""))
 
     def set_legend(self, legend: Legend) -> None:
-        """Show how to read these colours, and what is hidden."""
+        """Show how to read these colours."""
         is_scale = legend.limits is not None
         has_levels = legend.colors is not None and bool(legend.levels)
         show_text(self.text, "" if is_scale or has_levels else legend.title)
-        show_text(self.note, legend.note)
-        show_text(self.caption, legend.caption)
-        self.show_all.setVisible(bool(legend.note))
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:
             self.scale.show_limits(legend)
-        elif has_levels:
-            self.levels.show_levels(legend)
+        elif legend.colors is not None:
+            self.levels.name_first(legend.title)
+            frame = pd.DataFrame(legend.levels, columns=["level", "points"])
+            colors = dict(enumerate(map(qcolor, legend.colors)))
+            self.levels.show_frame(frame, colors)
 
     def show_body(self, shown: bool) -> None:
         """Show what the colours mean, or leave that to another list."""
         self._body.setVisible(shown)
+
+    def _on_picked(self, places: list[int], is_added: bool) -> None:
+        self.levels.choose(())  # so that the same row can be clicked again
+        for place in places:
+            self.picked.emit(place, is_added)
 
 
 class _Scale(QWidget):
@@ -92,7 +84,7 @@ class _Scale(QWidget):
         self.slider.valueChanged.connect(self._on_slider)
         bar = QLabel()
         bar.setScaledContents(True)
-        bar.setFixedHeight(SWATCH)
+        bar.setFixedHeight(BAR)
         bar.setMinimumWidth(1)
         shades = (value_colors(np.linspace(0, 1, 256), (0, 1)) * 255).astype(np.uint8)
         data = shades.tobytes()  # which the image does not copy
@@ -123,106 +115,3 @@ class _Scale(QWidget):
         step = (high - low) / STEPS
         first, last = ends[0], max(ends[1], ends[0] + 1)
         self._view.limits_changed.emit((low + first * step, low + last * step))
-
-
-class _Levels(QWidget):
-    """A disc and a name for each level."""
-
-    def __init__(self, view: LegendView) -> None:
-        super().__init__()
-        self._view = view
-        self._hidden: frozenset[int] = frozenset()
-        self._rows: list[tuple[QLabel, QLabel]] = []
-        self._n_shown = 0
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(6)
-        self._grid.setVerticalSpacing(1)
-        self._grid.setColumnStretch(1, 1)
-
-    def show_levels(self, legend: Legend) -> None:
-        """Show the levels of a legend."""
-        assert legend.colors is not None
-        if len(legend.levels) != self._n_shown:
-            self._place(len(legend.levels))
-        self._hidden = legend.hidden
-        levels = zip(legend.levels, legend.colors, self._rows, strict=False)
-        for place, ((level, remark), rgba, (disc, name)) in enumerate(levels):
-            is_hidden = place in self._hidden
-            disc.setPixmap(swatch(rgba, is_hollow=is_hidden))
-            name.setText(level)
-            font = name.font()
-            font.setStrikeOut(is_hidden)
-            name.setFont(font)
-            told = f"{level}: {remark}" if remark else level
-            tip = HIDDEN_TIP if is_hidden else f"{CLICK_TIP}\n{HIDE_TIP}"
-            for label in (disc, name):
-                label.setToolTip(f"{told}\n{tip}")
-
-    def _place(self, n_levels: int) -> None:
-        while len(self._rows) < n_levels:
-            name = text_label("", "plain")
-            name.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-            self._rows.append((QLabel(), name))
-        self._n_shown = n_levels
-        is_long = n_levels >= TWO_COLUMNS_FROM
-        n_rows = -(-n_levels // 2) if is_long else n_levels
-        for number, labels in enumerate(self._rows):
-            block, row = divmod(number, n_rows)
-            for side, label in enumerate(labels):
-                if number < n_levels:
-                    self._grid.addWidget(label, row, 2 * block + side)
-                label.setVisible(number < n_levels)
-        self._grid.setColumnStretch(3, int(is_long))
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the level under the mouse, or offer to hide it."""
-        under = self.childAt(event.pos())
-        place = next((n for n, row in enumerate(self._rows) if under in row), None)
-        if place is None:
-            super().mousePressEvent(event)
-        elif event.button() == Qt.MouseButton.RightButton:
-            self.menu_of(place).popup(event.globalPosition().toPoint())
-        elif place in self._hidden:
-            self._view.hiding_requested.emit(SHOW, place)
-        else:
-            self._view.picked.emit(place, adds(event))
-
-    def menu_of(self, place: int) -> QMenu:
-        """Return what can be done to a level, as a menu that is gone once closed."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        is_hidden, n_seen = place in self._hidden, self._n_shown - len(self._hidden)
-        is_alone = n_seen == 1 and not is_hidden
-        for text, action, is_off in (
-            ("Show" if is_hidden else "Hide", SHOW if is_hidden else HIDE, is_alone),
-            ("Show only this", ISOLATE, is_alone),
-            ("Show all", SHOW_ALL, not self._hidden),
-        ):
-            entry = menu.addAction(text)
-            entry.setDisabled(is_off)
-            entry.triggered.connect(
-                lambda _=False, action=action: self._view.hiding_requested.emit(
-                    action, place
-                )
-            )
-        return menu
-
-
-def swatch(rgba: np.ndarray, *, is_hollow: bool = False) -> QPixmap:
-    """Return a disc of one colour, or a ring of it."""
-    pixmap, color = QPixmap(SWATCH, SWATCH), qcolor(rgba)
-    pixmap.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(pixmap)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    edge = RING / 2 if is_hollow else 0.0
-    painter.setPen(QPen(color, RING) if is_hollow else Qt.PenStyle.NoPen)
-    painter.setBrush(Qt.BrushStyle.NoBrush if is_hollow else color)
-    painter.drawEllipse(QRectF(edge, edge, SWATCH - 2 * edge, SWATCH - 2 * edge))
-    painter.end()
-    return pixmap
-
-
-def qcolor(rgba: np.ndarray) -> QColor:
-    """Return red, green, blue and opacity, 0 to 1, as Qt has a colour."""
-    return QColor.fromRgbF(*(float(part) for part in rgba))

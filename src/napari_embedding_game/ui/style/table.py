@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from qtpy.QtCore import (
     Qt,
     Signal,
 )
-from qtpy.QtGui import QColor, QFont, QIcon, QImage, QKeyEvent, QMouseEvent, QPainter
+from qtpy.QtGui import QColor, QIcon, QImage, QKeyEvent, QMouseEvent, QPainter, QPixmap
 from qtpy.QtWidgets import (
     QHeaderView,
     QStyledItemDelegate,
@@ -27,12 +27,11 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
-from napari_embedding_game.ui.style.legend import SWATCH, swatch
 from napari_embedding_game.ui.style.level_click import adds
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
-ROW, HEAD = 20, 24
-"""Pixels of a row, and of the headings."""
+ROW, HEAD, SWATCH = 20, 24, 11
+"""Pixels of a row, of the headings, and of the disc in the colour of a row."""
 _VALUE = int(Qt.ItemDataRole.UserRole)
 _COLOR = _VALUE + 1
 _TOP = QModelIndex()
@@ -72,8 +71,6 @@ class TableModel(QAbstractTableModel):
         """A column for each of the columns; its index has the keys."""
         self.colors: Mapping[Any, QColor | QImage] = {}
         """Of the swatches of rows, or their pictures, by their keys."""
-        self.struck: Collection[Any] = ()
-        """Keys of the rows whose names are struck out."""
         self.tips: Mapping[Any, str] = {}
         self.warning = QColor("orange")
         self.row_of: dict[Any, int] = {}
@@ -169,7 +166,6 @@ class TableModel(QAbstractTableModel):
         if role == roles.ToolTipRole:
             return self.tips.get(key) or (None if place else column.text(value))
         if not place:
-            answers |= {roles.FontRole: self._font(key)}
             answers |= {roles.DecorationRole: self._icons.get(key)}
         return answers.get(role)
 
@@ -194,11 +190,6 @@ class TableModel(QAbstractTableModel):
         return {roles.DisplayRole: column.title, roles.ToolTipRole: column.tip}.get(
             role
         )
-
-    def _font(self, key: Any) -> QFont:
-        font = QFont()
-        font.setStrikeOut(key in self.struck)
-        return font
 
 
 class Bars(QStyledItemDelegate):
@@ -322,12 +313,10 @@ class Table(QTableView):
         self,
         frame: pd.DataFrame,
         colors: Mapping[Any, QColor | QImage] | None = None,
-        struck: Collection[Any] = (),
         tips: Mapping[Any, str] | None = None,
     ) -> None:
         """Show other rows; the same ones again leave all as it is."""
         rows, looks = self.rows, {"colors": colors or {}, "tips": tips or {}}
-        looks["struck"] = struck
         is_same = all(getattr(rows, name) == look for name, look in looks.items())
         if is_same and frame.equals(rows.frame):
             return
@@ -403,7 +392,14 @@ def _icon(color: QColor | QImage) -> QIcon | QImage:
     """Return a disc that keeps its colour in a selected row; a picture as it is."""
     if not isinstance(color, QColor):
         return color
-    disc = swatch(np.array(color.getRgbF()))
+    disc = QPixmap(SWATCH, SWATCH)
+    disc.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(disc)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawEllipse(0, 0, SWATCH, SWATCH)
+    painter.end()
     icon = QIcon(disc)
     icon.addPixmap(disc, QIcon.Mode.Selected)
     return icon

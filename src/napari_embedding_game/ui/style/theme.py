@@ -50,7 +50,7 @@ QLabel[role="title"] {{ font-weight: bold; font-size: 14pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
-QCollapsible > QPushButton {{
+QPushButton[role="fold"] {{
   background: transparent; text-align: left; padding: 2px 3px; color: {text};
 }}
 QProgressBar[role="slim"] {{

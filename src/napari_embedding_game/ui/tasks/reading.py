@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -16,8 +16,8 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import shelve
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import (
     LoadResult,
@@ -27,16 +27,16 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
-from napari_embedding_game.ui.tasks import confirm_replace
-from napari_embedding_game.ui.tasks.save_dialog import ask_for_session
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
-from napari_embedding_game.ui.tasks.writing import WritingTask
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
+
+
+PUT_AWAY = "The map of {} is kept under Open > Recent maps."
 
 
 class ReadingTask(QObject):
@@ -67,21 +67,16 @@ class ReadingTask(QObject):
         viewer: napari.Viewer,
         workspace: Workspace,
         store: SessionStore,
-        writing: WritingTask,
     ) -> None:
         super().__init__()
         self._viewer, self._workspace = viewer, workspace
-        self._store, self._writing = store, writing
+        self._store = store
         self._loading = workspace.loading
         self._reading = Latest(
             self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
         )
         self._then: Callable[[Any], None] = lambda result: None
         self._source: Source | None = None
-        self._given_up: tuple[Source | Path | None, Work] = None, ([], {})
-        """What may take the place of what, as a person has said."""
-        self.parent_widget: QWidget | None = None
-        """What questions are asked over."""
         begin_process()
 
     def load(
@@ -93,12 +88,12 @@ class ReadingTask(QObject):
         table: Table | None = None,
         is_again: bool = False,
         then: Callable[[], None] | None = None,
-    ) -> bool:
+    ) -> None:
         """Read a source in the background and take it up.
 
-        What is loaded stays when reading fails or is cancelled.  Where it would be
-        lost with what a person made of it, they are asked first.  The rows of a file
-        are joined with the objects of an open Labels layer where they clearly fit.
+        What is loaded stays when reading fails or is cancelled; a map that is replaced
+        is found under Open > Recent maps.  The rows of a file are joined with the
+        objects of an open Labels layer where they clearly fit.
 
         Parameters
         ----------
@@ -109,30 +104,15 @@ class ReadingTask(QObject):
             map stays, and there is a new one.
         then : callable, optional
             Is called afterwards if all went well.
-
-        Returns
-        -------
-        bool
-            Whether it is going to be read now; where the maps are saved first, it is
-            read once they are.
         """
-
-        def again() -> None:
-            self.load(source, options, linked=linked, table=table, then=then)
-
         if not is_again:
             source = with_labels(source, self._viewer)
-            if not self._may_replace(source, again):
-                return False
         self.asked.emit(source, self._loading.ask(source), linked, table)
         if options is not None:
             self._loading.options = options
 
         def take_up(loaded: LoadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
-            if not is_reading and not self._may_replace(source, again):
-                self._give_up()
-                return
             self._take_up(loaded, linked, table, is_reading=is_reading)
             self._loading.take_up(source, loaded)
             self.loaded.emit(source, loaded)
@@ -141,7 +121,6 @@ class ReadingTask(QObject):
 
         self._read(source.name, lambda: source.read(options or ReadOptions()), take_up)
         self._source = source
-        return True
 
     def reload(
         self,
@@ -156,30 +135,17 @@ class ReadingTask(QObject):
         if source is not None:
             self.load(source, options, **how, then=then)
 
-    def open_file(self, path: Path, then: Callable[[], None] | None = None) -> bool:
-        """Go on with a map that was saved, or read data; return whether it begins.
-
-        ``then`` is called once data are read.
-        """
+    def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Go on with a map that was saved, or read data and call ``then``."""
         if archive.is_session(path):
-            return self.open_session(path)
-        return self.load(source_of(path), then=then)
+            self.open_session(path)
+        else:
+            self.load(source_of(path), then=then)
 
-    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> bool:
-        """Take up a session file as it was saved; ``then`` is called afterwards.
-
-        Return whether it is going to be read now, as :meth:`load`.
-        """
-
-        def again() -> None:
-            self.open_session(path, then)
-
-        if not self._may_replace(path, again):
-            return False
+    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Take up a session file as it was saved; ``then`` is called afterwards."""
 
         def take_up(result: tuple[SavedSession, list[str]]) -> None:
-            if not self._may_replace(path, again):
-                return
             saved, troubles = result
             self._store.begin_anew()
             self.asked.emit(None, self._loading.ask(None), None, None)
@@ -195,11 +161,10 @@ class ReadingTask(QObject):
                 then()
 
         self._read(path.name, lambda: archive.open_stages(path), take_up)
-        return True
 
     def bring_back(self, recovery_file: Path) -> None:
-        """Take up what a crash left behind; its file goes once it is saved anew."""
-        self.open_session(recovery_file, lambda: self._store.take_over(recovery_file))
+        """Take up what a crash left behind; its file becomes a recent map."""
+        self.open_session(recovery_file, partial(shelve, recovery_file))
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
@@ -215,28 +180,6 @@ class ReadingTask(QObject):
             self._loading.go_back()
 
     # Inside
-
-    def _may_replace(self, by: Source | Path, then: Callable[[], None]) -> bool:
-        """Return whether something may take the place of the maps, or ask.
-
-        Once for each, unless more has been made meanwhile.  Where a person wants the
-        session saved first, ``then`` is called once it is.
-        """
-        maps, dataset = self._workspace.maps, self._workspace.session.dataset
-        made, work = maps.made, maps.work
-        if not made or dataset is None or work == self._writing.saved_work:
-            return True
-        if self._given_up[0] is by and self._given_up[1] == work:
-            return True
-        parent = self.parent_widget
-        answer = confirm_replace.ask_to_replace(parent, dataset.name, made)
-        if answer == "save":
-            path = ask_for_session(parent, dataset)
-            if path is not None:
-                self._writing.save_session(path, then)
-        if answer == "replace":
-            self._given_up = by, work
-        return answer == "replace"
 
     def _read(
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
@@ -283,8 +226,12 @@ class ReadingTask(QObject):
             self._workspace.leaving.emit()
             self._workspace.maps.reload(loaded.dataset)
         else:
+            former, session = self._workspace.session.dataset, self._workspace.session
+            had_map = session.snapshot is not None
             self._store.begin_anew()
-            self._workspace.session.load(loaded.dataset)
+            session.load(loaded.dataset)
+            if had_map and former is not None:
+                session.say(PUT_AWAY.format(former.name))
         has_objects = loaded.dataset.objects is not None
         shown = linked if has_objects else None
         self._workspace.linked.set(shown, table, loaded.table)

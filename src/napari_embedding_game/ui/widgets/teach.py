@@ -19,9 +19,8 @@ from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.colors import category_colors
+from napari_embedding_game.ui.style.colors import category_colors, qcolor
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.style.legend import qcolor
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
