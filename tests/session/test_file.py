@@ -214,7 +214,7 @@ def child(tree, session):
 
 def scored(tree, session):
     genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
-    session.add(add_score, score_genes(session.dataset, genes))
+    session.add(add_score, genes, score_genes(session.dataset, genes)[0])
 
 
 def neighbours(folder):

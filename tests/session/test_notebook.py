@@ -241,7 +241,8 @@ def made_columns(folder, cells):
     """Have a score, taught classes, and what was worked out of the map."""
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play()
     session = desk.session
-    session.add(add_score, score_genes(session.dataset, GeneSet("a set", GENES)))
+    chosen = GeneSet("a set", GENES)
+    session.add(add_score, chosen, score_genes(session.dataset, chosen)[0])
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}

@@ -217,7 +217,7 @@ def check_notebook(path, clusters, dotted):
     made = pd.read_csv(path.with_name("map_cells.csv"), index_col=0, dtype=str)
     pd.testing.assert_series_equal(made["cluster"], clusters, check_names=False)
     code = "".join(cell.source for cell in notebook.cells)
-    for call in ("batch_key=", "VolcanoPlot(", "dotplot("):
+    for call in ("batch_key=", "VolcanoPlot("):
         assert call in code
     assert dotted <= set(re.findall(r'"([^"]+)"', code))
     pictures = sum("image/png" in str(cell.get("outputs")) for cell in notebook.cells)

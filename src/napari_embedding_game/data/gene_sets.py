@@ -27,23 +27,6 @@ class GeneSet:
     genes: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class GeneScores:
-    """The score of a set in every cell."""
-
-    gene_set: GeneSet
-    values: NDArray[np.float64]
-    """(n,) mean of the set's genes less that of genes of like expression."""
-    found: FoundNames
-
-    @property
-    def told(self) -> str:
-        """A sentence on how many of the genes are in the data, and which are not."""
-        n_found = len(self.found.places)
-        n_all = n_found + len(self.found.missing)
-        return f"{n_found} of {n_all} genes found. {self.found.told}".rstrip()
-
-
 def read_gene_sets(path: Path) -> list[GeneSet]:
     """Read a .gmt file, or a text file with one set.
 
@@ -79,8 +62,10 @@ def _is_set(parts: list[str]) -> bool:
     return len(parts) == 3
 
 
-def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
-    """Return the scores of ``scanpy.tl.score_genes`` with its default options.
+def score_genes(
+    dataset: Dataset, gene_set: GeneSet
+) -> tuple[NDArray[np.float64], FoundNames]:
+    """Return (n,) scores of ``scanpy.tl.score_genes``, and which genes were found.
 
     Raises DataError if scanpy is missing, these are no genes or more than fit into
     memory, none of the set is in the data, or there are too few others to compare with.
@@ -120,17 +105,17 @@ def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
     finally:
         np.random.set_state(state)  # noqa: NPY002
     values: NDArray[np.float64] = adata.obs["score"].to_numpy(dtype=np.float64)
-    return GeneScores(gene_set, values, found)
+    return values, found
 
 
-def add_score(dataset: Dataset, scores: GeneScores) -> str:
-    """Make the scores a column of the metadata, and return what it is called.
+def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]) -> str:
+    """Make scores (n,) a column of the metadata, and return what it is called.
 
     That is the name of the set, with a number where a column has it already.
     """
-    wanted = scores.gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
+    wanted = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     wanted = "gene set" if wanted in ("", "_index") else wanted
-    return dataset.add_score(wanted, scores.values, scores.gene_set.genes)
+    return dataset.add_score(wanted, values, gene_set.genes)
 
 
 def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str]:
@@ -138,9 +123,9 @@ def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str
     troubles = []
     for name, genes in known.items():
         try:
-            scores = score_genes(dataset, GeneSet(name, genes))
+            scores, _ = score_genes(dataset, GeneSet(name, genes))
         except DataError as error:
             troubles.append(str(error))
         else:
-            add_score(dataset, scores)
+            dataset.add_score(name, scores, genes)
     return troubles

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from qtpy.QtWidgets import QFileDialog, QInputDialog, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.gene_names import split_names
+from napari_embedding_game.data.gene_names import FoundNames, split_names
 from napari_embedding_game.data.gene_sets import (
-    GeneScores,
     GeneSet,
     add_score,
     read_gene_sets,
@@ -102,17 +102,19 @@ class GeneSetsPanel(Fold):
             return
         wanted = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
         show_text(self.state, "Scoring …", "note")
-        self._scoring.ask(lambda: score_genes(dataset, wanted))
+        self._scoring.ask(lambda: (wanted, *score_genes(dataset, wanted)))
         self._enable()
 
-    def _on_scored(self, scores: GeneScores) -> None:
+    def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
+        wanted, values, found = scored
         self._enable()
         dataset = self._session.dataset
         assert dataset is not None
-        name = self._session.add(add_score, scores)
+        name = self._session.add(add_score, wanted, values)
         self._session.look.color_by = choice_of_column(name, dataset)
-        role = "warning" if scores.found.missing else "note"
-        show_text(self.state, f"{name}: {scores.told}", role)
+        share = f"{len(found.places)} of {len(wanted.genes)} genes found."
+        role = "warning" if found.missing else "note"
+        show_text(self.state, f"{name}: {share} {found.told}".rstrip(), role)
 
     def _on_failed(self, error: BaseException) -> None:
         self._enable()
