@@ -1,7 +1,6 @@
 """The tutorials, gone through in a real window with small data."""
 
 import json
-import re
 import warnings
 from contextlib import chdir
 
@@ -200,12 +199,12 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert person.n_clicks < 50, person.n_clicks
     names = person.session.clusters.clustering.names
     clusters = pd.Series(names, obs.index.astype(str))
-    check_notebook(tmp_path / "map.ipynb", clusters, set(dots.result.genes))
+    check_notebook(tmp_path / "map.ipynb", clusters)
     shown = person.session.snapshot.embedding
     np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
 
 
-def check_notebook(path, clusters, dotted):
+def check_notebook(path, clusters):
     """Run a notebook from its file, and look at what it has made."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
@@ -219,9 +218,8 @@ def check_notebook(path, clusters, dotted):
     code = "".join(cell.source for cell in notebook.cells)
     for call in ("batch_key=", "VolcanoPlot("):
         assert call in code
-    assert dotted <= set(re.findall(r'"([^"]+)"', code))
     pictures = sum("image/png" in str(cell.get("outputs")) for cell in notebook.cells)
-    assert pictures >= 3  # the map, a comparison's volcano plot, the dot plot
+    assert pictures >= 2  # the map, a comparison's volcano plot
 
 
 @pytest.fixture
