@@ -250,14 +250,10 @@ class Purposes:
         bar = self._dock(Comparison)
         if bar is None or not bar.isVisible():
             return
-        for _ in range(self.rng.randint(1, 4)):
-            what = self.rng.randrange(3)
-            if what == 0 and bar.slider.isVisible():
-                bar.slider.setValue(self.rng.randint(0, 100))
-            elif what:
-                self._press((bar.side_by_side, bar.close_button)[what - 1])
-                self._turn_camera()
-            self.rest(0.1)
+        self._turn_camera()
+        if self.rng.random() < 0.7:
+            self._press(bar.close_button)
+        self.rest(0.1)
 
     def _turn_camera(self) -> None:
         """Turn what is in space, so that maps side by side have to follow."""

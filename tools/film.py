@@ -138,7 +138,7 @@ def raise_repulsion(person: Person, film: Film) -> None:
 
 
 def compare(person: Person, film: Film) -> None:
-    """Let the map go to the one with the higher repulsion and back."""
+    """Have the map lie beside the one with the higher repulsion."""
     timeline = person.dock.timeline
     timeline.comparison.begin(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.view.compared is not None, "comparison")
@@ -146,12 +146,6 @@ def compare(person: Person, film: Film) -> None:
     person.session.look.color_by = "Movement"
     person.rest(0.4)
     film.shoot(LAST_MS)
-    way = np.linspace(0, 1, 10)
-    for share in [*way, *way[-2::-1]]:
-        timeline.comparison.slider.setValue(round(100 * share))
-        person.rest(0.05)
-        film.shoot(900 if share == 1 else FRAME_MS)
-    timeline.comparison.side_by_side.click()
     person.rest(1.0)
     film.shoot(LAST_MS)
     timeline.comparison.close_button.click()

@@ -115,7 +115,6 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("quality")
     strip = dock.timeline
     strip.comparison.begin(session.timeline.marks[-1].number)
-    person.press(strip.comparison.side_by_side)
     shoot("comparing")
     person.press(strip.comparison.close_button)
     person.press(strip.back)

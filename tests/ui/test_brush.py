@@ -157,7 +157,6 @@ def check_maps_side_by_side(painter):
     """What is painted on either is one set."""
     session, waits = painter.session, painter.qtbot.waitUntil
     session.view.compare(comparing_job(session, session.timeline.newest.number)())
-    session.view.lay_side_by_side(True)
     waits(lambda: painter.layers.other(BESIDE) is not None)
     painter.qtbot.wait(30)  # the camera is fitted
     check_stroke(painter, far=40)

@@ -361,7 +361,6 @@ def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
         ).number
     )
     qtbot.waitUntil(lambda: session.view.compared is not None)
-    bar.side_by_side.click()
     qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
     pixels = layers.projection().to_pixels(session.view.seen)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()

@@ -41,7 +41,6 @@ class View:
         self.facing: NDArray[np.floating] = STRAIGHT
         """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
         map: panels in space are laid out along these, and figures seen so."""
-        self.is_side_by_side = False
         self._compared: Compared | None = None
         self._layout_of: tuple[object, ...] = ()
         self._layout: Layout | None = None
@@ -70,7 +69,7 @@ class View:
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
             return None
-        of: tuple[object, ...] = snapshot, compared, self.is_side_by_side
+        of: tuple[object, ...] = snapshot, compared
         if by:
             assert dataset is not None
             of = (*of, dataset.obs, by)
@@ -138,21 +137,13 @@ class View:
             self._become(None)
 
     @property
-    def can_lie_side_by_side(self) -> bool:
-        """Whether they can: a comparison is there, of a map in a plane or in space."""
+    def is_side_by_side(self) -> bool:
+        """Whether another map is drawn beside this one, in a plane or in space."""
         found = self.compared
         return found is not None and found.base.embedding.shape[1] in (2, 3)
 
-    def lay_side_by_side(self, is_wanted: bool) -> None:
-        """Draw the other map beside the one on show, or no longer."""
-        is_wanted = is_wanted and self.can_lie_side_by_side
-        if is_wanted != self.is_side_by_side:
-            self.is_side_by_side = is_wanted
-            self._check()
-
     def _become(self, compared: Compared | None) -> None:
         self._compared = compared
-        self.is_side_by_side = self.is_side_by_side and compared is not None
         self.compared_changed.emit()
         self._check()
 

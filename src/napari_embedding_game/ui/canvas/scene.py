@@ -272,7 +272,7 @@ class Scene(QObject):
     def _on_removed(self, name: str) -> None:
         """Do without other points whose layer somebody has removed."""
         if name == BESIDE:
-            self._session.view.lay_side_by_side(False)
+            self._session.view.end_comparison()
         else:
             self._unwanted = self._session.placed_on
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QCheckBox, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared, comparing_job
@@ -13,24 +13,19 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
 
-SIDE_TIP = "Draw the maps next to each other; a selection in one is made in all."
-
 
 class Comparison(QWidget):
-    """What differs between this map and the other, and how they are drawn."""
+    """What differs between this map and the other, which lies beside it."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session, view = session, session.view
         self._working = Latest(self, self._take, self._on_failed)
         self.there, self.words = text_label(), text_label()
-        self.side_by_side = QCheckBox("Side by side")
-        self.side_by_side.setToolTip(SIDE_TIP)
         end = "End comparison", "Show this map as it is.", self._on_end
         self.close_button = push_button(*end)
-        parts = self.there, self.words, self.side_by_side, self.close_button
+        parts = self.there, self.words, self.close_button
         self.setLayout(column(*parts, spacing=3, margins=(0, 2, 0, 2)))
-        self.side_by_side.clicked.connect(view.lay_side_by_side)
         connections = Connections(self)
         connections.call(view.end_comparison)
         changes = view.compared_changed, view.laid_out
@@ -50,8 +45,6 @@ class Comparison(QWidget):
         view, look = self._session.view, self._session.look
         compared, is_busy = view.compared, self._working.is_busy
         self.setVisible(is_busy or compared is not None)
-        self.side_by_side.setVisible(view.can_lie_side_by_side)
-        self.side_by_side.setChecked(view.is_side_by_side)
         if is_busy:
             show_text(self.words, "Comparing the two maps …")
         elif compared is not None:
