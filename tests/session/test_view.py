@@ -127,8 +127,9 @@ def in_space(session, n_axes=3):
 
 @pytest.mark.parametrize("facing", [STRAIGHT, [[0.6, 0, 0.8], [0, 1, 0]]])
 def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facing):
-    compared, view = in_space(session), session.view
+    view = session.view
     view.facing = np.array(facing, float)
+    compared = in_space(session)
     n, panels, seen = len(session.snapshot.embedding), view.panels, view.seen
     # Each map is seen as it is, and no point of one is in front of the other.
     np.testing.assert_array_equal(seen[:n], session.snapshot.embedding)
