@@ -83,5 +83,5 @@ endif
 # cache does not see that a loop calls one of another file that has changed.
 $(WARM): $(INSTALLED) $(shell find src/napari_embedding_game/core -name '*.py')
 	find src/napari_embedding_game/core -name '*.nb[ci]' -delete
-	$(BIN)/napari-embedding-game warm-up
+	$(BIN)/python tools/warm_up.py
 	touch $@

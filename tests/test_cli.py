@@ -11,7 +11,6 @@ import pytest
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run import engine
 
 CLUSTER, LANDMARK = "embedding_game_cluster", "embedding_game_landmark"
 FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
@@ -439,14 +438,6 @@ def test_version(run):
     shown = run("--version")
     assert shown.exit_code == 0
     assert shown.stdout.strip() == metadata.version("napari-embedding-game")
-
-
-def test_warm_up_also_compiles_what_the_window_needs(run, monkeypatch):
-    asked = []
-    own = engine.warm_up
-    monkeypatch.setattr(engine, "warm_up", lambda: asked.append(own()))
-    assert run("warm-up").exit_code == 0
-    assert asked == [None]
 
 
 def test_command_ends_without_traceback(tmp_path):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, n_searched, resolve
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
@@ -128,7 +127,6 @@ def _parser() -> argparse.ArgumentParser:
                       help="Genes to colour by (default: markers).")  # fmt: skip
     words = "Compute anew what a paper reports: a figure, a table and a JSON file."
     command.add_arguments(make("reproduce", command.reproduce, words, help=words))
-    make("warm-up", _warm_up, "Compile the numeric kernels now.")
     return parser
 
 
@@ -387,7 +385,7 @@ def _replay(options: Options) -> int:
     return 0 if is_same else DIFFERENT
 
 
-# --- notebook, warm-up ------------------------------------------------------------
+# --- notebook, web page ------------------------------------------------------------
 
 
 def _notebook(options: Options) -> int:
@@ -427,38 +425,6 @@ def _export(options: Options) -> int:
     )
     if not options.quiet:
         print(f"Written: {out}")
-    return 0
-
-
-def _warm_up(options: Options) -> int:
-    """Compile the numeric kernels now, so that the first run need not wait."""
-    import numpy as np
-
-    from napari_embedding_game.core.energy.methods import METHODS
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-    from napari_embedding_game.core.warm_up import compile_for_many_rows
-    from napari_embedding_game.session.run import engine
-    from napari_embedding_game.ui.pixels import compile_loops
-
-    engine.warm_up()  # all that the window needs, in the types that it needs them in
-    compile_loops()
-    compile_for_many_rows()
-    X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-
-    def fit(**settings: Any) -> EmbeddingGame:
-        return EmbeddingGame(**as_parameters(settings), random_state=0).fit(X)
-
-    with warnings.catch_warnings():
-        # After so few iterations no map says much.
-        warnings.simplefilter("ignore", EmbeddingWarning)
-        for n_components in (2, 3):
-            for affinity in ("uniform", "mixed"):
-                fit(n_components=n_components, affinity=affinity, max_iter=3)
-        for method, member in METHODS.items():
-            few = {"method": method, "perplexity": 10.0, "max_iter": 2}
-            for approximation in member.approximations:
-                fit(**few, approximation=approximation)
-        fit(max_iter=3).transform(X[:2] + 1)
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
@@ -65,14 +66,17 @@ def warm_up() -> None:
     What moves the first frame comes first, and a run that is begun meanwhile need not
     wait for the rest.
     """
-    from napari_embedding_game.core.warm_up import compile_inspection
+    from napari_embedding_game.core.inspect.markers import markers
 
     settings = resolve(Settings(n_landmarks=8))
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     with COMPUTING:
-        playing = play(*layout(neighbors(X, settings), X, settings), settings)
+        edges, start = layout(neighbors(X, settings), X, settings)
+        playing = play(edges, start, settings)
         next(playing)
-        next(playing)
+        shot = next(playing)
         playing.close()
-    with COMPUTING:
-        compile_inspection()
+    with COMPUTING:  # what is needed once there is a map: clusters and markers
+        merging(edges, shot.labels, 8, None)
+        for values in (X, sparse.csr_matrix(X)):
+            markers(values, np.arange(64) < 2, n_jobs=1)

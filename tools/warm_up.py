@@ -1,0 +1,61 @@
+"""Compile the numeric kernels now, so that the first run or test need not wait.
+
+python tools/warm_up.py
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from napari_embedding_game.core.energy.forces import CompiledForces
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import MeshSum
+from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.errors import EmbeddingWarning
+from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
+from napari_embedding_game.session.run import engine
+from napari_embedding_game.ui.pixels import compile_loops
+
+
+def of_small_maps() -> None:
+    """Fit a few rows by every method; after so few iterations no map says much."""
+    X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+
+    def fit(**settings: Any) -> EmbeddingGame:
+        return EmbeddingGame(**as_parameters(settings), random_state=0).fit(X)
+
+    for n_components in (2, 3):
+        for affinity in ("uniform", "mixed"):
+            fit(n_components=n_components, affinity=affinity, max_iter=3)
+    for method, member in METHODS.items():
+        few = {"method": method, "perplexity": 10.0, "max_iter": 2}
+        for approximation in member.approximations:
+            fit(**few, approximation=approximation)
+    fit(max_iter=3).transform(X[:2] + 1)
+
+
+def of_many_rows() -> None:
+    """Compile the searches in leaves and components, and the grid of a wide map."""
+    rows = np.zeros((800, SHORT_ROWS + 1), np.float32)
+    rows[:, 0] = np.arange(800)
+    knn_graph(rows, 1, search="projected", n_jobs=1)
+    two = np.array([[0, 1], [1, 0]], np.float32)
+    objective = MeshSum(CompiledForces(Edges.from_matrix(two), n_jobs=1), 1.0)
+    for width in (1.0, 100.0):  # the grid of a small map has float64
+        y = torch.tensor([[0.0, 0.0], [width, 0.0]])
+        objective.evaluate(y, y[:1])
+        pressure(objective, y, y[:1])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", EmbeddingWarning)
+    engine.warm_up()  # all that the window needs, in the types that it needs them in
+    compile_loops()
+    of_many_rows()
+    of_small_maps()
