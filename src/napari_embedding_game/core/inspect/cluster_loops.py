@@ -1,6 +1,6 @@
 """The compiled loops of :mod:`clusters`: graphs of groups, Louvain, merging.
 
-A graph is symmetric and, but for :func:`join`, in compressed rows, its diagonal the
+A graph is symmetric and, but for :func:`_join`, in compressed rows, its diagonal the
 weight inside a node counted from both ends, so that a row's sum is the node's degree.
 """
 
@@ -165,7 +165,41 @@ def compact(labels):
 
 
 @njit(**_OPTIONS)
-def join(weights, degree, size, is_rooted):
+def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
+    """Join all clusters of each group, pair after pair, see :func:`_join`.
+
+    Returns who is joined, whom it joins, and a score by which the pairs of all groups
+    are in order: that of the worst of a group so far, as what a merge makes possible
+    goes next, however good it is.
+    """
+    n = size.shape[0]
+    begins, nodes = _members(groups, n_groups)
+    degree, place = np.zeros(n), np.empty(n, np.int64)
+    for node in range(n):
+        for e in range(indptr[node], indptr[node + 1]):
+            degree[node] += weights[e]
+    joined, into = np.empty(n, np.int64), np.empty(n, np.int64)
+    scores, count = np.empty(n), 0
+    for group in range(n_groups):
+        own = nodes[begins[group] : begins[group + 1]]
+        dense = np.zeros((own.shape[0], own.shape[0]))
+        place[own] = np.arange(own.shape[0])
+        for k in range(own.shape[0]):
+            for e in range(indptr[own[k]], indptr[own[k] + 1]):
+                if groups[indices[e]] == group:
+                    dense[k, place[indices[e]]] = weights[e]
+        found = _join(dense, degree[own], size[own], is_rooted)
+        worst = np.inf
+        for k in range(own.shape[0] - 1):
+            worst = min(worst, found[2][k])
+            joined[count], into[count] = own[found[0][k]], own[found[1][k]]
+            scores[count] = worst
+            count += 1
+    return joined[:count], into[:count], scores[:count]
+
+
+@njit(**_OPTIONS)
+def _join(weights, degree, size, is_rooted):
     """Join all clusters of a dense graph (m, m), two at a time, best first.
 
     Best have the most weight between them over that expected of their degrees, with

@@ -133,33 +133,22 @@ def _joined(
     born, leader = np.zeros(len(sizes), np.int64), np.arange(len(sizes))
     standing = np.flatnonzero(sizes)
     between = sparse.csr_matrix(graph, dtype=np.float64)[standing][:, standing]
+    parts: _Graph = (between.indptr, between.indices, between.data)
     for step, level in enumerate(levels):
-        degree = np.asarray(between.sum(axis=1)).ravel()
-        found, own = [], level[standing]
-        for group in np.unique(own):
-            rows = np.flatnonzero(own == group)
-            given = (
-                between[rows][:, rows].toarray(),
-                degree[rows],
-                sizes[standing[rows]],
-            )
-            joined, into, scores = loops.join(*given, step == 0)
-            # What a merge makes possible goes next, however good it is.
-            order = np.minimum.accumulate(scores)
-            found.append((order, standing[rows[joined]], standing[rows[into]]))
-        scores, joined, into = map(np.concatenate, zip(*found, strict=True))
-        n_standing = len(standing)
-        for at, pair in enumerate(np.argsort(-scores, kind="stable")):
-            b, a = joined[pair], into[pair]
-            born[b], leader[b] = n_standing - at, a
-            sizes[a] += sizes[b]
+        own = np.unique(level[standing], return_inverse=True)[1]
+        joined, into, scores = loops.join_groups(
+            *parts, sizes[standing], own, own.max() + 1, step == 0
+        )
+        order = np.argsort(-scores, kind="stable")
+        b, a = standing[joined[order]], standing[into[order]]
+        born[b], leader[b] = len(standing) - np.arange(len(b)), a
         head = leader
         while (leader[head] != head).any():
             head = leader[head]
         left, member = np.unique(head[standing], return_inverse=True)
-        ones = np.ones(n_standing), (member, np.arange(n_standing))
-        members = sparse.csr_matrix(ones, shape=(len(left), n_standing))
-        standing, between = left, members @ between @ members.T
+        sizes[left] = np.bincount(member, sizes[standing])
+        parts = loops.group_graph(*parts, member, len(left))
+        standing = left
     born[standing[:1]] = 1
     return born, leader
 
