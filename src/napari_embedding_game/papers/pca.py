@@ -47,9 +47,6 @@ the digits in the embedding game and in t-SNE, by which landmarks tile well."""
 NO_LENGTH = 1e-6
 """Length relative to the longest direction below which the data do not extend."""
 _LOOK_EVERY = 5
-_FORESEEN = 200
-"""Iterations that are foreseen for the principal steps, until twice as many as there
-have been are more: most data take fewer, and a small map is shown at that pace."""
 _POWERS = 6
 _OVERSAMPLING = 10
 
@@ -199,7 +196,7 @@ def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
         done = is_last or has_settled
         yield State(
             iteration,
-            iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
+            iteration if done else most,
             torch.from_numpy(in_the_plane((unit * y).astype(np.float32))),
             energy=principal_energy(rows, y),
             warning=unsettled if is_last and not has_settled else "",
