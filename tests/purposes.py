@@ -54,7 +54,6 @@ class Purposes:
             self.drag_landmark,
             self.paint,
             self.use_mark,
-            self.step_in_time,
             self.compare_maps,
             self.continue_with_settings,
             self.teach,
@@ -211,41 +210,32 @@ class Purposes:
         if timeline is None:
             return
         row = self.rng.randrange(len(self.session.timeline.marks))
-        if self.rng.random() < 0.6:
+        if self.rng.random() < 0.7:
             self.note(f"looks back at picture {row}")
             marks = timeline.marks
             place = marks.visualItemRect(marks.item(row)).center()
             QTest.mouseClick(marks.viewport(), LEFT, pos=place)
+            self._press(self._map().run.go_on)
         else:
-            self._choose_of_mark(timeline, row, self.rng.randrange(5))
+            menu = timeline.menu(self.session.timeline.marks[row])
+            self._choose(menu)
+            menu.deleteLater()
 
-    def _choose_of_mark(self, timeline: Timeline, row: int, number: int) -> None:
-        """Choose an entry of a mark's menu, which has an event loop of its own."""
-        mark = self.session.timeline.marks[row]
-        menu = timeline.menu(mark)
+    def _choose(self, menu: W.QMenu) -> None:
+        """Choose an entry of a menu, which has an event loop of its own."""
         actions = menu.actions()
-        action = actions[number % len(actions)]
-        self.note(f"mark {mark.number} > {action.text()!r}")
-        action.trigger()
-        menu.deleteLater()
-
-    def step_in_time(self) -> None:
-        """Go back or forth in the timeline, and play on from there."""
-        timeline, dock = self._timeline(), self._map()
-        if timeline is None or dock is None:
-            return
-        self.note("steps in the timeline")
-        ways = (timeline.back, timeline.forward, dock.run.go_on)
-        for _ in range(self.rng.randint(1, 4)):
-            self._press(self.rng.choice(ways))
+        if actions:
+            action = self.rng.choice(actions)
+            self.note(f"chooses {action.text()!r}")
+            action.trigger()
 
     def compare_maps(self) -> None:
         """Compare with a mark, and use what is then offered."""
         timeline = self._timeline()
         if timeline is None:
             return
-        row = self.rng.randrange(len(self.session.timeline.marks))
-        self._choose_of_mark(timeline, row, 1)
+        timeline.others.aboutToShow.emit()
+        self._choose(timeline.others)
         self.rest(0.3)
         bar = self._dock(Comparison)
         if bar is None or not bar.isVisible():

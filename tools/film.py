@@ -199,8 +199,8 @@ def record(person: Person, path: Path) -> Film:
     film.follow_run()
     drag_cluster(person, film)
     raise_repulsion(person, film)
-    for _ in range(3):
-        person.press(person.dock.timeline.back)
+    for place in range(person.dock.timeline.marks.count())[-2:-5:-1]:
+        person.look_back(place)
         person.rest(0.4)
         film.shoot(900)
     compare(person, film)

@@ -499,12 +499,22 @@ class Person:
         """Click on the title of a part of the dock that is folded."""
         self.press(fold.toggleButton())
 
-    def mix_samples(self) -> None:
-        """Press the button with which Quality mends a map that follows samples."""
-        mix = self.dock.trust.mix
-        self.wait(lambda: not mix.isHidden(), "the offer to mix samples")
-        with self.loading():
-            self.press(mix)
+    def mix_samples(self, column: str) -> None:
+        """Prepare the counts again, with the batches of a column mixed."""
+        self.choose_in(self.dock.data.batches.native, column)
+        self.prepare_counts()
+
+    def look_back(self, place: int) -> None:
+        """Click on an earlier map, counted from the oldest."""
+        marks = self.dock.timeline.marks
+        self.show(marks)
+        self._count()
+        middle = marks.visualItemRect(marks.item(place)).center()
+        repeat(
+            lambda: QTest.mouseClick(marks.viewport(), LEFT, pos=middle),
+            lambda: marks.currentRow() == place,
+            "an earlier map",
+        )
 
     def compare(self, words: str) -> list[str]:
         """Compare the selection with what is called so; return the leading names."""
@@ -513,10 +523,10 @@ class Person:
         self.choose_in(pane.against, words)
         return self.markers()
 
-    def keep_comparison(self) -> None:
-        """Have the notebook tell the comparison that is shown."""
-        self._count()
-        trigger(self.inspector.markers.menu, "Keep for the notebook")
+    def save_comparison(self, path: Path) -> None:
+        """Save the comparison that is shown: the notebook tells it then."""
+        with _answered("getSaveFileName", path):
+            self.press(self.inspector.markers.saved)
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
@@ -570,11 +580,6 @@ class Person:
         self._count()
         self.show(button)
         press(button)
-
-    def shuffle(self) -> None:
-        """See other members of the chosen cluster."""
-        self.show(self.inspector.another.native)
-        press(self.inspector.another.native)
 
     def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:
         for _ in range(200):

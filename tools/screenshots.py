@@ -11,6 +11,7 @@ data are made up, or are samples.
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,19 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
                     yield text, wide(text), widget.width() - beside
 
 
+def texts_of(root: QWidget) -> Iterator[str]:
+    """Yield every text and tooltip of a widget and of all inside, hidden ones too."""
+    for widget in (root, *root.findChildren(QWidget)):
+        for say in ("text", "toolTip", "placeholderText"):
+            yield str(getattr(widget, say, str)())
+        for action in widget.actions():
+            yield from (action.text(), action.toolTip())
+        if isinstance(widget, QComboBox):
+            yield from map(widget.itemText, range(min(widget.count(), 12)))
+        if isinstance(widget, QTabBar):
+            yield from map(widget.tabText, range(widget.count()))
+
+
 # --- The states
 
 
@@ -117,7 +131,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     strip.comparison.begin(session.timeline.marks[-1].number)
     shoot("comparing")
     person.press(strip.comparison.close_button)
-    person.press(strip.back)
+    person.look_back(0)
     shoot("looking_back")
     person.unfold(dock.game.more)
     person.show(dock.game.more)
@@ -304,11 +318,14 @@ def main() -> None:
     parser.add_argument("--widths", nargs="*", type=int, default=[*HEIGHTS])
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
+    said: set[str] = set()
     for name in chosen.only:
         with opened(1500, 950) as person, tempfile.TemporaryDirectory() as folder:
 
             def shoot(state: str, person: Person = person) -> None:
                 window = person.viewer.window._qt_window
+                for dock in person.viewer.window.dock_widgets.values():
+                    said.update(texts_of(dock))
                 for theme in chosen.themes:
                     person.viewer.theme = theme
                     for width in chosen.widths:
@@ -323,6 +340,8 @@ def main() -> None:
                                 print(f"{state} {width}: {told}", flush=True)
 
             PARTS[name](person, shoot, Path(folder))
+    n_words = sum(len(re.findall(r"[^\W\d_][\w'-]*", text)) for text in said)
+    print(f"{n_words:,} words in {len(said):,} texts and tooltips")
 
 
 if __name__ == "__main__":

@@ -107,11 +107,11 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     print(person.dock.data.notes.text())
     person.run()
     person.unfold(person.dock.trust_fold)
-    person.wait(person.dock.trust.mix.isVisible, "the quality")
+    person.wait(person.dock.trust.warning.isVisible, "the quality")
     person.show(person.dock.trust.note)
     person.split_by("stim")
     shoot("conditions_apart")
-    person.mix_samples()
+    person.mix_samples("stim")
     person.run()
     person.look_away()
     shoot("conditions_mixed")
@@ -201,8 +201,7 @@ def plate(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
         sized = [c.id for c in person.session.clusters.clusters if c.size >= 15]
         means = {cluster: dose[labels == cluster].mean() for cluster in sized}
         person.choose(max(means, key=means.__getitem__))
-        plate = person.open_widget(PLATE)
-        person.choose_in(plate.shown, "Share of clusters")
+        person.open_widget(PLATE)
         person.look_away()
         shoot("plate_wells")
 
@@ -241,7 +240,6 @@ def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.run()
     shoot("texts_map")
     person.choose(purest(person, "label"))
-    person.shuffle()
     person.look_away()
     shoot("texts_read")
 

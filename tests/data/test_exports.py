@@ -13,7 +13,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import (
     WRITERS,
-    features,
     write,
 )
 from napari_embedding_game.data.formats.tables import from_features
@@ -109,9 +108,6 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     assert np.isnan(table["intensity_mean"][11])
     places = dict(zip(table.columns, range(99), strict=False))
     assert places["area"] > places["embedding_game_pressure"]
-    by_label = features(measured, result, label_ids=[7, 5])
-    assert by_label["area"].tolist()[0] == areas[2]
-    assert np.isnan(by_label["area"][1])
     write(measured, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     assert adata.obs.columns[:3].tolist() == ["label", "centroid_y", "centroid_x"]
@@ -134,15 +130,6 @@ def test_scanpy_draws_the_result(dataset, result, tmp_path, colored):
     shown = [text.get_text() for text in axes.get_legend().get_texts()]
     assert shown == ["T cells", "B, naïve", "unassigned"]
     matplotlib.pyplot.close("all")
-
-
-def test_columns_of_a_labels_layer_go_by_label(dataset, result):
-    table = features(dataset, result, label_ids=[11, 2, 5, 7])
-    assert table["index"].tolist() == [11, 2, 5, 7]
-    assert table["embedding_game_cluster"].tolist() == [
-        "B, naïve", "T cells", "unassigned", "unassigned",
-    ]  # fmt: skip
-    np.testing.assert_array_equal(table["embedding_game_x"], [4, 0, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("ending", sorted(WRITERS))

@@ -115,9 +115,8 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["A", "B", "C"]
     figure.canvas.draw()
     assert bar.get_yticklabels()[0].get_text() == "0%"
-    levels = (("_none", np.array([1, 0, 0, 1])), ("drug $x$", np.array([0, 0, 1, 1])))
-    write_plot(plate(levels=levels, plate="plate 7"), tmp_path / "plate.svg")
-    assert {"drug $x$", "_none", "plate 7"} <= texts_in(tmp_path / "plate.svg")
+    write_plot(plate(scale=SCALE, plate="plate $7$"), tmp_path / "plate.svg")
+    assert {"Share $of$ 1", "plate $7$"} <= texts_in(tmp_path / "plate.svg")
 
 
 def test_names_that_would_cover_each_other_are_moved(clusters):

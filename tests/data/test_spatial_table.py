@@ -8,7 +8,6 @@ import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import finish
@@ -96,29 +95,3 @@ def test_the_table_of_the_sdata_about_the_layer_is_taken(adata):
     assert table_of_layer({"sdata": sdata(spots=other)}, "spots").adata is other
     with pytest.raises(DataError, match=r"about 'blobs': they annotate cells, nuclei"):
         table_of_layer(metadata | {"name": "blobs"}, "blobs")
-
-
-def test_results_go_back_into_the_same_object_by_row(adata):
-    table = table_of_layer({"adata": adata}, "cells")
-    dataset = read(table, labels()).dataset
-    for adata_, rows in table.places:
-        add_to_rows(adata_, rows, dataset, result(N))
-    assert adata.obs[COLUMN].tolist() == (
-        ["unassigned"] * 2 + ["big", "small"] * 6 + ["unassigned"] * 3
-    )
-    assert list(adata.uns[f"{COLUMN}_colors"]) == ["#ff0000", "#00ff00", "#b0b0b0"]
-    positions = adata.obsm["X_embedding_game"]
-    np.testing.assert_array_equal(positions[2:-3], result(N).embedding)
-    assert np.isnan(positions[[0, 1, -1]]).all()
-    assert adata.obs["embedding_game_landmark"].iloc[0] == -1
-    assert np.isnan(adata.obs["embedding_game_pressure"].iloc[0])
-
-
-def test_a_copy_of_the_sdata_s_table_is_written_with_its_original(adata):
-    own = adata[2:-3].copy()
-    metadata = {"adata": own, "sdata": sdata(table=adata), "name": "cells"}
-    table = table_of_layer(metadata, "cells")
-    dataset = read(table, labels()).dataset
-    for adata_, rows in table.places:
-        add_to_rows(adata_, rows, dataset, result(N))
-    assert own.obs[COLUMN].tolist() == adata.obs[COLUMN].tolist()[2:-3]

@@ -30,9 +30,6 @@ def test_columns_that_are_known_of_a_whole_well(plate):
     assert {"drug", "dose"} <= set(columns)
     assert "area" not in columns
     assert "Metadata_Well" not in columns
-    means = plates[0].means(plate.obs["dose"])
-    assert means[:3].tolist() == [0.5, 0.25, 4.125]
-    assert plates[0].levels(plate.obs["drug"]) == [("none",), ("none",), ("X",), ("X",)]
     told = well_text(plate, plates[0], (2, 2), columns)
     assert told.splitlines() == ["C03: 0 points", "drug: X"]
     assert "dose: 4.125" in well_text(plate, plates[0], (1, 1), ["dose"])

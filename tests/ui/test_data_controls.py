@@ -100,16 +100,16 @@ def test_batches_are_offered_by_their_column_and_mixed(
     cells.write_h5ad(tmp_path / "cells.h5ad")
     load(FileSource(tmp_path / "cells.h5ad"))
     panel = dock.data.recipe
-    assert list(panel.batches.choices) == [NO_BATCHES, "day"]
-    assert not panel.batches.native.isHidden()
+    assert list(dock.data.batches.choices) == [NO_BATCHES, "day"]
+    assert not dock.data.batches.native.isHidden()
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    panel.batches.value = "day"
+    dock.data.batches.value = "day"
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         panel.apply.click()
     assert session.dataset.provenance["recipe"]["batch_key"] == "day"
     assert "Harmony mixed" in dock.data.notes.text()
-    assert panel.batches.value == "day"  # "Prepare again" does the same
-    panel.batches.value = NO_BATCHES
+    assert dock.data.batches.value == "day"  # "Prepare again" does the same
+    dock.data.batches.value = NO_BATCHES
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         panel.apply.click()
     assert session.dataset.provenance["recipe"]["batch_key"] is None
@@ -128,12 +128,9 @@ def test_batches_of_given_components_are_mixed_by_a_choice_beside_the_space(
     load(FileSource(tmp_path / "cells.h5ad"))
     assert list(data.batches.choices) == [NO_BATCHES, "day"]
     assert not data.batches.native.isHidden()
-    assert data.mixable == ("day",)
     apart = session.dataset.X
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        data.mix_batches("day")  # as the warning under Quality does
-    assert data.batches.value == "day"
-    assert data.mixable == ()
+        data.batches.value = "day"
     assert "Harmony mixed" in data.notes.text()
     assert not np.allclose(session.dataset.X, apart)
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
@@ -162,7 +159,7 @@ def test_what_was_not_read_leaves_the_former_wish(
         with qtbot.waitSignal(dock.controller.reading.given_up, timeout=10_000):
             recipe.apply.click()
         assert "lower that number" in dock.data.trouble.text()
-    assert not recipe.undo.isHidden()
+    assert recipe.apply.text() == "Prepare again"
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         dock.data.drop.click()
     assert session.dataset.X.shape == (60, 7)

@@ -143,7 +143,6 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert game.controls["affinity"].choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.repulsion.enabled
-    assert game.paper_lambda.text() == "cannot be steered"
     assert not game.controls["learning_rate"].enabled
     play()
     assert "come to rest" in dock.run.stage.text()

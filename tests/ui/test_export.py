@@ -16,10 +16,9 @@ from napari_embedding_game.session.file.autosave import (
 )
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, MeasuredSource
+from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -51,91 +50,6 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
-
-
-@pytest.fixture
-def squares():
-    labels = np.zeros((70, 70), np.int32)
-    for number in range(25):
-        row, column = divmod(number, 5)
-        size = 4 + number % 5
-        labels[row * 14 : row * 14 + size, column * 14 : column * 14 + 6] = number + 1
-    return labels
-
-
-def test_columns_go_to_the_table_of_the_labels(
-    play, qtbot, viewer, dock, session, squares
-):
-    layer = viewer.add_labels(squares, features={"index": [3, 1], "note": ["c", "a"]})
-    source = MeasuredSource(None, squares, "nuclei")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.controller.reading.load(source, linked=Linked(layer))
-    play()
-    dock.run.save.menu().aboutToShow.emit()
-    assert action(dock, "Columns").isVisible()
-    action(dock, "Columns").trigger()
-    table = layer.features
-    assert list(table["note"]) == ["c", "a"]
-    expected = session.clusters.clustering.names[[2, 0]]
-    assert list(table["embedding_game_cluster"]) == list(expected)
-    action(dock, "Columns").trigger()
-    assert list(layer.features.columns) == list(table.columns)
-
-
-@pytest.fixture(params=["points", "shapes", "tracks", "labels"])
-def layer(request, viewer):
-    """A layer with a table of three columns, of which one is empty in row 7."""
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
-    rows.loc[7, "c"] = np.nan
-    places = rng.normal(size=(40, 2))
-    if request.param == "points":
-        return viewer.add_points(places, features=rows)
-    if request.param == "shapes":
-        boxes = [np.vstack([place, place + 1]) for place in places]
-        return viewer.add_shapes(boxes, features=rows)
-    if request.param == "labels":  # which do not show these rows
-        return viewer.add_labels(np.zeros((5, 5), np.int32), features=rows)
-    numbers = np.repeat(np.arange(4), 10), np.tile(np.arange(10), 4)
-    return viewer.add_tracks(np.column_stack([*numbers, places]), features=rows)
-
-
-@pytest.fixture
-def taken(qtbot, viewer, dock, layer):
-    """The layer, whose table was taken."""
-    viewer.layers.selection.active = layer
-    dock.data.start.layer_button.click()
-    qtbot.waitUntil(lambda: not dock.data.drop.isHidden())
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.drop.click()
-    return layer
-
-
-def test_columns_go_to_the_table_that_was_taken(play, dock, session, taken):
-    play()
-    dock.run.save.menu().aboutToShow.emit()
-    assert action(dock, "Columns").isVisible()
-    action(dock, "Columns").trigger()
-    table = taken.features
-    cluster = table["embedding_game_cluster"]
-    assert cluster[7] == "unassigned"
-    expected = session.clusters.clustering.names
-    assert list(cluster.drop(7)) == list(expected)
-    x = table["embedding_game_x"].drop(7)
-    np.testing.assert_allclose(x, session.snapshot.embedding[:, 0])
-    action(dock, "Columns").trigger()
-    assert list(taken.features.columns) == list(table.columns)
-    assert dock.data.trouble.isHidden()
-
-
-@pytest.mark.parametrize("layer", ["points"], indirect=True)
-def test_columns_do_not_go_to_other_rows(play, dock, taken):
-    play()
-    taken.selected_data = {3}
-    taken.remove_selected()
-    dock.controller.writing.write_features()
-    assert "take it again" in dock.data.trouble.text()
-    assert "embedding_game_x" not in taken.features
 
 
 @pytest.fixture

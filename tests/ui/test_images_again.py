@@ -132,9 +132,9 @@ def test_a_renamed_image_is_linked_by_a_click(
     for _ in range(200):
         QApplication.processEvents()
     assert len(inserted) == n_inserted  # nothing goes on for ever
-    assert not shown(dock.data.relink.image)
+    assert not shown(dock.data.relink.button)
     viewer.open(renamed, plugin="napari")
-    button = dock.data.relink.image
+    button = dock.data.relink.button
     qtbot.waitUntil(lambda: shown(button))
     assert button.text() == "This is the image: channel 1"
     click(button)
@@ -180,17 +180,16 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     labels[38:, 30:34] = 99
     tifffile.imwrite(files["labels"], labels)
     desk.open()
-    stale = dock.data.stale
-    qtbot.waitUntil(lambda: shown(stale.text))
-    assert stale.text.text() == (
-        "The labels 'cells' are others than those that were measured: 8.0% of the "
-        "objects have another shape or place, or are gone. The map shows the former."
+    again = dock.data.relink
+    qtbot.waitUntil(lambda: shown(again.text))
+    assert again.text.text() == (
+        "8.0% of the objects have changed in the labels 'cells' since they were read."
     )
     assert len(session.dataset.obs) == 25
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        click(stale.again)
+        click(again.button)
     assert session.dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
-    assert not shown(stale.text)
+    assert not shown(again.text)
 
 
 @pytest.fixture
@@ -232,13 +231,13 @@ def test_the_images_of_a_plate_are_found_again(
     told = f"The images of {plate} are not open: locate their folder."
     assert dock.data.relink.text.text() == told
     desk.answer = other_images(plate.with_name("plate 2"))
-    click(dock.data.relink.folder)
+    click(dock.data.relink.button)
     text = dock.data.relink.text
     qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
     assert desk.linked is None
     desk.answer = moved
-    assert dock.data.relink.folder.text() == "Locate folder…"
-    click(dock.data.relink.folder)
+    assert dock.data.relink.button.text() == "Locate folder…"
+    click(dock.data.relink.button)
     qtbot.waitUntil(lambda: desk.linked is not None)
     assert not shown(dock.data.relink)
     np.testing.assert_array_equal(session.snapshot.embedding, map_before.embedding)
@@ -248,9 +247,9 @@ def test_the_images_of_a_plate_are_found_again(
     labels = cells()
     tifffile.imwrite(moved / "field2_labels.tif", np.where(labels == 3, 0, labels))
     desk.open()
-    stale = dock.data.stale
-    qtbot.waitUntil(lambda: shown(stale.text))
-    assert ": 2.0% of the objects have another" in stale.text.text()
+    again = dock.data.relink
+    qtbot.waitUntil(lambda: shown(again.text))
+    assert "2.0% of the objects have changed" in again.text.text()
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        click(stale.again)
+        click(again.button)
     assert len(session.dataset.obs) == 49

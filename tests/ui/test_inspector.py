@@ -129,8 +129,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     picked = session.selection.rows[0]
     assert picked == view.pictures.rows[2]
     assert view.pictures.rowCount() == 9
-    inspector.details.another.native.click()  # as any update, it keeps the cluster
-    qtbot.waitUntil(lambda: view.pictures.rows[2] != picked)
+    inspector.details.refresh()  # which keeps the cluster
     assert view.pictures.rowCount() == 9
     assert [i.row() for i in view.selectedIndexes()] == view.pictures.places([picked])
     session.selection.select_points(np.array([2, 12, 22]))
@@ -237,6 +236,20 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
 
 
 @pytest.fixture
+def save(monkeypatch, tmp_path):
+    """Save the comparison on show; returns the file."""
+
+    def save(pane):
+        path = tmp_path / "table.csv"
+        monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+        pane.saved.click()
+        assert pane.state.text() == "Saved as table.csv."
+        return path
+
+    return save
+
+
+@pytest.fixture
 def show_markers(session, inspector, play):
     """Play data with expression and open the tab of the markers."""
 
@@ -267,7 +280,7 @@ def test_markers_are_told_and_colour_the_map(
     assert pane.state.text() == "10 points against 30. p-values only rank."
     told = "Expression: counts, normalised to 10,000 per cell, log1p."
     assert told in pane.state.toolTip()
-    assert "prove nothing" in pane.state.toolTip()
+    assert "For a test, compare samples" in pane.state.toolTip()
     share = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e4)
     means = np.expm1(share[inside].mean(axis=0)), np.expm1(share[~inside].mean(axis=0))
     expected = np.log2(means[0] / means[1])[found.columns]
@@ -281,7 +294,9 @@ def test_markers_are_told_and_colour_the_map(
     assert pane.state.text().startswith("Select two or more")
 
 
-def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, dataset):
+def test_any_two_of_many_levels_are_compared(
+    qtbot, session, show_markers, dataset, save
+):
     obs = dataset.obs.assign(donor=list("abcdefgh") * 5)
     pane = show_markers(replace(dataset, obs=obs))
     session.selection.select_points(np.arange(32))
@@ -293,7 +308,7 @@ def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, datas
     choose(pane.other, "g (4)")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 4)
     assert pane.plot().title == "donor: a against g"
-    pane.kept.trigger()
+    save(pane)
     choose(pane.one, "g (4)")  # no level against itself
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
     assert [one.title for one in session.comparisons] == ["donor: a against g"]
@@ -302,7 +317,7 @@ def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, datas
 
 
 def test_two_conditions_are_compared_and_saved(
-    qtbot, session, show_markers, dataset, tmp_path, monkeypatch
+    qtbot, session, show_markers, dataset, save
 ):
     values = np.random.default_rng(0).random((40, 5)).astype(np.float32)
     values[::2, 2] += 3
@@ -310,16 +325,11 @@ def test_two_conditions_are_compared_and_saved(
     pane = show_markers(replace(dataset, obs=obs, profile=values))
     session.selection.select_points(np.arange(30))
     qtbot.waitUntil(lambda: pane.result is not None)
-    pane.kept.trigger()
-    assert pane.state.text().startswith("Kept for the notebook: Selection against all")
+    save(pane)
     choose(pane.against, "stim: STIM against CTRL")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 15)
     assert pane.result.names[0] == session.dataset.profile_names[2]
-    path = tmp_path / "table.csv"
-    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
-    pane.saved.trigger()
-    assert len(path.read_text().splitlines()) == 6
-    assert "Saved" in pane.state.text()
+    assert len(save(pane).read_text().splitlines()) == 6
     choose(pane.test, "t-test")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
     session.clusters.make_cluster(session.selection.points, "these")
@@ -327,7 +337,7 @@ def test_two_conditions_are_compared_and_saved(
     qtbot.waitUntil(lambda: pane.against.findText("against these") >= 0)
     choose(pane.against, "against these")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
-    # A notebook tells what was kept or saved, not what was clicked.
+    # A notebook tells what was saved, not what was clicked.
     told = [one.title for one in session.comparisons]
     assert told == ["Selection against all the rest", "stim: STIM against CTRL"]
     session.load(session.dataset)
@@ -335,7 +345,7 @@ def test_two_conditions_are_compared_and_saved(
 
 
 def test_samples_are_compared_where_a_column_names_them(
-    qtbot, show_markers, session, dataset
+    qtbot, show_markers, session, dataset, save
 ):
     donors = np.repeat(["d1", "d2", "d3", "d4"], 10)
     values = np.random.default_rng(0).random((40, 5)).astype(np.float32)
@@ -348,7 +358,7 @@ def test_samples_are_compared_where_a_column_names_them(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
     assert pane.state.text().startswith("2 samples against 2. Each sample counts once")
     assert pane.result.names[0] == session.dataset.profile_names[2]
-    pane.kept.trigger()
+    save(pane)
     assert [one.samples for one in session.comparisons] == ["donor"]
     session.selection.select_points(np.arange(10))
     qtbot.waitUntil(lambda: "1 sample with 10 or more" in pane.state.text())

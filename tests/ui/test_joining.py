@@ -7,7 +7,6 @@ from anndata import AnnData
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.controls.save_menu import IN_ANNDATA
 from napari_embedding_game.ui.images.join_panel import NO_LAYER
 
 N_OBJECTS = 24
@@ -80,8 +79,8 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     assert session.dataset.var_names == ("area", "tone", "form")
 
 
-def test_the_annotation_of_a_layer_gets_the_clusters_and_so_does_the_layer(
-    qtbot, viewer, nuclei, dock, session, loading, play
+def test_the_annotation_of_a_layer_is_joined_with_its_labels(
+    viewer, nuclei, dock, session, loading
 ):
     ids = np.random.default_rng(2).permutation(np.unique(nuclei.data)[1:])
     obs = pd.DataFrame({"region": "nuclei", "instance_id": ids}).set_axis(map(str, ids))
@@ -95,14 +94,6 @@ def test_the_annotation_of_a_layer_gets_the_clusters_and_so_does_the_layer(
     viewer.layers.selection.active = nuclei
     loading(dock.data.start.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids.tolist()
-    play()
-    dock.run.save.menu().aboutToShow.emit()
-    assert dock.run.save.columns.text() == IN_ANNDATA
-    dock.run.save.columns.trigger()
-    table = nuclei.features.set_index("index")
-    column = "embedding_game_cluster"
-    assert adata.obs[column].tolist() == table.loc[ids, column].tolist()
-    assert adata.obsm["X_embedding_game"].shape == (N_OBJECTS, 2)
 
 
 def test_labels_that_come_later_are_offered(viewer, dock, loading, table, qtbot):

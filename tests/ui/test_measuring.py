@@ -244,7 +244,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     _, labels = field(0)
     table.loc[2, "Label"] = 999
     layer = viewer.add_labels(labels, name="cells", features=table)
-    dataset = loading(dock.data.measure.take)
+    dataset = loading(dock.data.start.layer_button)
     expected = np.where(table["Label"] == 999, 0, table["Label"])
     np.testing.assert_array_equal(dataset.objects.label_ids, expected)
     notes = dock.data.join.text.text()
@@ -258,23 +258,13 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     session.selection.select_points(np.array([2, 5]))
     dock.controller.show_objects()
     assert lit(layer) == [table["Label"][5]]
-    for _ in range(2):
-        dock.controller.writing.write_features()
-        found = layer.features
-        pd.testing.assert_frame_equal(found[list(table)], table)
-        np.testing.assert_array_equal(
-            found["embedding_game_x"], session.snapshot.embedding[:, 0]
-        )
-        # napari itself finds the row of an object by this column.
-        assert found["index"].tolist() == np.where(expected == 0, -1, expected).tolist()
-        assert dock.data.trouble.isHidden()
 
 
 def test_without_an_id_a_column_can_be_chosen(qtbot, viewer, dock, loading, table):
     _, labels = field(0)
     frame = table.rename(columns={"Label": "nuc"})
     viewer.add_labels(labels, name="cells", features=frame)
-    dataset = loading(dock.data.measure.take)
+    dataset = loading(dock.data.start.layer_button)
     assert dataset.objects is None
     assert dock.controller.workspace.linked.current is None
     panel = dock.data.join
@@ -294,11 +284,11 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
-    stale = dock.data.stale
+    again = dock.data.relink
     dataset = loading(dock.data.measure.measure)
     before = measured(dataset, "area").copy()
     layer.contour = 1  # a look is no edit
-    assert not stale.is_stale
+    assert again.isHidden()
     layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 15
     inside = np.argwhere(labels == 3).mean(axis=0)
     viewer.reset_view()
@@ -307,17 +297,17 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     middle = np.array([canvas.width(), canvas.height()]) / 2
     place = QPoint(*np.round(middle + offset[::-1]).astype(int).tolist())
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
-    assert stale.is_stale
-    told = "The labels 'cells' were edited after they were measured"
-    assert stale.text.text().startswith(told)
-    QTest.mouseClick(stale.again, Qt.MouseButton.LeftButton)
+    assert not again.isHidden()
+    told = "The labels 'cells' were edited since they were read"
+    assert again.text.text().startswith(told)
+    QTest.mouseClick(again.button, Qt.MouseButton.LeftButton)
     QTest.mouseClick(dock.data.cancel, Qt.MouseButton.LeftButton)
-    assert stale.is_stale  # nothing was read
-    again = measured(loading(stale.again), "area")
-    assert again[0] > before[0]
-    np.testing.assert_array_equal(again[1:], before[1:])
-    assert not stale.is_stale
+    assert not again.isHidden()  # nothing was read
+    area = measured(loading(again.button), "area")
+    assert area[0] > before[0]
+    np.testing.assert_array_equal(area[1:], before[1:])
+    assert again.isHidden()
     assert dock.controller.workspace.linked.current.images == (viewer.layers["DNA"],)
     layer.data = np.where(labels == 6, 0, labels)
-    assert stale.is_stale
-    assert len(loading(stale.again).obs) == 19
+    assert not again.isHidden()
+    assert len(loading(again.button).obs) == 19

@@ -97,11 +97,11 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     names = linked.labels.metadata[FIELDS]
     assert names[viewer.dims.current_step[0]] == dataset.obs["image"].iloc[row]
     # A label that is painted on is told by the name of its image.
-    stale = person.dock.data.stale
-    assert not stale.is_stale
+    again = person.dock.data.relink
+    assert again.isHidden()
     person.press_escape()
     viewer.layers.selection.active = linked.labels
     linked.labels.mode = "paint"
     linked.labels.selected_label, linked.labels.brush_size = 90, 5
-    person.click_object(row, lambda: stale.is_stale)
-    assert stale.text.text().startswith("The labels 'plate (labels)' were edited")
+    person.click_object(row, lambda: not again.isHidden())
+    assert again.text.text().startswith("The labels 'plate (labels)' were edited")

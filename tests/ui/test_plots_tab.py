@@ -165,7 +165,6 @@ def test_typed_names_are_shown_in_their_order(qtbot, dots):
     QTest.keyClick(dots.genes, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: dots.result.genes == ("e", "a"))
     assert dots.state.text() == "Not in the data: nope."
-    assert dots.n_leading.isHidden()
     dots.scaled.click()
     dots.genes.setText("nope")
     dots.refresh()

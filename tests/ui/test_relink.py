@@ -110,17 +110,3 @@ def test_other_data_end_the_search(
     viewer.add_labels(labels)
     qtbot.wait(20)
     assert dock.controller.workspace.linked.current is None
-
-
-def test_the_picture_of_the_sample_is_made_again(qtbot, viewer, dock, session, play):
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        menu = dock.data.start.sample_button.menu()
-        menu.actions()[2].trigger()
-    play()
-    saved = dock.controller.session_store.capture()
-    viewer.layers.clear()
-    bring_back(dock, saved)
-    linked = dock.controller.workspace.linked
-    qtbot.waitUntil(lambda: linked.current is not None)
-    assert [x.name for x in linked.current.images] == ["nuclei (image)"]
-    assert dock.data.relink.isHidden()

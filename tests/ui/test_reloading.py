@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QPushButton
 
 from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.ui.game_dock import GameDock
@@ -129,11 +129,11 @@ def test_other_data_leave_a_copy_of_the_map(
         dock.choose(table)
     assert len(session.dataset.obs) == 30
     qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
-    dock.data.start.open_menu.aboutToShow.emit()
-    (entry,) = dock.data.start.recent.actions()
-    assert "cells.h5ad" in entry.text() or "cells" in entry.text()
-    assert "1 named" in entry.text()
-    entry.trigger()
+    dock.data.start.show_last_maps()
+    lines = dock.data.start.findChildren(QPushButton)
+    (line,) = (one for one in lines if "1 named" in one.text())
+    assert "cells" in line.text()
+    line.click()
     qtbot.waitUntil(lambda: session.dataset.X.shape[0] == 60)
     assert named(session, "T cells") == cells
 

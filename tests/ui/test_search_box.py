@@ -1,13 +1,10 @@
 """Finding clusters, genes and cells from the keyboard."""
 
-import threading
-
 import numpy as np
 import pytest
-from qtpy.QtCore import QDeadlineTimer, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.session.search import Search
 from napari_embedding_game.ui.inspector import search_box
 
 
@@ -18,13 +15,10 @@ def played(play, dock):
 
 
 def typed(dock, text):
-    """Type a name, and wait until what there is was looked through."""
+    """Type a name."""
     search = dock.clusters.search
     search.clear()
     QTest.keyClicks(search, text)
-    deadline = QDeadlineTimer(60_000)
-    while search.is_busy and not deadline.hasExpired():
-        QTest.qWait(5)
     return search
 
 
@@ -68,26 +62,13 @@ def test_keys_lead_to_the_search(qtbot, played, key):
     assert not played.clusters.search.hasFocus()
 
 
-def test_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch):
-    gate, begun = threading.Event(), []
-
-    class Slow(Search):
-        def __init__(self, *given):
-            begun.append(True)
-            assert gate.wait(20)
-            super().__init__(*given)
-
-    monkeypatch.setattr(search_box, "Search", Slow)
-    session.clusters.rename(2, "Monocytes")
-    QTest.keyClicks(played.clusters.search, "cell23")
-    QTest.keyClick(played.clusters.search, Qt.Key.Key_Return)  # which waits
-    assert len(begun) <= 1
-    assert session.selection.is_empty
-    gate.set()
-    qtbot.waitUntil(lambda: session.selection.rows.tolist() == [23])
-    session.clusters.rename(1, "Mono too")
-    find(played, "mono too")
-    qtbot.waitUntil(lambda: session.selection.clusters == (1,))
+def test_a_row_is_found_by_its_name(played, session, monkeypatch):
+    find(played, "cell23")
+    assert session.selection.rows.tolist() == [23]
+    monkeypatch.setattr(search_box, "MOST_ROWS", 3)  # of many, by the whole name
+    assert not typed(played, "cell2x").hits
+    find(played, "cell7")
+    assert session.selection.rows.tolist() == [7]
 
 
 def test_what_was_searched_goes_with_its_data(qtbot, played, session):

@@ -1,4 +1,4 @@
-"""Trust and time: how good the map is, its timeline, and maps compared."""
+"""Trust and earlier maps: how good the map is, its timeline, and maps compared."""
 
 from dataclasses import replace
 
@@ -71,25 +71,13 @@ def test_a_large_map_is_measured_when_it_is_asked_for(
     assert measured[-1:] == ["finished"]
 
 
-def test_a_graph_in_parts_is_mended_by_a_button(
-    dock, play, session, trust, monkeypatch, qtbot
-):
+def test_a_graph_in_parts_is_warned_of(dock, play, trust, monkeypatch, qtbot):
     found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
     monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: found)
     title = dock.trust_fold.toggleButton()
     play()
     qtbot.waitUntil(lambda: "4 pieces" in title.text())  # seen while it is folded
     assert "4 groups without any link (25% of the points" in trust.warning.text()
-    former = session.run
-    unfold(dock)
-    trust.link.click()
-    assert dock.game.controls["n_neighbors"].value == 30
-    qtbot.waitUntil(lambda: session.run is not former and session.state == "finished")
-    assert session.played.settings.n_neighbors == 30
-    assert session.played.is_branch
-    session.settings.choose_method("pca")
-    trust.show_quality(found)
-    assert trust.link.isHidden()  # it would begin anew
     few = replace(FOUND, parts=GraphParts(3, 0.004, 15))
     trust.show_quality(few)
     assert trust.warning.isHidden()
@@ -108,13 +96,9 @@ def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
     assert "more than of its own cluster (70%)" in trust.warning.text()
     assert dock.trust_fold.toggleButton().text().endswith("the map follows stim")
-    assert trust.mix.isHidden()  # not raw counts, or no Harmony
-    trust.set_mixable(("stim", "donor"))
-    assert trust.mix.text() == "Mix batches of stim"
     trust.show_quality(FOUND)
     assert trust.warning.isHidden()
-    assert dock.trust_fold.toggleButton().text().endswith("Trust and time")
-    assert trust.mix.isHidden()
+    assert dock.trust_fold.toggleButton().text().endswith("Trust and earlier maps")
 
 
 # The timeline
@@ -142,7 +126,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     qtbot, finished, session
 ):
     timeline, shown = session.timeline, finished.timeline
-    first, *_, end = timeline.marks
+    first = timeline.marks[0]
     assert finished.game.repulsion.value == 900
     qtbot.wait(50)
     click(shown, 0)
@@ -150,14 +134,9 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.settings.repulsion is None
     assert finished.game.repulsion.value == 300  # that of the map on show
     layer = finished.controller.layers.points
-    assert "timeline" in finished.run.stage.text()
+    assert finished.run.stage.text() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.shown is timeline.marks[1]
-    assert not shown.forward.isHidden()
-    QTest.mouseClick(shown.forward, LEFT)
-    assert timeline.shown is end
-    assert not shown.forward.isEnabled()
-    QTest.mouseClick(shown.back, LEFT)
     changed = timeline.shown
     finished.run.go_on.click()
     qtbot.waitUntil(lambda: session.state == "finished")

@@ -61,7 +61,7 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     person.choose(cluster_of(person, is_wanted))
     planted = {gene_of("Macrophages", number) for number in range(PLANTED)}
     assert set(person.markers()[:PLANTED]) == planted
-    person.keep_comparison()
+    person.save_comparison(tmp_path / "markers.csv")
     person.click_marker(0)
     assert person.session.look.color_by in planted
     person.rename("Lung macrophages")
@@ -169,9 +169,9 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()
     person.unfold(person.dock.trust_fold)
-    person.wait(person.dock.trust.mix.isVisible, "the quality")
+    person.wait(person.dock.trust.warning.isVisible, "the quality")
     assert "follows stim" in person.dock.trust_fold.toggleButton().text()
-    person.mix_samples()
+    person.mix_samples("stim")
     assert "Harmony mixed" in person.dock.data.notes.text()
     person.run()
     person.split_by("stim")
@@ -188,7 +188,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     pane = person.inspector.markers
     n_treated = int((is_kind & (obs["stim"] == "drug").to_numpy()).sum())
     assert pane.state.text().startswith(f"{n_treated} points against")
-    person.keep_comparison()
+    person.save_comparison(tmp_path / "markers.csv")
     person.open_tab("Volcano")
     person.press_escape()
     person.split_by("stim")

@@ -61,17 +61,15 @@ class Settings:
     method: str = _setting(
         "game",
         "Method",
-        "The forces between points: the embedding game is quick and suits most data, "
-        "the others are known methods to compare it with.",
+        "The forces between points. The embedding game suits most data.",
         choices=lambda: {name: _titled(each) for name, each in METHODS.items()},
         steerable=True,
     )
     approximation: Approximation | None = _setting(
         None,
         "Repelled by",
-        "What keeps points apart: landmarks that fit themselves to the map (the game), "
-        "all other points, added up on a grid, pairs drawn at random, points drawn at "
-        "random, or all pairs of points one by one, for a few thousand at most.",
+        "What keeps points apart: moving landmarks (the game), all points by a grid, "
+        "random pairs or points, or all pairs, for a few thousand points.",
         choices=lambda: {
             "landmarks": "Landmarks that move",
             "mesh": "All pairs, by a grid",
@@ -84,9 +82,8 @@ class Settings:
     repulsion: float | None = _setting(
         None,
         "Repulsion",
-        "Repulsion: low values draw the map together into lines and branches, high "
-        "values open it up and show finer clusters. In the papers λ × N: lambda times "
-        "the number of rows.",
+        "Low: groups draw together into lines and branches. High: finer clusters open "
+        "up. In the papers lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,
         steerable=True,
@@ -94,19 +91,16 @@ class Settings:
     n_components: int = _setting(
         2,
         "Dimensions",
-        "2: a flat map. 3: a map in space, which you turn with the mouse; crowded "
-        "groups find more room. The points go on from where they are: to 3 along a new "
-        "axis, and the map stays rather flat until Run again lays it out anew; to 2 on "
-        "the plane in which they spread most. The mark in the timeline brings the "
-        "former map back.",
+        "2: a flat map. 3: a map in space, which you turn with the mouse. The points "
+        "go on from where they are; Run again lays them out anew.",
         least=1,
         most=3,
     )
     n_landmarks: int = _setting(
         200,
         "Landmarks",
-        "Number of landmarks, which push the points apart and are merged into the "
-        "clusters: more give finer ones and a more exact repulsion (L in the paper).",
+        "Number of landmarks, which push the points apart and are merged into "
+        "clusters: more give finer ones (L in the paper).",
         least=1,
         shown=(10, 1000, 10),
         steerable=True,
@@ -114,16 +108,15 @@ class Settings:
     n_neighbors: int = _setting(
         15,
         "Neighbours",
-        "How many most similar rows attract each point: more keep the large picture "
-        "together, fewer show fine detail (K in the paper).",
+        "How many similar rows attract each point: more keep transitions together, "
+        "fewer show detail (K in the paper).",
         least=1,
         shown=(2, 200, 1),
     )
     perplexity: float = _setting(
         30.0,
         "Perplexity",
-        "How many similar rows attract each point under entropic edges, counting those "
-        "further away for less; three times as many are looked at.",
+        "How many similar rows attract each point; those further away count less.",
         allowed="a number at least 1",
         least=1,
         shown=(2, 200, 5),
@@ -131,7 +124,7 @@ class Settings:
     learning_rate: float | None = _setting(
         None,
         "Learning rate",
-        "Step length of the points in each iteration. Acts at once.",
+        "Step length of the points.",
         allowed="a number at least 0",
         least=0,
         below=_MOST_RATE,
@@ -141,8 +134,7 @@ class Settings:
     landmark_learning_rate: float | None = _setting(
         None,
         "Landmarks' rate",
-        "Step length of the landmarks; far too long a step makes the points collapse. "
-        "Acts at once.",
+        "Step length of the landmarks; too long a step makes the points collapse.",
         allowed="a number at least 0",
         least=0,
         below=_MOST_RATE,
@@ -152,7 +144,7 @@ class Settings:
     momentum: float | None = _setting(
         None,
         "Momentum",
-        "How much of the last step is carried on into the next. Acts at once.",
+        "How much of the last step is carried on into the next.",
         allowed="a number from 0 up to below 1",
         least=0,
         below=1,
@@ -162,15 +154,14 @@ class Settings:
     schedule: ScheduleName = _setting(
         "fast",
         "Schedule",
-        "How step lengths go down during the game: 500 quick iterations, or the "
-        "paper's 6,000.",
+        "500 quick iterations, or the paper's 6,000.",
         choices=lambda: {"fast": "Fast", "paper": "As in the paper (slow)"},
         steerable=True,
     )
     max_iter: int | None = _setting(
         None,
         "Iterations",
-        "Iterations of the game, or the most that a minimiser takes. Acts at once.",
+        "Iterations of the game, or the most that a minimiser takes.",
         least=1,
         shown=(0, 20_000, 100),
         steerable=True,
@@ -178,8 +169,7 @@ class Settings:
     affinity: str = _setting(
         "auto",
         "Attraction",
-        "Whether nearer neighbours attract more strongly, or all of them the same, as "
-        "in the paper.",
+        "Whether nearer neighbours attract more strongly.",
         choices=lambda: {
             "auto": "The method's own",
             "mixed": "Partly by closeness",
@@ -198,8 +188,7 @@ class Settings:
     init: str = _setting(
         "spectral",
         "Start",
-        "Where the points stand before the game begins; spectral keeps the large "
-        "picture best.",
+        "Where the points stand first; spectral keeps the large picture best.",
         choices=lambda: {
             "spectral": "Spectral",
             "random": "At random",
@@ -209,7 +198,7 @@ class Settings:
     random_state: int = _setting(
         0,
         "Seed",
-        "Starts the random numbers: the same seed gives the same map.",
+        "The same seed gives the same map.",
         least=0,
         most=_MOST_SEED,
         shown=(0, 2**31 - 1, 1),
@@ -217,7 +206,7 @@ class Settings:
     device: str = _setting(
         "auto",
         "Computed by",
-        "What computes the game; automatic takes an NVIDIA card if there is one.",
+        "Automatic takes an NVIDIA card if there is one.",
         allowed='"auto", "cpu", "cuda" or "mps"',
     )
     n_jobs: int | None = _setting(

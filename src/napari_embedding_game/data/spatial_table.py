@@ -9,7 +9,7 @@ instance (the label in it).  Neither package is imported: what looks like them i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,21 +29,13 @@ class SpatialTable:
     """The rows of an AnnData in memory that are about one layer."""
 
     adata: AnnData
-    """The table itself, which results are written into."""
+    """The table itself."""
     rows: NDArray[np.intp]
     """(n,) rows of it that are about the layer, in their order."""
     instance_key: str | None
     """Column of ``obs`` with the label of each row; None where nothing tells it."""
     told: str
     """Which rows were left out; "" if all are about the layer."""
-    original: SpatialTable | None = None
-    """The same rows in the table of the ``sdata`` that ``adata`` was copied from."""
-
-    @property
-    def places(self) -> list[tuple[AnnData, NDArray[np.intp]]]:
-        """The tables in memory that hold these rows, each with their places in it."""
-        others = [] if self.original is None else self.original.places
-        return [(self.adata, self.rows), *others]
 
     def part(self) -> AnnData:
         """Return these rows alone, as an AnnData of their own where they are some."""
@@ -66,13 +58,7 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     tables = [tables[key] for key in tables if hasattr(tables[key], "obs")]
     about = [one for one in tables if element in _regions(one)]
     if hasattr(adata, "obs"):
-        own = _rows_about(adata, metadata, element, is_own=True)
-        for one in about:
-            other = _rows_about(one, metadata, element)
-            names = one.obs_names[other.rows]
-            if one is not adata and names.equals(adata.obs_names[own.rows]):
-                return replace(own, original=other)
-        return own
+        return _rows_about(adata, metadata, element, is_own=True)
     if about:
         return _rows_about(about[0], metadata, element)
     if not tables:

@@ -45,6 +45,8 @@ class ClusterReport:
     """As :func:`composition` returns it; empty without a column."""
     draw: NDArray[np.intp]
     """Rows drawn at random from the selection, for pictures and texts."""
+    contrasts: pd.DataFrame
+    """As :func:`contrasts` returns it; empty where columns are no measures."""
 
 
 def cluster_report(
@@ -54,7 +56,6 @@ def cluster_report(
     *,
     column: str = "",
     n_draw: int = 24,
-    seed: int = 0,
 ) -> ClusterReport:
     """Describe some points, (n,).
 
@@ -64,13 +65,11 @@ def cluster_report(
         Metadata column to compose by; "" for none.
     n_draw : int
         How many rows to draw at random.
-    seed : int
-        Another seed draws other rows.
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
     pressure = snapshot.pressure[rows]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     is_composed = column in dataset.obs and len(rows)
     return ClusterReport(
         size=len(rows),
@@ -85,6 +84,9 @@ def cluster_report(
         if is_composed
         else pd.DataFrame(),
         draw=rng.choice(rows, size=min(n_draw, len(rows)), replace=False),
+        contrasts=contrasts(dataset, points)
+        if has_contrasts(dataset)
+        else pd.DataFrame(),
     )
 
 

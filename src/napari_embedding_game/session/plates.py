@@ -47,23 +47,10 @@ class Plate:
 
     def shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Share of each well's points that are among some (n,), (W,); NaN if empty."""
-        return self.means(pd.Series(points))
-
-    def means(self, values: pd.Series) -> NDArray[np.float64]:
-        """Mean of a column of numbers in each well, (W,); NaN without any."""
-        numbers = pd.Series(values.to_numpy(dtype=float, na_value=np.nan))
-        numbers = numbers.where(np.isfinite(numbers))
-        return np.array([numbers.iloc[rows].mean() for rows in self.wells.values()])
-
-    def levels(self, values: pd.Series) -> list[tuple[str, ...]]:
-        """Values of a column of names in each well, the most frequent first."""
-        levels = []
-        for well, rows in self.wells.items():
-            counts = values.iloc[rows].value_counts()
-            of_well = tuple(map(str, counts.index[counts > 0]))
-            known = self.told.get(well, {}).get(str(values.name))
-            levels.append(of_well or ((known,) if known else ()))
-        return levels
+        every = self.wells.values()
+        return np.array(
+            [points[rows].mean() if len(rows) else np.nan for rows in every]
+        )
 
 
 def plates_of(dataset: Dataset) -> tuple[Plate, ...]:

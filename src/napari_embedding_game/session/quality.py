@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import (
-    Settings,
-    n_searched,
-)
+from napari_embedding_game.core.settings import n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
@@ -25,8 +22,6 @@ MOST_LEVELS, MOST_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which it is told."""
-MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
-"""That are offered to mend a graph in parts, as the window offers them at all."""
 
 
 def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
@@ -51,19 +46,6 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
     groups = once.select_dtypes("category").items()
     few = ((n, c) for n, c in groups if 2 <= c.nunique() <= MOST_LEVELS)
     return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MOST_COLUMNS]}
-
-
-def more_neighbors(settings: Settings, n_points: int) -> dict[str, Any]:
-    """Return the settings by which twice as many neighbours link the points.
-
-    Empty where that is more than there are, or than is offered at all.
-    """
-    if settings.affinity == "entropic":
-        perplexity = min(2 * settings.perplexity, MOST_PERPLEXITY)
-        is_more = settings.perplexity < perplexity <= (n_points - 1) / 3
-        return {"perplexity": perplexity} if is_more else {}
-    n_neighbors = min(2 * settings.n_neighbors, MOST_NEIGHBORS, n_points - 1)
-    return {"n_neighbors": n_neighbors} if n_neighbors > settings.n_neighbors else {}
 
 
 def is_comparable(session: Session) -> bool:

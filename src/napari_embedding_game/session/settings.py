@@ -11,7 +11,6 @@ from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import (
     Settings,
     affinities,
-    repulsion_of,
 )
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
@@ -67,12 +66,6 @@ def repulsion_range(method: str) -> tuple[float, float]:
     """Return the weakest and the strongest repulsion that are offered."""
     default = get_method(method).repulsion
     return default * WEAKEST, default * STRONGEST
-
-
-def paper_lambda(settings: Settings, n_points: int) -> float:
-    """Return the paper's lambda for N points; where there is none, the factor."""
-    scale = max(n_points, 1) if has_lambda(settings.method) else 1
-    return repulsion_of(settings) / scale
 
 
 def has_lambda(method: str) -> bool:

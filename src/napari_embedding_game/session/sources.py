@@ -59,8 +59,6 @@ class LoadResult:
     """The picture and the objects that were measured, where the source has its own."""
     join: Join | None = None
     """How the rows were joined with label images, where there were some."""
-    table: SpatialTable | None = None
-    """The AnnData of a layer that results go back into."""
     images: ExperimentImages | None = None
     """The images that were measured, where the source is a folder of them."""
     source: Source | None = None
@@ -163,7 +161,7 @@ class AnnDataSource(Source):
             dataset = joined(dataset, join(dataset.source_obs, request, where))
         if self.table.told:
             dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
-        return LoadResult.of(result, dataset=dataset, table=self.table)
+        return LoadResult.of(result, dataset=dataset)
 
 
 @dataclass(frozen=True, eq=False)

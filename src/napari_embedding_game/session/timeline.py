@@ -133,19 +133,6 @@ class Timeline:
         """Return the mark of this number; None if there is none."""
         return next((m for m in self.marks if m.number == number), None)
 
-    @property
-    def before(self) -> Mark | None:
-        """Where a step back leads: to the mark before the one that is on show."""
-        shown = self.shown
-        return self.newest if shown is None else self.find(shown.parent)
-
-    @property
-    def after(self) -> Mark | None:
-        """Where a step forward leads: the mark that came next, the last of several."""
-        shown = self.shown
-        following = [m for m in self.marks if shown and m.parent == shown.number]
-        return following[-1] if following else None
-
     # Changes
 
     def begin_branch(self, number: int | None) -> None:

@@ -40,7 +40,6 @@ from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tour import Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
 
@@ -56,6 +55,7 @@ WIDTH = 304
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
 MAP, SELECTION, PLOTS = range(3)
+TRUST = "Trust and earlier maps"
 
 
 def _file_of(event: QDropEvent) -> Path | None:
@@ -148,7 +148,7 @@ class GameDock(MapWidget):
             session, controller.play_on, controller.change_dimensions
         )
         self.run = RunControls(
-            session, linked, controller.writing, controller.play, controller.play_on
+            session, controller.writing, controller.play, controller.play_on
         )
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
@@ -171,11 +171,11 @@ class GameDock(MapWidget):
 
     def _build(self) -> None:
         trust = panel(column(self.trust, self.timeline))
-        folds = (("Data", self.data), ("Method", self.game), ("Trust and time", trust))
+        folds = (("Data", self.data), ("Method", self.game), (TRUST, trust))
         folds += (("Look", self.look.more),)
         made = [Fold(name, inside) for name, inside in folds]
         self.data_fold, self.method_fold, self.trust_fold, self.look_fold = made
-        said = self.data.way, self.data.stale, self.data.relink
+        said = self.data.way, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
@@ -241,8 +241,6 @@ class GameDock(MapWidget):
             (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),
-            (trust.mix_requested, data.mix_batches),
-            (trust.continue_requested, controller.play_on),
             (trust.warned, self._show_warning),
             (self.trust_fold.toggled, trust.follow),
         ):
@@ -307,7 +305,7 @@ class GameDock(MapWidget):
         self.method_fold.set_title(f"Method  ·  {METHODS[settings.method].title}")
 
     def _show_warning(self, text: str) -> None:
-        self.trust_fold.set_title("  ·  ".join(filter(None, ["Trust and time", text])))
+        self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
 
     def _show_list(self, event: object = None) -> None:
         """Show one list below the colours: the clusters, or what else colours mean."""
@@ -332,7 +330,6 @@ class GameDock(MapWidget):
 
     def _on_offers(self) -> None:
         """Follow what the data could do with."""
-        self.trust.set_mixable(self.data.mixable)
         self.run.set_first_step(*self.data.first_step)
         has_data = self._session.dataset is not None
         self.run.setVisible(has_data or self.data.first_step[1] is not None)
@@ -366,15 +363,3 @@ class GameDock(MapWidget):
     def _release(self) -> None:
         self.larger.setChecked(False)
         super()._release()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        for view in (
-            self.data.recipe,
-            self.trust,
-            self.timeline,
-            self.clusters,
-            self.inspector,
-            self.plots,
-        ):
-            view.set_theme(colors)

@@ -13,7 +13,7 @@ from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.theme import ThemeColors, theme_colors
+from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.workspace import leave_workspace, workspace_of
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class MapWidget(QWidget):
         self._closing = Closing(self, self._release)
 
     def begin(self) -> None:
-        """Take on the colours of the theme, now and whenever it changes."""
+        """Take on the colours of the theme, now and whenever it changes.
+
+        Parts that need more than its sheet have a method ``set_theme``.
+        """
         self._connections.connect(self._viewer.events.theme, self._on_theme)
         self._on_theme()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme, beyond its sheet."""
 
     def close(self) -> bool:
         """Undo the connections, once."""
@@ -53,7 +53,9 @@ class MapWidget(QWidget):
     def _on_theme(self, event: object = None) -> None:
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet)
-        self.set_theme(colors)
+        for part in self.findChildren(QWidget):
+            if hasattr(part, "set_theme"):
+                part.set_theme(colors)
 
     def _release(self) -> None:
         release(self)

@@ -55,7 +55,7 @@ class Workspace:
         """Stop the run and release the layers; the window has been closed."""
         self.session.stop()
         self.left_layers = ()
-        self.linked.current = self.linked.table = None
+        self.linked.current = None
 
 
 _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()

@@ -119,29 +119,6 @@ def is_kept_in_h5ad(source: Path) -> bool:
     return counts or source.is_dir()
 
 
-def add_to_rows(
-    adata: AnnData, rows: NDArray[np.intp], dataset: Dataset, result: EmbeddingResult
-) -> None:
-    """Write the result into some rows of an AnnData in memory, and into no file.
-
-    `rows` (n_source_rows,) tells which row of the AnnData each row of the dataset's
-    source is.  Others get NaN and "unassigned", as rows that were left out do.
-    Raises DataError if the AnnData has other rows than when it was read.
-    """
-    names = adata.obs_names.astype(str)
-    if rows.max() >= len(names) or not dataset.source_obs_names.equals(names[rows]):
-        raise DataError(
-            f"The AnnData of '{dataset.name}' has other rows than when it was taken: "
-            "take it again, or save the map as .h5ad."
-        )
-    places = np.full(adata.n_obs, -1)
-    places[rows] = np.arange(len(rows))
-    made = _made(dataset, result, places)
-    for key in made_components(dataset):  # do not take the place of a person's own
-        del made["obsm"][key]
-    _put(adata, made)
-
-
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)

@@ -366,8 +366,6 @@ class PlatePlot(Plot):
     plate: str = ""
     is_share: bool = False
     """Whether the number is a share, which is told in percent."""
-    levels: Key = ()
-    """Names and colours, where they tell a name."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -391,10 +389,7 @@ class PlatePlot(Plot):
         axes.xaxis.tick_top()
         axes.tick_params(length=0, labelsize="small")
         axes.set_title(plain(self.plate), size="medium", loc="left")
-        if self.scale is None:
-            explain_levels(axes, self.levels, self.title)
-        else:
-            explain_scale(axes, self, form="{x:.0%}" if self.is_share else "")
+        explain_scale(axes, self, form="{x:.0%}" if self.is_share else "")
 
     def rings(self, axes: Any, places: Points, color: str) -> Any:
         """Draw rings around wells (m, 2), columns before rows, and return them."""

@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
-    UNASSIGNED,
     result_frame,
     write_anndata,
 )
@@ -140,35 +137,3 @@ WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
     ".pdf": write_figure,
 }
 """What can be written, by the ending of the file's name."""
-
-
-def features(
-    dataset: Dataset, result: EmbeddingResult, label_ids: ArrayLike | None = None
-) -> pd.DataFrame:
-    """Columns for the features table of a napari layer.
-
-    There is a row for each row of the source, or for each of ``label_ids`` (M,) of a
-    Labels layer; the column ``index`` then says which label a row is of, and a label
-    without a row gets NaN and "unassigned".
-    Raises DataError if rows are no objects, or one label is several rows (a time
-    series).
-    """
-    table = result_frame(dataset, result).reset_index(drop=True)
-    if label_ids is None:
-        return table.drop(columns="label", errors="ignore")
-    if dataset.source_objects is not None:
-        table = table[dataset.source_objects.present]
-    if dataset.source_objects is None or table["label"].duplicated().any():
-        raise DataError(
-            f"The rows of {dataset.name} are not one label each, so that they have no "
-            "place in a table of labels: save them as .csv."
-        )
-    wanted = np.asarray(label_ids, dtype=np.int64)
-    table = table.set_index("label").reindex(wanted)
-    cluster = table[f"{KEY}_cluster"]
-    if cluster.isna().any():
-        if UNASSIGNED not in cluster.cat.categories:
-            cluster = cluster.cat.add_categories(UNASSIGNED)
-        table[f"{KEY}_cluster"] = cluster.fillna(UNASSIGNED)
-    table.insert(0, "index", wanted)
-    return table.reset_index(drop=True)

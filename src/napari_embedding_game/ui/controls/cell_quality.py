@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import plain
+from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
@@ -40,13 +39,13 @@ Limits = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QualityPlot:
+class QualityPlot(Plot):
     """Cells by one of their figures, a line for each sample, or by two of them."""
 
     axes: tuple[str, ...]
     values: Mapping[str, NDArray[np.floating]]
     """(n,) of each figure."""
-    limits: Limits
+    bounds: Limits
     samples: pd.Series | None = None
 
     def size(self) -> tuple[float, float]:
@@ -64,14 +63,11 @@ class QualityPlot:
         for name, span in zip(self.axes, (axes.axvspan, axes.axhspan), strict=False):
             ends = axes.get_xlim() if span == axes.axvspan else axes.get_ylim()
             low, high = (
-                self.limits.get(limit, 0) for limit in LIMITS.get(name, ("", ""))
+                self.bounds.get(limit, 0) for limit in LIMITS.get(name, ("", ""))
             )
             for beyond in ((ends[0], low), (high or ends[1], ends[1])):
                 if beyond[0] < beyond[1]:
                     span(*beyond, color="0.5", alpha=0.45, linewidth=0)
-
-    def finish(self, axes: Any) -> None:
-        """Draw nothing more."""
 
     def _paint_bars(self, axes: Any, name: str) -> None:
         values = self.values[name]
@@ -127,10 +123,6 @@ class CellQualityView(QWidget):
         self.setLayout(column(self.view, self.state, self.canvas))
         show_text(self.state, "")
 
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.canvas.set_theme(colors)
-
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
         self._finding.stop()
@@ -169,7 +161,7 @@ class CellQualityView(QWidget):
         plot = QualityPlot(
             axes=VIEWS.get(name, (name,)),
             values=self._values,
-            limits=self._limits,
+            bounds=self._limits,
             samples=obs.get(self._column),
         )
         self.canvas.show_plot(plot)

@@ -32,17 +32,12 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns import ColumnsPanel
-from napari_embedding_game.ui.controls.recipe import (
-    BATCHES_TIP,
-    NO_BATCHES,
-    RecipePanel,
-)
+from napari_embedding_game.ui.controls.recipe import NO_BATCHES, RecipePanel
 from napari_embedding_game.ui.controls.start import Recovery, Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
-from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
+from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
-from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.form_widgets import (
     add_row,
     form,
@@ -77,6 +72,9 @@ NO_TABLE = (
     "were measured has one."
 )
 SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
+BATCHES_TIP = (
+    "Harmony moves cells of different samples, donors or days onto each other."
+)
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
 TURN_TIP = "Take the columns of the table as its rows."
 OF_ROWS: dict[str, Any] = {
@@ -94,7 +92,7 @@ class DataControls(QWidget):
     """Chooses the source and says what came of it."""
 
     offers_changed = Signal()
-    """``first_step`` or ``mixable`` are others."""
+    """``first_step`` is another."""
     troubled = Signal()
     """Something failed, and the section says what."""
 
@@ -108,14 +106,10 @@ class DataControls(QWidget):
         super().__init__()
         self._viewer, self._session, self._reading = viewer, workspace.session, reading
         self._loading, self._linked_layers = workspace.loading, workspace.linked
-        self._linked: Linked | None = None
-        self._table: Table | None = None
         self._then: Then | None = None
         """What is done once the objects of labels are measured."""
         self._read = self._written = ""
         """What is being read and written."""
-        self.mixable: tuple[str, ...] = ()
-        """Columns whose batches Harmony can mix now."""
         self.title, self.summary = text_label("", "title"), text_label()
         self.bar = slim_bar()
         tip = "Stop reading; what was loaded before stays."
@@ -131,11 +125,10 @@ class DataControls(QWidget):
         self.recovery = Recovery(reading, store.recovery_files() if is_first else [])
         self.start = Start(reading, store, self.use_layer)
         self.way = Breadcrumb(self._session, workspace.maps, store.open)
-        self.recipe = RecipePanel()
+        self.recipe = RecipePanel(self.batches)
         self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
         self.join = JoinPanel(viewer)
         self.measure = MeasurePanel(viewer, self._session)
-        self.stale = StaleLabels(self._linked_layers)
         self.relink = Relink(viewer, self._session, self._loading, self._linked_layers)
         self._build()
         self._connect()
@@ -162,31 +155,13 @@ class DataControls(QWidget):
         elif isinstance(layer, Labels):
             self._load(*self.measure.table_of(layer))
         else:
-            source = FeaturesSource(features.copy(), layer.name)
-            self._load(source, table=Table(layer, source.features))
-
-    def mix_batches(self, column: str) -> None:
-        """Read the data again, with the samples of a column mixed."""
-        if column in self.batches.choices:
-            self.batches.value = column
-        elif column in self.recipe.batches.choices:
-            self.recipe.batches.value = column
-            self._reload(recipe=self.recipe.recipe())
+            self._load(FeaturesSource(features.copy(), layer.name))
 
     # What is told
 
-    def note_asked(
-        self,
-        source: Source | None,
-        is_other: bool,
-        linked: Linked | None,
-        table: Table | None,
-    ) -> None:
+    def note_asked(self, source: Source | None, is_other: bool) -> None:
         """Follow what is going to be read; None: a session file was taken up."""
-        is_read = linked is not None and _pixels_of(source) is finest(linked.labels)
-        if linked is not None and (is_other or is_read):
-            self.stale.expect(linked.labels)
-        self._linked, self._table = linked, table
+        self.relink.note_asked(source)
         if is_other:
             self._offer(self.space, [])
             self._offer(self.batches, [NO_BATCHES])
@@ -194,14 +169,12 @@ class DataControls(QWidget):
             self.drop.hide()
             self.columns.hide()
             self.join.show_join(None, is_table=False)
-            self.recipe.show_for(is_counts=False)
-            self.mixable = ()
+            self.recipe.leave()
             self.offers_changed.emit()
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        is_table = isinstance(source, FeaturesSource | FileSource | AnnDataSource)
-        self.stale.taken(is_measured=not is_table)
+        self.relink.note_loaded()
         self._show_read(loaded)
 
     def go_back(self, is_incomplete: bool = False) -> None:
@@ -209,12 +182,10 @@ class DataControls(QWidget):
         if is_incomplete:
             self.drop.show()
             return
-        present, shown = self._linked_layers, self._loading.shown
-        self._linked, self._table = present.current, present.table
         self._set_drop(self._loading.options.missing == "drop")
         self.drop.hide()
-        if shown is not None:
-            self._show_read(shown)
+        if self._loading.shown is not None:
+            self._show_read(self._loading.shown)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
@@ -256,11 +227,7 @@ class DataControls(QWidget):
 
     def _connect(self) -> None:
         self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))
-        self.batches.changed.connect(
-            lambda column: self._reload(
-                batch_key=None if column == NO_BATCHES else column
-            )
-        )
+        self.batches.changed.connect(self._on_batches)
         self.drop.toggled.connect(
             lambda drops: self._reload(missing="drop" if drops else "error")
         )
@@ -269,12 +236,7 @@ class DataControls(QWidget):
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
-        self.stale.wanted.connect(self._read_labels_again)
-        self.relink.differs.connect(
-            lambda sentence, is_measured: self.stale.tell(
-                sentence, can_measure=is_measured
-            )
-        )
+        self.relink.wanted.connect(self._read_labels_again)
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
@@ -289,16 +251,19 @@ class DataControls(QWidget):
 
     # Asking
 
-    def _load(
-        self, source: Source, linked: Linked | None = None, table: Table | None = None
-    ) -> None:
+    def _load(self, source: Source, linked: Linked | None = None) -> None:
         then, self._then = self._then, None
-        self._reading.load(source, linked=linked, table=table, then=then)
+        self._reading.load(source, linked=linked, then=then)
 
     def _reload(self, *, then: Then | None = None, **changes: Any) -> None:
         if self._loading.source is not None:
             options = self._loading.change(**changes)
-            self._reading.reload(options, self._linked, self._table, then)
+            self._reading.reload(options, then)
+
+    def _on_batches(self, column: str) -> None:
+        """Mix batches of components; those of counts are mixed when prepared."""
+        if self.recipe.isHidden():
+            self._reload(batch_key=None if column == NO_BATCHES else column)
 
     def _prepare_first(self, then: Then) -> None:
         self._reload(recipe=self.recipe.recipe(), then=then)
@@ -331,8 +296,8 @@ class DataControls(QWidget):
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = Linked(linked.labels, tuple(images))
             taken = self._with_labels(taken, linked)
+            self._linked_layers.set(linked, self._linked_layers.missed)
         assert taken is not None
-        self._linked, self._table = linked, self._linked_layers.table
         self._loading.ask_again_as(taken)
         self._reload()
 
@@ -353,7 +318,6 @@ class DataControls(QWidget):
         taken = self._loading.taken
         if isinstance(taken, FileSource | FeaturesSource):
             self._loading.ask_again_as(replace(taken, request=request))
-            self._linked, self._table = None, self._linked_layers.table
             self._reload()
 
     def _on_image_ticked(self) -> None:
@@ -362,8 +326,7 @@ class DataControls(QWidget):
         linked, is_file = layers.current, FileSource | AnnDataSource
         is_same = linked is not None and chosen and linked.labels is chosen.labels
         if is_same and isinstance(self._loading.taken, is_file):
-            self._linked = chosen
-            layers.set(chosen, layers.table, layers.annotation)
+            layers.set(chosen)
 
     def _how(self) -> dict[str, Any]:
         """Return how the objects were measured; a session file may say anything."""
@@ -402,17 +365,13 @@ class DataControls(QWidget):
         show_text(self.genes_in_rows, question)
         self.transpose.setText("Transpose back" if is_turned else "Transpose")
         self.transpose.setVisible(asks or is_turned)
-        self.recipe.show_for(
-            is_counts=loaded.is_counts and not asks,
-            applied=recipe,
-            batch_columns=loaded.batch_columns,
-            quality=loaded.quality,
-            dataset=dataset,
-        )
         mixed = options.batch_key if recipe is None else recipe.batch_key
-        columns = () if loaded.is_counts else loaded.batch_columns
+        columns = dict.fromkeys([*loaded.batch_columns, *([mixed] if mixed else [])])
         self._offer(self.batches, [NO_BATCHES, *columns], mixed or NO_BATCHES)
-        self.mixable = tuple(c for c in loaded.batch_columns if c != mixed)
+        if loaded.is_counts and not asks:
+            self.recipe.show_for(loaded.quality, dataset, recipe)
+        else:
+            self.recipe.leave()
         columns = () if recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
@@ -439,7 +398,6 @@ class DataControls(QWidget):
         show_text(self.title, dataset.name if dataset else TITLE)
         self._tell_busy()
         self._show_notes(() if dataset is None else dataset.notes)
-        self.start.show_last_maps(dataset is None)
         self._mark_next()
 
     def _tell_busy(self) -> None:
@@ -469,12 +427,3 @@ def _summary(dataset: Dataset | None) -> str:
     if dataset.is_distances:
         return f"{rows:,} rows by their neighbours, from {dataset.space}"
     return f"{rows:,} rows × {columns:,} values, from {dataset.space}"
-
-
-def _pixels_of(source: Source | None) -> Any:
-    """Return the labels that a source reads its objects from; None without any."""
-    if isinstance(source, ExperimentSource):
-        images = source.experiment.images
-        return None if images is None else images.labels
-    request = getattr(source, "request", None)
-    return getattr(source, "labels", None) if request is None else request.pixels

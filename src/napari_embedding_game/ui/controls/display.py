@@ -31,14 +31,14 @@ SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest
 CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
-        "Show the landmarks, of which clusters are made, as pale rings. With their "
-        "layer selected drag them while the game runs.",
+        "Pale rings, of which clusters are made. With their layer selected drag them "
+        "while the game runs.",
     ),
     "show_names": ("Show names", "Write the clusters' names on the map."),
     "size_by_pressure": ("Size by pressure", "Draw points under pressure larger."),
     "color_objects": (
         "Colour objects by the map",
-        "Give the objects in the image the colours of their points.",
+        "Objects in the image have the colours of their points.",
     ),
 }
 """Text and tooltip of each tick, by the field of the look."""

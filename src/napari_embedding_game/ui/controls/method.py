@@ -20,8 +20,6 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
-    has_lambda,
-    paper_lambda,
     repulsion_range,
 )
 from napari_embedding_game.ui.connections import Connections
@@ -61,8 +59,7 @@ MAIN = (
 NUMBER_WIDTH = 84
 """Pixels of a number next to a slider: five digits."""
 STALE = "The map was made with other settings: Run again makes one with these."
-CONTINUE_TIP = "Play on from this map, which stays in the timeline."
-LAMBDA_TIP = "The method's own repulsion, and lambda: repulsion by rows."
+CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
 
 
 class MethodControls(QWidget):
@@ -90,8 +87,6 @@ class MethodControls(QWidget):
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
         self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
-        self.paper_lambda = text_label(wraps=False)
-        self.paper_lambda.setToolTip(LAMBDA_TIP)
         self.stale = text_label(STALE)
         words = "Continue with these settings"
         self.continue_stale = push_button(words, CONTINUE_TIP, self._continue)
@@ -99,8 +94,6 @@ class MethodControls(QWidget):
         for name in NAMES:
             control = self.controls[name]
             add_row(self._main if name in MAIN else fine, control.label, control)
-            if name == "approximation":
-                self._main.addRow("", self.paper_lambda)
         self.more = Fold("More settings", panel(fine))
         self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider
@@ -205,8 +198,7 @@ class MethodControls(QWidget):
             return self._settings.approximation
 
     def _show_repulsion(self) -> None:
-        method, dataset = self._settings.method, self._session.dataset
-        low, high = repulsion_range(method)
+        low, high = repulsion_range(self._settings.method)
         repulsion = repulsion_of(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
             self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
@@ -214,12 +206,6 @@ class MethodControls(QWidget):
             self.repulsion_slider.range = math.log10(low), math.log10(high)
         show_value(self.repulsion, repulsion)
         show_value(self.repulsion_slider, math.log10(repulsion))
-        hint = f"default {get_method(method).repulsion:g}"
-        if has_lambda(method) and dataset is not None:
-            value = paper_lambda(self._settings.value, dataset.X.shape[0])
-            hint += f"  ·  λ = {value:.3g}"
-        is_open = get_method(method).takes_repulsion
-        show_text(self.paper_lambda, hint if is_open else "cannot be steered")
 
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings."""

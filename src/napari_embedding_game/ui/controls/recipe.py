@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 
 import pandas as pd
@@ -28,23 +27,12 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import (
-    column,
-    evenly,
-    panel,
-    push_button,
-)
-from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.style.layouts import column, panel, push_button
 
 OFFER = "These are raw counts, which need normalising before a map means anything."
 NO_BATCHES = "none (Harmony off)"
-BATCHES_TIP = (
-    "Harmony moves cells of different samples, donors or days onto each other."
-)
 PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
-DOUBLETS_TIP = (
-    "Leave out cells that are two in one droplet (some seconds for each thousand)."
-)
+DOUBLETS_TIP = "Leave out cells that are two in one droplet."
 NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
 QUALITY = {
     "min_counts": ("Counts, at least", "Cells with fewer are left out as empty."),
@@ -55,9 +43,7 @@ QUALITY = {
 }
 PREPARATION = {
     "min_cells": ("Cells of a gene", "Genes of fewer are left out as noise."),
-    "target_sum": ("Counts per cell", "Every cell is brought to as many counts."),
     "n_top_genes": ("Most variable genes", "So many genes make the map."),
-    "max_value": ("Cap of a gene", "Of its scaled expression, in standard deviations."),
     "n_comps": ("Principal components", "So many numbers of a cell are embedded."),
 }
 """Title and meaning of fields of :class:`Recipe`."""
@@ -65,12 +51,19 @@ DEFAULTS = {f.name: f.default for f in fields(Recipe)}
 
 
 class RecipePanel(QWidget):
-    """Offers the recipe for raw counts; ``wanted`` brings it, or None for none."""
+    """Offers the recipe for raw counts, which ``wanted`` brings.
+
+    Parameters
+    ----------
+    batches : ComboBox
+        The column whose samples are mixed, or ``NO_BATCHES``.
+    """
 
     wanted = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, batches: ComboBox) -> None:
         super().__init__()
+        self._batches = batches
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
@@ -78,40 +71,27 @@ class RecipePanel(QWidget):
         """How many doublets were found within which limits."""
         self.offer = text_label(OFFER, "warning")
         self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
-        limits, rows = self._form(QUALITY), self._form(PREPARATION)
-        self._limits, self._batch_row = limits, form()
+        self._limits = self._form(QUALITY)
         self.cells = CellQualityView(self._limit)
         self.doublets = QCheckBox("Leave out doublets (scrublet)")
         self.doublets.setToolTip(DOUBLETS_TIP)
         self.doublets.setEnabled(has_scrublet())
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
         hint = text_label("" if has_scrublet() else NEEDS_SKIMAGE)
-        parts = self.cells, limits, self.no_mito, self.doublets, hint, self.state
+        parts = self.cells, self._limits, self.no_mito, self.doublets, hint, self.state
         self.fold = Fold("Quality control", panel(column(*parts)))
-        preparation = Fold("Preparation", panel(rows))
-        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
-        add_row(self._batch_row, "Mix batches of", self.batches)
-        self.apply = push_button("Prepare counts", PREPARE_TIP, self._prepare)
-        tip = "Embed the counts as they are."
-        self.undo = push_button(
-            "Back to raw counts", tip, lambda: self.wanted.emit(None)
-        )
-        buttons = evenly(self.apply, self.undo)
-        folds = self.offer, self.fold, preparation, self._batch_row, buttons
-        self.setLayout(column(*folds))
+        preparation = Fold("Preparation", panel(self._form(PREPARATION)))
+        self.apply = push_button("", PREPARE_TIP, self._prepare)
+        self.setLayout(column(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
             self.numbers[name].changed.connect(self._tell)
-        self.batches.changed.connect(self._tell)
+        batches.changed.connect(self._tell)
         self.doublets.toggled.connect(self._tell)
-        self.show_for(is_counts=False)
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.cells.set_theme(colors)
+        self.hide()
 
     def recipe(self) -> Recipe:
         """Return the recipe with the numbers and the batches as they stand."""
-        key = self.batches.value
+        key = self._batches.value
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
             batch_key=None if key == NO_BATCHES else key,
@@ -119,41 +99,28 @@ class RecipePanel(QWidget):
         )
 
     def show_for(
-        self,
-        *,
-        is_counts: bool,
-        applied: Recipe | None = None,
-        batch_columns: Sequence[str] = (),
-        quality: pd.DataFrame | None = None,
-        dataset: Dataset | None = None,
+        self, quality: pd.DataFrame | None, dataset: Dataset, applied: Recipe | None
     ) -> None:
-        """Offer the recipe for counts, or what it was once it was applied.
+        """Offer the recipe for counts, or what it was once it was ``applied``.
 
-        Parameters
-        ----------
-        batch_columns : sequence of str
-            Columns whose levels can be mixed; without any, nothing is asked.
-        quality : DataFrame, optional
-            Of every cell of the source, to choose limits by.
-        dataset : Dataset, optional
-            What was read; it knows how many doublets were left out.
+        ``quality`` is of every cell of the source, to choose limits by.
         """
-        self.setVisible(is_counts)
-        self.is_offered = is_counts and applied is None
-        mixed = None if applied is None else applied.batch_key
-        columns = list(dict.fromkeys([*batch_columns, *([mixed] if mixed else [])]))
-        chosen = self.batches.value if applied is None else mixed or NO_BATCHES
-        with self.batches.changed.blocked():
-            self.batches.choices = [NO_BATCHES, *columns]
-            self.batches.value = chosen if chosen in columns else NO_BATCHES
-        show_row(self._batch_row, self.batches, bool(columns))
+        self.show()
+        self.is_offered = applied is None
         show_text(self.offer, "" if applied else OFFER)
         self.apply.setText("Prepare again" if applied else "Prepare counts")
-        self.undo.setVisible(applied is not None)
-        self._show_cells(quality, dataset)
+        self.fold.setVisible(quality is not None)
+        former, self._quality = self._quality, quality
+        if quality is not None:
+            self._show_cells(quality, dataset, former)
         if applied is not None:
             self._show_applied(applied, dataset)
         self._tell()
+
+    def leave(self) -> None:
+        """Offer nothing: these are no counts."""
+        self.hide()
+        self.is_offered, self._quality = False, None
 
     # Inside
 
@@ -168,13 +135,9 @@ class RecipePanel(QWidget):
         return rows
 
     def _show_cells(
-        self, quality: pd.DataFrame | None, dataset: Dataset | None
+        self, quality: pd.DataFrame, dataset: Dataset, former: pd.DataFrame | None
     ) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
-        former, self._quality = self._quality, quality
-        self.fold.setVisible(quality is not None)
-        if quality is None or dataset is None:
-            return
         has_mito = "pct_counts_mt" in quality
         show_row(self._limits, self.numbers["max_mito"], has_mito)
         self.no_mito.setVisible(not has_mito)
@@ -185,11 +148,11 @@ class RecipePanel(QWidget):
             self._limit({**dict.fromkeys(LIMITS, 0), "min_genes": least})
         self.cells.show_cells(quality, dataset)
 
-    def _show_applied(self, applied: Recipe, dataset: Dataset | None) -> None:
+    def _show_applied(self, applied: Recipe, dataset: Dataset) -> None:
         """Show the limits that cells were left out by, and how many were doublets."""
         self.doublets.setChecked(applied.doublets)
         self._limit({name: getattr(applied, name) for name in LIMITS})
-        recipe = {} if dataset is None else dataset.provenance.get("recipe", {})
+        recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
         self._found = (self._present(), n_doublets) if applied.doublets else None
 
@@ -207,8 +170,9 @@ class RecipePanel(QWidget):
         """Tell how many cells stay within the limits, and why others do not."""
         if self._quality is None:
             return
-        limits, key = self._present(), self.batches.value
-        self.cells.show_limits(limits, key if key != NO_BATCHES else self._a_batch())
+        limits, (key, *others) = self._present(), self._batches.choices
+        key = self._batches.value if self._batches.value != key else ""
+        self.cells.show_limits(limits, key or next(iter(others), ""))
         reasons = left_out(self.recipe(), self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [
@@ -226,21 +190,14 @@ class RecipePanel(QWidget):
         show_text(self.state, text)
         self.fold.set_title(f"Quality control  ·  {n_out:,} of {n:,} left out")
 
-    def _a_batch(self) -> str:
-        """Return the first column of samples, "" where there is none."""
-        return next(iter(self.batches.choices[1:]), "")
-
 
 def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:
-    default = DEFAULTS[name]
-    if isinstance(default, int) and name not in LIMITS:
+    value = DEFAULTS[name]
+    if name not in LIMITS:
         least = 0 if name == "min_cells" else 2
-        return SpinBox(min=least, max=100_000, value=default, tooltip=tip)
-    is_limit = name in LIMITS
-    step = 1 if is_limit else default / 10
-    least, most = (0, 1e8) if is_limit else (1, 1e7)
-    box = FloatSpinBox(min=least, max=most, step=step, value=default, tooltip=tip)
+        return SpinBox(min=least, max=100_000, value=value, tooltip=tip)
+    box = FloatSpinBox(min=0, max=1e8, step=1, value=value, tooltip=tip)
     box.native.setDecimals(int(name == "max_mito"))
-    if is_limit:  # which magicgui's box for whole numbers cannot say
-        box.native.setSpecialValueText("no limit")
+    # Which magicgui's box for whole numbers cannot say.
+    box.native.setSpecialValueText("no limit")
     return box

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtWidgets import QMenu, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import Snapshot
@@ -16,7 +15,6 @@ from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
 from napari_embedding_game.ui.controls.settings_form import settings_text
-from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import (
     finish_typing,
     set_role,
@@ -38,16 +36,15 @@ if TYPE_CHECKING:
 
 WORDS_MS = 250
 """Least time between two texts while the game runs: each has the window drawn anew."""
-RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
-CONTINUE_TIP = "Play on from the map that you see, with the present settings."
-REMEDY_TIP = "Change these settings and lay the map out anew from its start."
+RUN_TIP = "Lay out the map. A former map stays among the earlier maps."
+CONTINUE_TIP = "Play on from the map that you see."
+REMEDY_TIP = "Change these settings and lay the map out anew."
 GIVEN_TIP = (
-    "Show the map that the data came with, and which of its points are misplaced; the "
-    "game can play on from it."
+    "Show the map that the data came with, and which of its points are misplaced."
 )
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
-LOOKED_BACK = "A map of the timeline."
+LOOKED_BACK = "An earlier map."
 FINISHED = "Finished. Click a cluster, or change Repulsion."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
@@ -63,7 +60,6 @@ class RunControls(QWidget):
     def __init__(
         self,
         session: Session,
-        linked: LinkedLayers,
         writing: WritingTask,
         play: Callable[[], None],
         play_on: Callable[[], None],
@@ -79,7 +75,7 @@ class RunControls(QWidget):
         """The last frame of the run."""
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
-        self.given = push_button("", GIVEN_TIP, self._choose_given, "link")
+        self.given = push_button("", GIVEN_TIP, self._show_given, "link")
         self.go_on = push_button("Continue from here", CONTINUE_TIP, self._continue)
         pause_tip, stop_tip = (
             "Hold the game, or play on.",
@@ -88,7 +84,7 @@ class RunControls(QWidget):
         self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop = push_button("Stop", stop_tip, session.stop)
         self.mend = push_button("", REMEDY_TIP, self._mend, "main")
-        self.save = SaveMenu(session, linked, writing)
+        self.save = SaveMenu(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(), text_label(role="warning")
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
@@ -153,8 +149,7 @@ class RunControls(QWidget):
         is_broken = state in ("stopped", "failed") and session.can_continue
         is_given = state == "finished" and session.settings.method == "given"
         maps = list(session.given_maps)
-        named = f"the map {maps[0]}" if len(maps) == 1 else "a map of the file"
-        self.given.setText(f"Show {named}")
+        self.given.setText(f"Show the map {maps[0]}" if maps else "")
         for widget, is_shown in (
             (self.run, not is_alive),
             (self.plain, bool(first) and has_data and not is_alive),
@@ -183,19 +178,7 @@ class RunControls(QWidget):
         finish_typing()
         self._begin()
 
-    def _choose_given(self) -> None:
-        maps = list(self._session.given_maps)
-        if len(maps) == 1:
-            self._show_given(maps[0])
-            return
-        menu = QMenu(self)
-        for name in maps:
-            menu.addAction(name, partial(self._show_given, name))
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(self.given.mapToGlobal(self.given.rect().bottomLeft()))
-
-    def _show_given(self, name: str) -> None:
-        self._session.given = name
+    def _show_given(self) -> None:
         self._session.settings.choose_method("given")
         self._play()
 

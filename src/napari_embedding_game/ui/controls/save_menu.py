@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from qtpy.QtWidgets import QMenu, QPushButton
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.layouts import add_entries
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_for_session, proposed
 
@@ -26,7 +25,7 @@ FORMATS = {
     ".html": (
         "Web page",
         "Web page",
-        "One file to send: the map with search, markers and a lasso in any browser.",
+        "One file to send, with search, markers and a lasso.",
     ),
     ".ipynb": (
         "Notebook",
@@ -36,24 +35,19 @@ FORMATS = {
     ".txt": (
         "Methods paragraph",
         "Text",
-        "For the methods of a paper, with versions and citations.",
+        "With versions and citations.",
     ),
 }
 """Entry, kind of file and tooltip of each ending."""
-COLUMNS = "Columns in the layer's features"
-IN_ANNDATA = "Map and clusters in the layer's AnnData"
-ANNDATA_TIP = "Into obs and obsm of the table in memory; no file is written."
 
 
 class SaveMenu(QPushButton):
     """The Save button; asks for the path of the file, and has it written."""
 
-    def __init__(
-        self, session: Session, linked: LinkedLayers, writing: WritingTask
-    ) -> None:
+    def __init__(self, session: Session, writing: WritingTask) -> None:
         super().__init__("Save")
         self.setToolTip("Write map, clusters and settings to a file.")
-        self._session, self._linked, self._writing = session, linked, writing
+        self._session, self._writing = session, writing
         menu = QMenu(self)
         add_entries(
             menu,
@@ -62,23 +56,9 @@ class SaveMenu(QPushButton):
                 for ending, (words, _, tip) in FORMATS.items()
             ),
         )
-        *_, self.columns = add_entries(
-            menu,
-            [(COLUMNS, writing.write_features, "")],
-        )
         menu.addSeparator()
         add_entries(menu, [("Session, to go on later…", self._save_session, "")])
-        menu.aboutToShow.connect(self._offer_columns)
         self.setMenu(menu)
-
-    def _offer_columns(self) -> None:
-        """Offer columns only where there is a layer that they go to."""
-        linked = self._linked
-        is_annotated = linked.annotation is not None
-        has_table = linked.current is not None or linked.table is not None
-        self.columns.setText(IN_ANNDATA if is_annotated else COLUMNS)
-        self.columns.setToolTip(ANNDATA_TIP if is_annotated else "")
-        self.columns.setVisible(has_table or is_annotated)
 
     def _save(self, ending: str) -> None:
         name = proposed(self._session.dataset, "map")

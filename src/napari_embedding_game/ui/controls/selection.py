@@ -28,10 +28,10 @@ BUTTONS = {
     "embed": ("Own map", "Lay out the selected points anew, without the others."),
     "show_objects": ("Show in image", "Move to the selected objects in the image."),
     "hold": ("Hold", "Hold the selected points in place while the others move."),
-    "let_go": ("Let go", "Free the selected points of all that holds them, or all."),
+    "let_go": ("Let go", "Free the selected points, or all."),
     "neighbors": (
         "True neighbours (press and hold)",
-        "While you press, points like the selection in the data come to it.",
+        "While you press, points like the selection come to it.",
     ),
 }
 """Text and tooltip of each button."""

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qtpy.QtGui import QAction
 from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
@@ -21,7 +20,6 @@ from napari_embedding_game.ui.style.layouts import (
     add_entries,
     column,
     evenly,
-    panel,
     push_button,
 )
 
@@ -75,16 +73,13 @@ class Start(QWidget):
         )
         menu.addSeparator()
         add_entries(menu, [("Session…", self.choose_session, "")])
-        self.recent = menu.addMenu("Recent maps")
-        menu.aboutToShow.connect(self._list_recent)
         self.open_button.setMenu(menu)
         self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
         self._lines.setSpacing(2)
-        self.last_maps = panel(self._lines)
         self.tour = push_button("Show me around", "Five steps.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
-        parts = self.open_button, buttons, self.tour, self.last_maps
+        parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6))
 
     def open_file(self, path: Path) -> None:
@@ -105,19 +100,21 @@ class Start(QWidget):
         if name:
             self._reading.load(source_of(Path(name)))
 
-    def show_last_maps(self, is_shown: bool) -> None:
-        """Show a line for each of the last maps, or none."""
+    def showEvent(self, event: object) -> None:
+        """List the last maps as they are now."""
+        super().showEvent(event)
+        self.show_last_maps()
+
+    def show_last_maps(self) -> None:
+        """Show a line for each of the last maps."""
         while (item := self._lines.takeAt(0)) is not None:
             item.widget().deleteLater()
-        self.last_maps.setVisible(is_shown)
-        if not is_shown:
-            return
-        recent = self._list_recent()[:MOST_LAST_MAPS]
+        recent = self._store.recent()[:MOST_LAST_MAPS]
         if recent:
             self._lines.addWidget(text_label("Recent maps"))
-        for action in recent:
-            words = action.text()
-            line = push_button(words, words, action.trigger, "link")
+        for path, words in recent:
+            go_on = partial(self._reading.open_session, path)
+            line = push_button(words, words, go_on, "link")
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             self._lines.addWidget(line)
@@ -126,15 +123,6 @@ class Start(QWidget):
         name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
         if name:
             self.open_file(Path(name))
-
-    def _list_recent(self) -> list[QAction]:
-        self.recent.clear()
-        go_on = self._reading.open_session
-        entries = [
-            (text, partial(go_on, path), "") for path, text in self._store.recent()
-        ]
-        self.recent.setEnabled(bool(entries))
-        return add_entries(self.recent, entries)
 
 
 class Recovery(QWidget):

@@ -1,4 +1,4 @@
-"""The timeline: a small picture of each mark, and the way between them."""
+"""The timeline: a small picture of each earlier map, a click goes back to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QSignalBlocker, QSize, Qt
-from qtpy.QtGui import QColor, QIcon, QImage, QKeySequence, QPixmap
+from qtpy.QtGui import QColor, QIcon, QImage, QPixmap
 from qtpy.QtWidgets import (
     QInputDialog,
     QListView,
@@ -38,15 +38,13 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 
 PICTURE, MOST_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
-HINT = (
-    "Earlier maps: click one to see it again, right-click to compare, rename or delete "
-    "it. One with a name stays when memory runs short."
-)
-COMPARE_TIP = "See which points lie elsewhere on another map of the timeline."
+HINT = "Earlier maps: click one to go back to it."
+TIP = "Right-click to rename or delete. A map with a name stays when memory runs short."
+COMPARE_TIP = "See which points lie elsewhere on another map."
 
 
 class Timeline(QWidget):
-    """The marks of the session, buttons to step between them, and a comparison."""
+    """The marks of the session, and a comparison with one of them."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -60,25 +58,19 @@ class Timeline(QWidget):
         self.marks.setIconSize(QSize(PICTURE, PICTURE))
         self.marks.setFixedHeight(PICTURE + 30)
         self.marks.setMinimumWidth(1)
-        self.marks.setAccessibleName("Timeline")
+        self.marks.setAccessibleName("Earlier maps")
         self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.marks.customContextMenuRequested.connect(self._on_menu)
         self.marks.currentRowChanged.connect(self._on_row)
-        # The keys of a browser: Ctrl+Z takes back what was done to clusters.
-        self.back = self._arrow("◀", "Alt+Left", "Back to the map before this one")
-        self.forward = self._arrow(
-            "▶", "Alt+Right", "Forward to the map that came next"
-        )
-        self.back.clicked.connect(lambda: self._show(session.timeline.before))
-        self.forward.clicked.connect(lambda: self._show(session.timeline.after))
         self.compare = push_button("Compare", COMPARE_TIP, role="menu")
         self.others = QMenu(self.compare)
         self.others.aboutToShow.connect(self._list_others)
         self.compare.setMenu(self.others)
         self.comparison = Comparison(session)
+        self.marks.setToolTip(TIP)
         self.words = text_label()
-        buttons = row(self.back, self.forward, self.compare, None, wide=())
-        parts = self.marks, self.words, buttons, self.comparison
+        under = row(self.words, self.compare, wide=(self.words,))
+        parts = text_label(HINT), self.marks, under, self.comparison
         self.setLayout(column(*parts, spacing=3))
         changes = session.timeline.changed, session.state_changed
         Connections(self).connect_all(changes, self.refresh)
@@ -104,36 +96,20 @@ class Timeline(QWidget):
                 self.marks.item(number).setToolTip(told(mark))
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
         self._pictures = {m.number: self._pictures[m.number] for m in marks}
-        is_preparing = session.state == "preparing"
-        self.back.setEnabled(timeline.before is not None and not is_preparing)
-        self.forward.setEnabled(timeline.after is not None)
-        is_moving = is_preparing or session.state == "running"
+        is_moving = session.state in ("preparing", "running")
         self.compare.setEnabled(bool(self._others()) and not is_moving)
         self.setVisible(bool(marks))
         show_text(self.words, shown.title if shown else "")
-        thinned = f"\n{timeline.state.n_thinned} older maps were let go to save memory."
-        self.marks.setToolTip(HINT + (thinned if timeline.state.n_thinned else ""))
 
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
-        compare = partial(self.comparison.begin, number)
-        entries = (
-            ("Show", partial(self._show, mark)),
-            ("Compare with the map on show", compare),
-            ("Rename…", partial(self._rename, mark)),
-            ("Delete", partial(self._try, timeline.remove, number)),
-        )
-        add_entries(menu, ((text, act, "") for text, act in entries))
+        remove = partial(self._try, timeline.remove, number)
+        rename = "Rename…", partial(self._rename, mark), ""
+        add_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
     # Inside
-
-    def _arrow(self, text: str, keys: str, words: str) -> QWidget:
-        button = push_button(text, f"{words} ({keys}).")
-        button.setShortcut(QKeySequence(keys))
-        button.setFixedWidth(34)
-        return button
 
     def _picture(self, mark: Mark) -> QIcon:
         known = self._pictures.get(mark.number)
@@ -158,9 +134,10 @@ class Timeline(QWidget):
             for action in add_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))
 
-    def _on_row(self, number: int) -> None:
-        if number >= 0:
-            self._show(self._session.timeline.marks[number])
+    def _on_row(self, place: int) -> None:
+        if place >= 0:
+            number = self._session.timeline.marks[place].number
+            self._try(self._session.look_back, number)
 
     def _on_menu(self, place: QPoint) -> None:
         number = self.marks.indexAt(place).row()
@@ -168,10 +145,6 @@ class Timeline(QWidget):
             menu = self.menu(self._session.timeline.marks[number])
             menu.exec(self.marks.viewport().mapToGlobal(place))
             menu.deleteLater()
-
-    def _show(self, mark: Mark | None) -> None:
-        if mark is not None:
-            self._try(self._session.look_back, mark.number)
 
     def _rename(self, mark: Mark) -> None:
         name, is_given = QInputDialog.getText(

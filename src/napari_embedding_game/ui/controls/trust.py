@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
@@ -12,32 +11,19 @@ from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.quality import (
-    followed_samples,
-    more_neighbors,
-    quality_job,
-)
+from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.settings_form import settings_text
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import (
     column,
-    in_lines,
     panel,
     push_button,
     row,
 )
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.texts import (
-    ISOLATION_MEANS,
-    PRESSURE_MEANS,
-    STRETCH_MEANS,
-    far_text,
-    share_text,
-)
-from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.style.texts import far_text, share_text
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -53,34 +39,32 @@ MOST_COLUMNS_TOLD = 3
 FIGURES = {
     "neighbors_kept": (
         "Neighbours kept",
-        "Share of the {k} nearest neighbours in the data that are so on the map too. "
-        "Of cells 10 to 40 % are usual: compare maps of the same data.",
+        "Share of the {k} nearest neighbours in the data that are neighbours on the "
+        "map. Of cells 10 to 40 % are usual.",
     ),
     "trustworthiness": (
         "Trustworthiness",
         "Whether neighbours on the map are alike in the data: 50 % by chance, of cells "
-        "mostly above 80 %. Low: groups of the map may not be in the data.",
+        "mostly above 80 %.",
     ),
     "continuity": (
         "Continuity",
-        "Whether neighbours in the data are so on the map: 50 % by chance. Low: groups "
-        "are torn apart.",
+        "Whether neighbours in the data are neighbours on the map: 50 % by chance. "
+        "Low: groups are torn apart.",
     ),
     "triplets": (
         "Large picture",
-        "Whether far distances of the map are those of the data: near 50 %, as by "
-        "chance, the distances between groups mean nothing.",
+        "Whether far distances are those of the data. Near 50 % distances between "
+        "groups mean nothing.",
     ),
 }
 """Title and meaning of the figures of a :class:`MapQuality`."""
 OF_POINTS = {
-    "stretched_share": ("Misplaced", STRETCH_MEANS),
-    "unlike_share": ("Outliers", ISOLATION_MEANS),
-    "pressured_share": ("Crowded", PRESSURE_MEANS),
+    "stretched_share": ("Misplaced", "Points far from similar points."),
+    "unlike_share": ("Outliers", "Points unlike all others in the data."),
+    "pressured_share": ("Crowded", "Points that the crowd pushes."),
 }
 """Title and meaning of the shares of points of a :class:`Snapshot`."""
-LINK_TIP = "Take twice as many neighbours; this map stays in the timeline."
-MIX_TIP = "Mix the batches by Harmony; this map stays in the list of maps."
 NOT_KNOWN = "Not known: the data of this map are not there as rows."
 TOO_FEW = "Not known: that takes at least 8 rows."
 WAITING = "Measured as soon as there is a map."
@@ -90,10 +74,6 @@ MEASURING = "Measuring …"
 class TrustControls(QWidget):
     """Measures the map in the background while it is unfolded, and once at its end."""
 
-    continue_requested = Signal()
-    """A run that goes on from the map on show, with settings that were changed."""
-    mix_requested = Signal(str)
-    """The column whose samples are to be mixed."""
     warned = Signal(str)
     """What a person should know without asking; "" for nothing."""
 
@@ -103,12 +83,10 @@ class TrustControls(QWidget):
         self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
         self._is_open = False
         self._found: MapQuality | None = None
-        self._mixable: tuple[str, ...] = ()
-        self._linking: dict[str, Any] = {}
         self.far = QElidingLabel()
         self.far.setProperty("role", "note")
         self.far.setToolTip("Misplaced points lie far from similar points: doubt them.")
-        tip = "Show which points to doubt: colour them by their stretch."
+        tip = "Colour the points by how misplaced they are."
         self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
@@ -117,10 +95,8 @@ class TrustControls(QWidget):
         self.figures = Table(*bars, has_head=False, most_rows=n_rows)
         in_full = QHeaderView.ResizeMode.ResizeToContents
         self.figures.horizontalHeader().setSectionResizeMode(0, in_full)
-        self.warning, self.note = text_label("", "warning"), text_label(WAITING)
-        self.link = push_button("", LINK_TIP, self._ask_to_link)
-        self.mix = push_button("", MIX_TIP, self._ask_to_mix)
-        parts = self.figures, self.warning, self.link, self.mix, self.note
+        self.warning, self.note = text_label("", "warning"), text_label()
+        parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
         self._due = QTimer(self, singleShot=True)
@@ -132,29 +108,22 @@ class TrustControls(QWidget):
         changes = session.columns_changed, session.look.events.color_by
         connections.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
-        self._show_figures()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.figures.set_theme(colors)
 
     def follow(self, is_open: bool) -> None:
         """Measure the map from now on, or no longer."""
         self._is_open = is_open
         if is_open:
             self._measure()
-
-    def set_mixable(self, columns: tuple[str, ...]) -> None:
-        """Note the columns whose batches can be mixed, now."""
-        self._mixable = columns
-        self._show_warnings()
+        else:
+            self._due.stop()
 
     def show_quality(self, found: MapQuality | None) -> None:
         """Show figures; dashes where there are none."""
         self._found = found
-        if found is not None:
-            show_text(self.note, _told(found))
-        self._show_warnings()
+        parts, samples = _told_parts(found), _told_samples(found)
+        show_text(self.note, WAITING if found is None else _told(found))
+        show_text(self.warning, "\n".join(filter(None, (parts[1], samples[1]))))
+        self.warned.emit(", ".join(filter(None, (parts[0], samples[0]))))
         self._show_figures()
 
     # What is told
@@ -180,37 +149,6 @@ class TrustControls(QWidget):
         self.far.setText(" · ".join(filter(None, [*words, far])))
         self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
 
-    def _show_warnings(self) -> None:
-        """Tell what is wrong with the map, and offer what mends it."""
-        session, found = self._session, self._found
-        parts = _told_parts(found)
-        followed = None if found is None else followed_samples(found)
-        told = [parts, _told_samples(found)]
-        show_text(self.warning, "\n".join(filter(None, told)))
-        self._linking = {}
-        if parts and session.dataset and session.played and session.can_continue:
-            n_points = len(session.dataset.obs)
-            self._linking = more_neighbors(session.played.settings, n_points)
-        self.link.setVisible(bool(self._linking))
-        self.link.setText(in_lines(f"Continue with {settings_text(self._linking)}"))
-        self.mix.setVisible(followed is not None and followed.name in self._mixable)
-        titles = []
-        if parts and found is not None and found.parts is not None:
-            titles.append(f"neighbours in {found.parts.n_parts:,} pieces")
-        if followed is not None:
-            self.mix.setText(in_lines(f"Mix batches of {followed.name}"))
-            titles.append(f"the map follows {followed.name}")
-        self.warned.emit(", ".join(titles))
-
-    def _ask_to_link(self) -> None:
-        self._session.settings.update(**self._linking)
-        self.continue_requested.emit()
-
-    def _ask_to_mix(self) -> None:
-        followed = None if self._found is None else followed_samples(self._found)
-        if followed is not None:
-            self.mix_requested.emit(followed.name)
-
     def _color_by_stretch(self) -> None:
         self._session.look.color_by = STRETCH
 
@@ -218,7 +156,6 @@ class TrustControls(QWidget):
 
     def _forget(self, *event: object) -> None:
         self.show_quality(None)
-        show_text(self.note, WAITING)
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
@@ -226,7 +163,7 @@ class TrustControls(QWidget):
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
         if state == "finished" and is_small and not self._is_open:
-            self._measure_now()
+            self._measure()
         self._on_change()
 
     def _on_change(self, *event: object) -> None:
@@ -240,10 +177,6 @@ class TrustControls(QWidget):
             self._due.start(AGAIN_MS if is_moving else SOON_MS)
 
     def _measure(self) -> None:
-        if self._is_open:
-            self._measure_now()
-
-    def _measure_now(self) -> None:
         session = self._session
         job = quality_job(session)
         if job is None:
@@ -260,9 +193,9 @@ class TrustControls(QWidget):
         found, dataset = found_of
         if dataset is not self._session.dataset:
             return
+        self.show_quality(found)
         if found is None:
             show_text(self.note, TOO_FEW)
-        self.show_quality(found)
 
     def _on_failed(self, error: BaseException) -> None:
         self.show_quality(None)
@@ -278,32 +211,31 @@ def _told(found: MapQuality) -> str:
     return told + groups
 
 
-def _told_parts(found: MapQuality | None) -> str:
-    """Return a sentence on a graph in parts; "" where it nearly hangs together."""
+def _told_parts(found: MapQuality | None) -> tuple[str, str]:
+    """Return a title and a sentence on a graph in parts; "" where it is nearly one."""
     parts = None if found is None else found.parts
     if parts is None or parts.outside < FEW_OUTSIDE:
-        return ""
-    return (
+        return "", ""
+    return f"neighbours in {parts.n_parts:,} pieces", (
         f"The points and their {parts.n_neighbors} nearest in the data fall into "
         f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
-        "are outside of the largest): distances between these groups mean nothing. "
-        "More neighbours may link them."
+        "are outside of the largest): distances between these mean nothing. More "
+        "Neighbours, under Method, may link them."
     )
 
 
-def _told_samples(found: MapQuality | None) -> str:
-    """Return what it means that the map follows a column of samples; "" for none."""
+def _told_samples(found: MapQuality | None) -> tuple[str, str]:
+    """Return a title and what it means that the map follows samples; "" for none."""
     column = None if found is None else followed_samples(found)
     if found is None or column is None:
-        return ""
+        return "", ""
     told = (
-        f"The map follows {column.name}: {column.same:.0%} of a point's neighbours "
-        f"are of its own {column.name}, {column.by_chance:.0%} by chance"
+        f"{column.same:.0%} of a point's neighbours are of its own {column.name}, "
+        f"{column.by_chance:.0%} by chance"
     )
     clusters = found.clusters
     if clusters is not None and column.agreement >= clusters.agreement:
         told += f", more than of its own cluster ({clusters.same:.0%})"
-    return (
-        f"{told}. That is a batch effect, or it is real: mix only what is not what you "
-        "study."
+    return f"the map follows {column.name}", (
+        f"{told}. If that is no biology but a batch effect, mix the batches under Data."
     )

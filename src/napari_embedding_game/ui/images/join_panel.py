@@ -29,10 +29,9 @@ OFFER = "If the rows are the objects of a Labels layer, choose it here."
 LARGEST_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
 FIELDS = (
-    ("Rows are", "The Labels layer whose objects the rows are: its image then shows "
-     "their pictures, and a click finds them in it."),
-    ("Rows by", "Which column holds the number of an object in the label image."),
-    ("Picture", "There are rows of several images: which one these labels are of."),
+    ("Rows are", "The Labels layer whose objects the rows are."),
+    ("Rows by", "Column with the number of each object in the label image."),
+    ("Picture", "Which of several images these labels are of."),
 )  # fmt: skip
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
-from qtpy.QtWidgets import QPushButton, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, in_lines, push_button
+from napari_embedding_game.ui.style.form_widgets import text_label
+from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LayerPanel(QWidget):
-    """A sentence and what belongs to it; hidden where there is nothing to say."""
+    """A sentence and what belongs to it, in rows."""
 
     def __init__(self, viewer: napari.Viewer | None = None) -> None:
         super().__init__()
@@ -44,23 +44,6 @@ class LayerPanel(QWidget):
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""
         self._soon.throttle()
-
-    def add_button(self, tip: str, slot: Callable[[], object]) -> QPushButton:
-        """Return a new button below the rest, hidden so far."""
-        button = push_button("", tip, slot)
-        button.hide()
-        self.rows.addWidget(button)
-        return button
-
-    def say(self, text: str, role: str = "note", **buttons: str) -> None:
-        """Show a sentence with these buttons, by attribute, and their words."""
-        show_text(self.text, text, role)
-        for button in self.findChildren(QPushButton):
-            button.hide()
-        for name, words in buttons.items():
-            getattr(self, name).setText(in_lines(words))
-            getattr(self, name).show()
-        self.setVisible(bool(text))
 
 
 def offer(combo: ComboBox, choices: list[tuple[str, Any]], chosen: Any) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from napari_embedding_game.data.label_objects import Objects
-    from napari_embedding_game.data.spatial_table import SpatialTable
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
@@ -28,8 +26,6 @@ FILE = "napari-embedding-game file"
 """Metadata of a layer: the file or folder it is of, where napari knows none."""
 FIELDS = "napari-embedding-game fields"
 """Metadata of a layer of an experiment: names of the images along its first axis."""
-SAMPLE = "napari-embedding-game sample"
-"""Metadata that names the sample whose picture a layer shows."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +34,6 @@ class Linked:
 
     labels: Labels
     images: tuple[Image, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A layer whose features table the rows of the source are."""
-
-    layer: Layer
-    features: pd.DataFrame
-    """As it was when it was taken."""
 
 
 class LinkedLayers:
@@ -59,9 +46,6 @@ class LinkedLayers:
 
     def __init__(self) -> None:
         self.current: Linked | None = None
-        self.table: Table | None = None
-        self.annotation: SpatialTable | None = None
-        """The AnnData of a layer that the rows are of, which results go back into."""
         self.missed: Mapping[str, Any] | None = None
         """What a session file tells of layers of which one is not there, as `describe`;
         None where none is missing."""
@@ -76,26 +60,19 @@ class LinkedLayers:
     def set(
         self,
         linked: Linked | None,
-        table: Table | None = None,
-        annotation: SpatialTable | None = None,
         missed: Mapping[str, Any] | None = None,
     ) -> None:
         """Take up layers, or none."""
         self.missed = missed
-        self.table, self.annotation = table, annotation
         if linked != self.current:
             self.current = linked
             self.changed.emit(linked)
 
 
 def record_of(layer: Layer) -> dict[str, str]:
-    """Return name, file and sample of a layer, in values for JSON."""
+    """Return name and file of a layer, in values for JSON."""
     path = layer.metadata.get(FILE) or layer.source.path
-    sample = layer.metadata.get(SAMPLE)
-    known = {"name": layer.name, "path": path, "sample": sample}
-    return {
-        key: value if isinstance(value, str) else "" for key, value in known.items()
-    }
+    return {"name": layer.name, "path": path if isinstance(path, str) else ""}
 
 
 def finest(layer: Layer) -> Any:
@@ -125,13 +102,9 @@ def use_as_labels(viewer: napari.Viewer, mask: Image) -> Labels:
 
 def show_pictures(viewer: napari.Viewer, loaded: LoadResult) -> Linked:
     """Add the source's own picture and objects as layers."""
-    sample = {SAMPLE: "nuclei"}
-    image = viewer.add_image(loaded.image, name=PICTURE_NAME, metadata=dict(sample))
+    image = viewer.add_image(loaded.image, name=PICTURE_NAME)
     labels = viewer.add_labels(
-        loaded.labels,
-        name=OBJECTS_NAME,
-        opacity=OBJECTS_OPACITY,
-        metadata=dict(sample),
+        loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
     )
     return Linked(labels, (image,))
 

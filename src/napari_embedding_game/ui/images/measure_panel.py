@@ -10,7 +10,6 @@ from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout, QWidget
 
-from napari_embedding_game.data.columns import is_of_a_map
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
@@ -22,48 +21,35 @@ from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
     Linked,
-    Table,
     finest,
     images_of,
     labels_of,
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
-from napari_embedding_game.ui.style.layouts import evenly, panel
+from napari_embedding_game.ui.style.layouts import panel
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.session.session import Session
 
-HOW = (
-    "To measure the objects of an image, open their segmentation too, in which each "
-    "object has a number."
-)
-CHOOSE = (
-    "{} images have the pixels of '{}': tick those that show these objects. Several "
-    "are measured as channels of one picture, so leave out other fields of view."
-)
+HOW = "To measure the objects of an image, open their segmentation, too."
+CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
 FORM_ONLY = "No image is ticked: only the form is measured."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
-    "labels": "The segmented objects; each becomes a point. Of a mask that was opened "
-    "as an image, parts that do not touch are numbered.",
-    "axis": "What the first axis of the labels is: depth, time, or images of their "
-    "own, such as the fields of a plate.",
-    "whole": "Such an object is cut off: its shape and size are not its own.",
+    "labels": "The segmented objects: each becomes a point.",
+    "axis": "What the first axis of the labels is.",
+    "whole": "They are cut off: shape and size are not their own.",
     "measure": "Measure what is ticked of every object.",
-    "take": "Use the measurements that the Labels layer has already.",
 }
 GROUP_TIPS = {
-    "shape": "Area, axes, eccentricity, solidity, perimeter and roundness: some 5 s of "
-    "computing for 20,000 objects.",
-    "intensity": "Mean, standard deviation, lowest and highest value in each channel: "
-    "less than 1 s for 20,000 objects.",
-    "texture": "Entropy and contrast in each channel: less than 1 s for 20,000 "
-    "objects.",
-    "neighbours": "Distance to the nearest object, and mean distance to the nearest "
-    "five: less than 1 s for 20,000 objects.",
+    "shape": "Area, axes, eccentricity, solidity, perimeter, roundness: some 5 s for "
+    "20,000 objects.",
+    "intensity": "Mean, standard deviation, lowest and highest of each channel: 1 s.",
+    "texture": "Entropy and contrast of each channel: 1 s.",
+    "neighbours": "Distance to the nearest object, and to the nearest five: 1 s.",
 }
 _LAID = ("scale", "translate", "rotate", "shear", "affine", "data", "name", "blending")
 """What decides how an image lies on the labels."""
@@ -76,11 +62,10 @@ _MASKS = re.compile(
 class MeasurePanel(LayerPanel):
     """Appears when there is a Labels layer, or an image that is named like a mask.
 
-    ``wanted`` brings a source, the :class:`Linked` layers that show its objects, and
-    the :class:`Table` whose rows it has, or None.
+    ``wanted`` brings a source, and the :class:`Linked` layers that show its objects.
     """
 
-    wanted = Signal(object, object, object)
+    wanted = Signal(object, object)
     offered = Signal()
     """There are labels to measure, or none any more."""
 
@@ -98,12 +83,10 @@ class MeasurePanel(LayerPanel):
         }
         self.whole = CheckBox(text="leave out objects", tooltip=TIPS["whole"])
         self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
-        self.take = PushButton(text="Take its table", tooltip=TIPS["take"])
         self._build()
         self.labels.changed.connect(self._on_labels)
         self.images.ticked.connect(self._tell)
         self.measure.changed.connect(self._on_measure)
-        self.take.changed.connect(lambda: self._on_take())
         layers = viewer.layers
         changes = (layers.events.inserted, layers.events.removed)
         changes += (layers.selection.events.changed, session.dataset_changed)
@@ -146,13 +129,12 @@ class MeasurePanel(LayerPanel):
         images = self.images.images() if labels is self.labels.value else ()
         return Linked(labels, images)
 
-    def table_of(self, labels: Labels) -> tuple[FeaturesSource, Linked, Table]:
+    def table_of(self, labels: Labels) -> tuple[FeaturesSource, Linked]:
         """Return the table of a Labels layer as a source, and its layers."""
         axis = self.axis.value if labels is self.labels.value else "z"
         request = JoinRequest(labels.name, finest(labels), axis)
-        table = labels.features.copy()
-        source = FeaturesSource(table, labels.name, request)
-        return source, self.linked_to(labels), Table(labels, table)
+        source = FeaturesSource(labels.features.copy(), labels.name, request)
+        return source, self.linked_to(labels)
 
     def measured(self, linked: Linked) -> MeasuredSource:
         """Return objects of layers as a source, measured where the images lie."""
@@ -191,7 +173,7 @@ class MeasurePanel(LayerPanel):
             add_row(self._form, words, widget)
         self.rows.addWidget(self._body)
         self.rows.addWidget(self.text)
-        self.rows.addLayout(evenly(self.measure, self.take))
+        self.rows.addWidget(self.measure.native)
 
     def _on_labels(self, event: object = None) -> None:
         labels = self.labels.value
@@ -203,9 +185,6 @@ class MeasurePanel(LayerPanel):
         if tuple(value for _, value in axes) != tuple(self.axis.choices):
             offer(self.axis, list(axes), axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
-        columns = labels.features if isinstance(labels, Labels) else ()
-        known = {c for c in columns if not is_of_a_map(c)} - {"index"}
-        self.take.native.setVisible(bool(known))
         self.measure.native.setVisible(labels is not None)
         self._tell()
 
@@ -228,11 +207,7 @@ class MeasurePanel(LayerPanel):
             if isinstance(linked.labels, Image):
                 labels = use_as_labels(self._viewer, linked.labels)
                 linked = Linked(labels, linked.images)
-            self.wanted.emit(self.measured(linked), linked, None)
-
-    def _on_take(self) -> None:
-        if isinstance(self.labels.value, Labels):
-            self.wanted.emit(*self.table_of(self.labels.value))
+            self.wanted.emit(self.measured(linked), linked)
 
 
 def _is_mask(image: Image) -> bool:

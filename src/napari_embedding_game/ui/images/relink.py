@@ -1,4 +1,4 @@
-"""Find the image and Labels layers that a restored session refers to."""
+"""Find the layers that a map is about: open them again, or say what is missing."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari.layers import Image
+from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import Experiment
 from napari_embedding_game.data.label_objects import Objects, share_shown
-from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.sources import ExperimentSource, SampleSource
+from napari_embedding_game.session.sources import ExperimentSource, Source
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
@@ -29,9 +29,10 @@ from napari_embedding_game.ui.images.linked_layers import (
     images_of,
     labels_of,
     record_of,
-    show_pictures,
     use_as_labels,
 )
+from napari_embedding_game.ui.style.form_widgets import show_text
+from napari_embedding_game.ui.style.layouts import in_lines, push_button
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -39,44 +40,33 @@ if TYPE_CHECKING:
     import napari
 
 Record = Mapping[str, str]
-"""Name, path and sample of a layer."""
+"""Name and path of a layer."""
 MOSTLY = 0.5
 """Share of the objects from which on a label image is taken for an edited one."""
 COMPARED = 1_000
 """Objects whose pixels are compared."""
-OTHERS = (
-    "The labels '{}' are others than those that were measured: {:.1%} of the objects "
-    "have another shape or place, or are gone. The map shows the former."
-)
+OTHERS = "{:.1%} of the objects have changed in the labels '{}' since they were read."
+EDITED = "The labels '{}' were edited since they were read."
 OTHER_IMAGES = (
     "The images of {} are others than those that were measured: locate the folder that "
     "was, or measure these with Open > Images and labels."
 )
-NO_LABELS = (
-    "The labels {}of these objects are not open: open them and their image, and they "
-    "are linked by themselves."
-)
-NO_IMAGE = (
-    "The image {}of these objects is not open: open it, or the layer that it has "
-    "become."
-)
+NO_LABELS = "The labels {}of these objects are not open: open them and their image."
+NO_IMAGE = "The image {}of these objects is not open: open it."
 NO_FOLDER = "The images of {} are not open: locate their folder."
 LOCATE = "Locate folder…"
-IMAGE_TIP = (
-    "Cut the pictures of the objects out of this layer. Its pixels fit those of the "
-    "labels."
-)
+TIP = "The map stays, with its names and edits."
 
 
 class Relink(LayerPanel):
-    """Appears while a layer that the map is about is not open, and links it once it is.
+    """Says which layer of the map is missing, or differs from it, and offers a way.
 
-    ``missed`` tells that one is missing, ``differs`` brings a sentence on objects that
-    are others in the layer than on the map, and whether they can be measured again.
+    A layer is linked as soon as it is open.  ``wanted`` asks to read the objects of
+    the linked labels again, ``missed`` tells that a layer is missing.
     """
 
     missed = Signal()
-    differs = Signal(str, bool)
+    wanted = Signal()
 
     def __init__(
         self,
@@ -87,55 +77,84 @@ class Relink(LayerPanel):
     ) -> None:
         super().__init__(viewer)
         self._session, self._loading, self._record = session, loading, record
-        self._of_folder = ""
-        """That a folder is being opened, or why its images cannot be linked."""
+        self._of_folder = self._differs = ""
+        """What is said of a folder of images, and of labels that were changed."""
+        self._n_edits = self._n_read = 0
+        """Edits of the linked labels: all, and those that are read."""
+        self._watched: Labels | None = None
+        self._of_labels = Connections(self)
+        self._act: Callable[[], None] = self._locate
         self.rows.addWidget(self.text)
-        self.image = self.add_button(IMAGE_TIP, self._take_image)
-        self.folder = self.add_button(
-            "Choose where the images are now; the map stays as it is.", self._locate
-        )
+        self.button = push_button("", TIP, lambda: self._act())
+        self.rows.addWidget(self.button)
         # What it brings is done in the window's thread.
         self._beside = Latest(self, lambda act: act(), self._on_failed)
-        self.follow((record.changed, viewer.layers.selection.events.changed))
+        self.follow((viewer.layers.selection.events.changed,))
+        self._connections.connect(record.changed, self._on_linked)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._connections.connect(session.restored, self._on_restored)
-        self.hide()
+        self._on_linked(record.current)
+        self._tell()
 
     def open_again(self) -> None:
         """Open the files of layers that are missing, where they still exist."""
         described, folder = self._record.missed, self._folder()
         if described is None:
             return
-        labels, is_none_there = described["labels"], self._record.current is None
+        is_none_there = self._record.current is None
         if is_none_there and folder is not None:
             self._open_folder(folder)
-        elif is_none_there and labels.get("sample") == "nuclei":
-            self._beside.ask(self._sample)
-        else:
-            present = images_of(self._viewer)
-            lost = [x for x in described["images"] if _layer_of(x, present) is None]
-            if is_none_there:
-                self._open(labels, is_labels=True)
-            for image in {x.get("path", ""): x for x in lost[::-1]}.values():
-                self._open(image)  # once, also where it became several layers
+            return
+        present = images_of(self._viewer)
+        lost = [x for x in described["images"] if _layer_of(x, present) is None]
+        if is_none_there:
+            self._open(described["labels"], is_labels=True)
+        for image in {x.get("path", ""): x for x in lost[::-1]}.values():
+            self._open(image)  # once, also where it became several layers
 
     def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
-        record, layers = self._record, self._viewer.layers
-        if record.table is not None and record.table.layer not in layers:
-            record.table = None
-        if record.current is not None and record.current.labels not in layers:
+        record = self._record
+        linked, objects = record.current, self._objects()
+        if linked is not None and linked.labels not in self._viewer.layers:
             described = record.describe()
-            record.set(None, record.table)
+            record.set(None)
             self._miss(described)
-        objects = self._objects()
         if objects is not None and record.missed is not None:
             found = find(self._viewer, record.missed, objects)
             if found is not None:
                 self._link(found)
         self._tell()
 
-    # Inside
+    def note_asked(self, source: Source | None) -> None:
+        """Note that the objects of labels are going to be read as they are now."""
+        if self._watched is not None and pixels_of(source) is finest(self._watched):
+            self._n_read = self._n_edits
+
+    def note_loaded(self) -> None:
+        """Note that they were read, and edited no more meanwhile."""
+        if self._n_read == self._n_edits:
+            self._differs = ""
+        self._tell()
+
+    # What happens
+
+    def _on_linked(self, linked: Linked | None) -> None:
+        """Watch the labels that are linked now."""
+        labels = None if linked is None else linked.labels
+        if labels is not self._watched:
+            self._of_labels.close()
+            self._watched, self._differs = labels, ""
+            if labels is not None:  # a look sets off none of these
+                events = labels.events.paint, labels.events.data
+                self._of_labels.connect_all(events, self._on_edit)
+        self.refresh_soon()
+
+    def _on_edit(self, event: object = None) -> None:
+        self._n_edits += 1
+        assert self._watched is not None
+        self._differs = EDITED.format(self._watched.name)
+        self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:
         if self._record.current is None and self._objects() is not None:
@@ -162,31 +181,43 @@ class Relink(LayerPanel):
         record, dataset = self._record, self._session.dataset
         former, described = record.current, record.missed
         is_whole = described is None or _lost_image(described, found) is None
-        still = None if is_whole else described
-        record.set(found, record.table, record.annotation, still)
+        record.set(found, None if is_whole else described)
         is_new = former is None or former.labels is not found.labels
         if is_new and dataset is not None and dataset.source_objects is not None:
             pixels = finest(found.labels)
             share = share_shown(pixels, dataset.source_objects, COMPARED)
             if share < 1:
-                text = OTHERS.format(found.labels.name, 1 - share)
-                self.differs.emit(text, "measured" in dataset.provenance)
+                self._differs = OTHERS.format(1 - share, found.labels.name)
+
+    # What is told
 
     def _tell(self) -> None:
-        """Say what is missing, and offer what may be it."""
+        """Say the first thing that is wrong, and offer what mends it."""
+        text, words, self._act = self._trouble()
+        is_new = text not in ("", self.text.text())
+        show_text(self.text, text, "warning")
+        self.button.setText(in_lines(words))
+        self.button.setVisible(bool(words))
+        self.setVisible(bool(text))
+        if is_new and self._record.missed is not None:
+            self.missed.emit()
+
+    def _trouble(self) -> tuple[str, str, Callable[[], None]]:
+        """Return a sentence, the words of a button ("" for none), what it does."""
         described, linked = self._record.missed, self._record.current
-        text, buttons, before = "", dict[str, str](), self.text.text()
         folder = self._folder() if linked is None else None
         if folder is not None:
             text = self._of_folder or NO_FOLDER.format(folder)
-            buttons["folder"] = LOCATE
-        elif described is not None:
-            text = missing(described, linked)
-        if text and linked is not None and (one := self._candidate(linked)) is not None:
-            buttons["image"] = f"This is the image: {one.name}"
-        self.say(text, "warning", **buttons)
-        if text not in ("", before):
-            self.missed.emit()
+            return text, LOCATE, self._locate
+        if described is not None and (text := missing(described, linked)):
+            image = None if linked is None else self._candidate(linked)
+            words = "" if image is None else f"This is the image: {image.name}"
+            return text, words, self._take_image
+        dataset = self._session.dataset
+        is_measured = dataset is not None and "measured" in dataset.provenance
+        words = "Measure again" if is_measured else "Link again"
+        can_read = is_measured or self._loading.taken is not None
+        return self._differs, words if can_read else "", self.wanted.emit
 
     def _candidate(self, linked: Linked) -> Image | None:
         """Return a layer that may be the missing image: the active, else the last."""
@@ -208,6 +239,8 @@ class Relink(LayerPanel):
     def _objects(self) -> Objects | None:
         dataset = self._session.dataset
         return None if dataset is None else dataset.objects
+
+    # Files
 
     def _folder(self) -> Path | None:
         """Return the folder of the images that were measured; None of other data."""
@@ -254,17 +287,6 @@ class Relink(LayerPanel):
         self._of_folder = sentence(error)
         self._tell()
 
-    def _sample(self) -> Stages[Callable[[], None]]:
-        """Make the picture of the sample again; it is no file."""
-        loaded = yield from SampleSource("nuclei").read(ReadOptions())
-
-        def show() -> None:
-            objects = self._objects()
-            if objects is not None and share_shown(loaded.labels, objects) == 1:
-                show_pictures(self._viewer, loaded)
-
-        return show
-
     def _open(self, layer: Record, *, is_labels: bool = False) -> None:
         """Open the file of a layer, where there is one."""
         path, name = layer.get("path", ""), layer.get("name", "")
@@ -304,13 +326,22 @@ def find(
 
 
 def missing(described: Mapping[str, Any], linked: Linked | None) -> str:
-    """Return the sentence that says which layer is missing, and what to do."""
+    """Return the sentence that says which layer is missing; "" where none is."""
     lost = described["labels"] if linked is None else _lost_image(described, linked)
     if lost is None:
         return ""
     name, path = lost.get("name"), lost.get("path")
     which = (f"'{name}' " + (f"(from {path}) " if path else "")) if name else ""
     return (NO_LABELS if linked is None else NO_IMAGE).format(which)
+
+
+def pixels_of(source: Source | None) -> Any:
+    """Return the labels that a source reads its objects from; None without any."""
+    if isinstance(source, ExperimentSource):
+        images = source.experiment.images
+        return None if images is None else images.labels
+    request = getattr(source, "request", None)
+    return getattr(source, "labels", None) if request is None else request.pixels
 
 
 def _record_in(layer: object) -> Record:

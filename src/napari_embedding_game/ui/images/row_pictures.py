@@ -16,7 +16,7 @@ from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import misfit, pixel_size
+from napari_embedding_game.ui.images.alignment import misfit
 from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 from napari_embedding_game.ui.tasks.throttle import debounced
@@ -30,7 +30,6 @@ OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
 MOST_OBJECTS = 0.98
 """Share of the objects that have room in a picture."""
 FEWEST_PIXELS = 8
-UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm"}
 REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
 
@@ -49,21 +48,6 @@ def pictures_of(
     channels = [x for x in channels_of(linked) if x.name not in without]
     field = common_field(dataset.objects)
     return Crops(channels, finest(linked.labels), dataset.objects, field=field)
-
-
-def size_of(dataset: Dataset | None, linked: Linked | None) -> str:
-    """Return how large the pictures of a dataset's rows are; "" if that is unknown."""
-    if dataset is None or dataset.images is not None:
-        return ""
-    if dataset.objects is None or linked is None:
-        return ""
-    pixels = common_field(dataset.objects)
-    length = pixels * pixel_size(linked.labels)[-1]
-    unit = str(getattr(linked.labels, "units", ("pixel",))[-1])
-    told = f"Each picture shows {pixels} × {pixels} pixels"
-    if unit != "pixel":
-        return f"{told}, {length:.3g} {UNITS.get(unit, unit)} a side."
-    return f"{told}." if length == pixels else f"{told}, {length:.3g} a side."
 
 
 def common_field(objects: Objects) -> int:

@@ -32,9 +32,9 @@ ARROW = 26
 MOST_PARTS = 60
 AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
-RECLUSTER_TIP = "Find clusters among the selected points alone; none moves."
-RELEASE_TIP = "Let the game and the slider decide again where its points belong."
-USE_TIP = "Name the points by the groups of this column; the names stay on them."
+RECLUSTER_TIP = "Find clusters among the selected points alone."
+RELEASE_TIP = "Let the game decide again where its points belong."
+USE_TIP = "Name the points by the groups of this column."
 
 
 class ClusterEdits(QWidget):

@@ -20,7 +20,6 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
 REFRESH_MS = 500
@@ -68,7 +67,6 @@ class ClusterPane(QWidget):
         for signal, slot in (
             (session.selection.changed, self._follow),
             (session.dataset_changed, self._on_dataset),
-            (session.columns_changed, self.search.forget),
             (session.clusters.changed, self._on_clusters),
             (session.state_changed, self._on_clusters),
         ):
@@ -76,11 +74,6 @@ class ClusterPane(QWidget):
         self.setLayout(column(self.table, self.slider))
         self.tell("")
         self.refresh()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.search.set_theme(colors)
-        self.table.set_theme(colors)
 
     def tell(self, message: str) -> None:
         """Show a sentence on an edit; "" takes it away."""
@@ -119,7 +112,6 @@ class ClusterPane(QWidget):
 
     def _on_clusters(self, event: object = None) -> None:
         """Follow soon: changes come in flocks, and with each frame of a game."""
-        self.search.forget()
         if self._session.state != "running":
             self._timer.start(SOON_MS)
         elif not self._timer.isActive():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox
+from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import ExpressionPlot
@@ -24,7 +23,7 @@ from napari_embedding_game.session.expression_rows import (
     rows_of,
 )
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.style.coloring import SHADES, name_of, worded
+from napari_embedding_game.ui.style.coloring import SHADES, worded
 from napari_embedding_game.ui.style.colors import value_colors, value_limits
 from napari_embedding_game.ui.style.form_widgets import let_be_narrow, show_text
 from napari_embedding_game.ui.style.layouts import row
@@ -34,11 +33,11 @@ from napari_embedding_game.ui.tasks.worker import Latest
 
 TIPS = {
     "rows": "What has a column each: clusters, groups of a column, or both.",
-    "genes": "Names of genes, then Enter. Empty: markers of every cluster.",
-    "n_leading": "Markers of each cluster, by a Wilcoxon test against all others.",
+    "genes": "Names of genes, then Enter. Empty: three markers of every cluster.",
     "scaled": "Each gene from its lowest (0) to its highest (1).",
 }
-MOST_LEADING = 10
+N_LEADING = 3
+"""Markers of each cluster."""
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
@@ -50,13 +49,12 @@ class _Wish:
     choice: RowChoice
     rows: ExpressionRows
     names: tuple[str, ...]
-    n_leading: int
 
     def is_as(self, other: _Wish | None) -> bool:
         """Return whether both have the same figures, whatever clusters are called."""
         if other is None or self.dataset is not other.dataset:
             return False
-        one, two = ((w.choice, w.rows.ids, w.names, w.n_leading) for w in (self, other))
+        one, two = ((w.choice, w.rows.ids, w.names) for w in (self, other))
         return one == two and np.array_equal(self.rows.labels, other.rows.labels)
 
 
@@ -80,26 +78,20 @@ class DotPlotPane(PlotPane):
         """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
         self.rows = QComboBox()
-        self.genes, self.n_leading = QLineEdit(), QSpinBox()
+        self.genes = QLineEdit()
         self.scaled = QCheckBox("Scale genes")
         let_be_narrow(self.rows, 8)
         self.offer_columns(())
         self.genes.setClearButtonEnabled(True)
         self.genes.setMinimumWidth(90)
-        self.n_leading.setRange(1, MOST_LEADING)
-        self.n_leading.setValue(3)
-        self.n_leading.setFixedWidth(60)
-        self.n_leading.setKeyboardTracking(False)
         self.scaled.setChecked(True)
-        of_genes = self.genes, self.n_leading, self.scaled
+        of_genes = self.genes, self.scaled
         self.head.addLayout(row(self.rows, wide=[self.rows]))
         self.head.addLayout(row(*of_genes, wide=[self.genes]))
-        self.canvas.mark(self._bands)
         self.canvas.clicked.connect(self._pick)
         self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
         self.genes.editingFinished.connect(self.refresh)
-        self.n_leading.valueChanged.connect(self.refresh)
 
     def offer_columns(self, columns: Sequence[str]) -> None:
         """Let groups be of these columns; what was chosen stays, if it can."""
@@ -125,8 +117,7 @@ class DotPlotPane(PlotPane):
             return
         rows = rows_of(self._choice, dataset, labels, session.clusters.clusters)
         names = tuple(split_names(self.genes.text()))
-        self.n_leading.setVisible(not names)
-        wish = _Wish(dataset, self._choice, rows, names, self.n_leading.value())
+        wish = _Wish(dataset, self._choice, rows, names)
         if wish.is_as(self._asked):
             if not self._search.is_busy:
                 self._rows = rows  # with new names of clusters
@@ -136,7 +127,7 @@ class DotPlotPane(PlotPane):
 
         def find() -> Generator[float, None, tuple[ClusterExpression, _Wish]]:
             found = yield from iter_cluster_expression(
-                dataset, rows.labels, rows.ids, names, n_leading=wish.n_leading
+                dataset, rows.labels, rows.ids, names, n_leading=N_LEADING
             )
             return found, wish
 
@@ -162,10 +153,6 @@ class DotPlotPane(PlotPane):
             limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
             title="Scaled mean" if is_scaled else "Mean",
         )
-
-    def mark(self, event: object = None) -> None:
-        """Mark the chosen clusters, and the gene that the map is coloured by."""
-        self.canvas.mark(self._bands)
 
     # Inside
 
@@ -209,22 +196,6 @@ class DotPlotPane(PlotPane):
         if not self._search.is_busy:
             show_text(self.state, self._trouble, "warning")
         self.canvas.show_plot(self.plot(), is_scrolled=True)
-
-    def _bands(self, axes: Any) -> Sequence[Any]:
-        """Draw bands behind the chosen clusters and the gene of the colours."""
-        session, found = self._session, self.result
-        if found is None or session.dataset is None:
-            return ()
-        gene, selection = name_of(session.look.color_by, session.dataset), ()
-        if self._is_of_clusters and not session.selection.is_of_points:
-            selection = session.selection.clusters
-        color = axes.xaxis.label.get_color()
-        style = {"color": color, "alpha": 0.13, "linewidth": 0, "zorder": 0}
-        rows = [place for place, name in enumerate(found.genes) if name == gene]
-        columns = [p for p, group in enumerate(found.clusters) if group in selection]
-        across = [axes.axhspan(place - 0.5, place + 0.5, **style) for place in rows]
-        up = [axes.axvspan(place - 0.5, place + 0.5, **style) for place in columns]
-        return across + up
 
     @property
     def _is_of_clusters(self) -> bool:

@@ -30,31 +30,25 @@ from napari_embedding_game.session.groups import (
 from napari_embedding_game.session.looked_at import ShownComparison, newest
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import add_entries, column, panel, row
+from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SAMPLES_TIP = (
-    "Each sample, such as a donor, counts once, by the mean of its cells (10 or more): "
-    "cells of one donor are not independent."
+    "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
 )
 RANKS = "p-values only rank."
-RANKS_TIP = (
-    "The p-values order the rows and prove nothing: clusters were found in these "
-    "numbers. For a test, compare samples."
-)
+RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
     "Compare with all others or another cluster; or, inside the selection, two levels "
-    "of a column, such as treated and untreated cells."
+    "of a column."
 )
 TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
@@ -147,21 +141,12 @@ class MarkersPane(QWidget):
         self.test = self._box(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
         self.one = self._box("The level whose markers are looked for.")
         self.other = self._box("The level that it is compared with, or all others.")
-        tip = "Saving the table, and keeping the comparison."
-        self.more, self.menu = menu_button("More ▾", tip)
-        all_tip = "All columns as .csv, under scanpy's names."
-        keep_tip = "The notebook and the methods have this comparison."
-        self.saved, self.kept = add_entries(
-            self.menu,
-            [
-                ("Save the whole table…", self._save, all_tip),
-                ("Keep for the notebook", self._keep, keep_tip),
-            ],
-        )
+        tip = "All columns as .csv. The notebook and the methods have what was saved."
+        self.saved = push_button("Save…", tip, self._save)
         self.state, self.table = text_label(), Table(*COLUMNS)
         pair = self.one, QLabel("vs"), self.other
         self.levels = panel(row(*pair, wide=(self.one, self.other)))
-        top = row(self.against, self.test, self.more)
+        top = row(self.against, self.test, self.saved, wide=(self.against, self.test))
         parts = top, self.levels, self.state, self.table
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
@@ -178,10 +163,6 @@ class MarkersPane(QWidget):
     def is_busy(self) -> bool:
         """Whether groups are being compared."""
         return self._search.is_busy
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.table.set_theme(colors)
 
     def offer_columns(self, columns: Sequence[str]) -> None:
         """Let samples be named by these columns; what was chosen stays, if it can."""
@@ -305,8 +286,7 @@ class MarkersPane(QWidget):
         return replace(choice, levels=pair)
 
     def _enable(self) -> None:
-        for action in (self.saved, self.kept):
-            action.setEnabled(self.compared is not None)
+        self.saved.setEnabled(self.compared is not None)
 
     def _save(self) -> None:
         compared = self.compared
@@ -321,11 +301,6 @@ class MarkersPane(QWidget):
         else:
             self._remember(compared)
             self._say(f"Saved as {path.name}.")
-
-    def _keep(self) -> None:
-        if self.compared is not None:
-            self._remember(self.compared)
-            self._say(f"Kept for the notebook: {self.compared.groups.title}.")
 
     def _remember(self, compared: Compared) -> None:
         """Have a notebook tell a comparison."""

@@ -20,7 +20,6 @@ from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.coloring import composition_columns
 from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.layouts import column, plain_tabs
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 
 if TYPE_CHECKING:
@@ -60,14 +59,8 @@ class PlotsTab(QWidget):
         connections.connect_all(changes, self.refresh)
         others = session.dataset_changed, session.columns_changed
         connections.connect_all(others, self._on_dataset)
-        connections.connect(session.selection.changed, self._on_selection)
-        connections.connect(session.look.events.color_by, self.dot_plot.mark)
+        connections.connect(session.selection.changed, self.scatter.recolor)
         self._on_dataset()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        for pane in (self.volcano, self.dot_plot, self.scatter):
-            pane.canvas.set_theme(colors)
 
     def refresh(self, event: object = None) -> None:
         """Show the present clusters, if somebody looks."""
@@ -82,10 +75,6 @@ class PlotsTab(QWidget):
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
             show_text(pane.state, said or pane.state.text(), "note")
-
-    def _on_selection(self) -> None:
-        self.dot_plot.mark()
-        self.scatter.recolor()
 
     def _on_dataset(self, *event: object) -> None:
         dataset = self._session.dataset

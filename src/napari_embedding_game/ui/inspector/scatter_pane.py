@@ -13,14 +13,13 @@ from qtpy.QtCore import QStringListModel, Qt
 from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import DPI, plain
+from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.session.axis_values import (
     axis_names,
     axis_of,
     correlation,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.pixels import paint_discs
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.colors import Colors
@@ -30,66 +29,45 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
-TIP = (
-    "Drag a rectangle to select the cells inside, with Shift or Ctrl to add them. "
-    "Cells of 0 are spread in a band below 0."
-)
+TIP = "Drag a rectangle to select the cells inside; with Shift or Ctrl to add them."
 MOST_OFFERED = 12
 MARGIN = 0.04
 """Part of an axis that is free beyond the first and the last point, to drag from."""
-BAND = 0.08
-"""Part of an axis below 0 in which points of 0 are spread, where they are many."""
-MANY_ZEROS = 0.02
-"""Share of points from which they are."""
-MANY_POINTS = 20_000
+MOST_DRAWN = 20_000
+"""Points that are drawn, of those selected and of the others, at random."""
 GREY = (0.55, 0.55, 0.55, 0.27)
-"""Of points that are not chosen."""
-Drawn = tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.intp]]
-"""Across and up (n,), zeros spread, and the order of drawing."""
+"""Of points that are not selected."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScatterPlot:
+class ScatterPlot(Plot):
     """Points at two of their numbers."""
 
     axes: tuple[pd.Series, pd.Series]
-    drawn: Drawn
     rgba: Colors
     """(n, 4)"""
     chosen: NDArray[np.bool_] | None = None
     """(n,) those in colour and above the others, which are grey; None for all."""
-    density: float = 1.0
-    """Pixels of the picture of the points for each pixel of the figure."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
         return 4.0, 4.0
 
     def paint(self, axes: Any) -> None:
-        """Draw the axes; the points come when their size is known."""
+        """Draw the points in random order: neither of two mixed groups covers."""
         across, up = self.axes
         axes.set(xlim=_limits(across), ylim=_limits(up))
         axes.set(xlabel=plain(across.name), ylabel=plain(up.name))
         axes.spines[["top", "right"]].set_visible(False)
-
-    def finish(self, axes: Any) -> None:
-        """Draw the points as one picture: a million shapes would take seconds."""
-        box = axes.get_window_extent()
-        width, height = (max(1, round(self.density * side)) for side in box.size)
-        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-        (x, y, rows), rgba = self.drawn, self.rgba
+        order = np.random.default_rng(0).permutation(len(across))
+        parts = [(order, self.rgba)]
         if self.chosen is not None:
-            is_last = self.chosen[rows]
-            rows = np.concatenate([rows[~is_last], rows[is_last]])
-            rgba = np.where(self.chosen[:, None], rgba, np.float32(GREY))
-        dot = (4.0 if len(x) < MANY_POINTS else 2.0) * self.density
-        down = (high - y) / (high - low) * height
-        places = np.column_stack([down, (x - left) / (right - left) * width])
-        same, sizes = ((1.0, 0.0), (1.0, 0.0)), np.full(len(x), dot)
-        pixels = paint_discs(places, sizes, rgba, same, (height, width), rows) / 255
-        opacity = pixels[..., 3:]
-        np.divide(pixels[..., :3], opacity, out=pixels[..., :3], where=opacity > 0)
-        axes.imshow(pixels, extent=(left, right, low, high), aspect="auto", zorder=2)
+            is_in, grey = self.chosen[order], np.broadcast_to(GREY, self.rgba.shape)
+            parts = [(order[~is_in], grey), (order[is_in], self.rgba)]
+        for rows, colors in parts:
+            rows = rows[:MOST_DRAWN]
+            places = across.to_numpy()[rows], up.to_numpy()[rows]
+            axes.scatter(*places, 9, colors[rows], linewidths=0, rasterized=True)
 
 
 class ScatterPane(PlotPane):
@@ -101,7 +79,6 @@ class ScatterPane(PlotPane):
         self._obs: object = None
         """The metadata, of which each change makes another frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
-        self._drawn: Drawn | None = None
         self._gated: NDArray[np.bool_] | None = None
         """The points that a gate has selected, as long as they are."""
         self._gate: tuple[list[float], list[float]] | None = None
@@ -143,15 +120,13 @@ class ScatterPane(PlotPane):
     def plot(self, *, is_saved: bool = False) -> ScatterPlot | None:
         """Return what is shown; None where nothing is. ``is_saved``: for a file."""
         session = self._session
-        if session.snapshot is None or self._axes is None or self._drawn is None:
+        if session.snapshot is None or self._axes is None:
             return None
         selection = session.selection
         return ScatterPlot(
             axes=self._axes,
-            drawn=self._drawn,
             rgba=self._palette.of_points(),
             chosen=None if selection.is_empty else selection.points,
-            density=DPI / 100 if is_saved else 1.0,
         )
 
     # Inside
@@ -196,11 +171,6 @@ class ScatterPane(PlotPane):
         role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
-        if axes is not None:
-            rng = np.random.default_rng(0)
-            x, y = (_spread(axis, rng) for axis in axes)
-            # In random order none of two mixed groups covers the other.
-            self._drawn = x, y, rng.permutation(len(x))
         show_text(self.state, said, role)
         self.canvas.show_plot(self.plot())
 
@@ -244,20 +214,4 @@ def _limits(axis: pd.Series) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     span = high - low or max(abs(low), 1.0)
-    below = MARGIN + BAND * _has_band(values)
-    return low - below * span, high + MARGIN * span
-
-
-def _has_band(values: NDArray[np.floating]) -> bool:
-    """Return whether nothing is below 0, and much of it 0."""
-    zeros = np.count_nonzero(values == 0)
-    return bool(zeros > MANY_ZEROS * len(values) and np.nanmin(values) == 0)
-
-
-def _spread(axis: pd.Series, rng: np.random.Generator) -> NDArray[np.floating]:
-    """Return where values are drawn: those of 0 in a band below it, if many."""
-    values = axis.to_numpy()
-    if not _has_band(values):
-        return values
-    width = BAND * (float(np.nanmax(values)) or 1.0)
-    return np.where(values == 0, -width * rng.random(len(values)), values)
+    return low - MARGIN * span, high + MARGIN * span

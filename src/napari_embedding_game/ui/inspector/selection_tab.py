@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from magicgui.widgets import ComboBox, PushButton
+from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
@@ -17,7 +17,6 @@ from napari_embedding_game.session.cluster_report import (
     ClusterReport,
     as_levels,
     cluster_report,
-    contrasts,
     has_contrasts,
 )
 from napari_embedding_game.session.session import State, sentence
@@ -27,7 +26,6 @@ from napari_embedding_game.ui.images.row_pictures import (
     AppearanceWatch,
     channels_of,
     pictures_of,
-    size_of,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
@@ -37,11 +35,10 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
@@ -82,7 +79,6 @@ class SelectionTab(QWidget):
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
-        self._draw_number = 0
         self._dataset: Dataset | None = None
         """Whose tabs there are."""
         self._is_picking = False
@@ -91,13 +87,11 @@ class SelectionTab(QWidget):
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
-        self._comparing = Latest(self, self._on_differences, self._on_failed)
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")
         self.actions = QVBoxLayout()
         """Where the buttons that act on the selection go."""
         self.column = ComboBox(choices=[], tooltip=COLUMN_TIP)
-        self.another = PushButton(text="Shuffle", tooltip="Show other ones, at random.")
         channels = "Channels", "Which channels the pictures show."
         self.channels, self._channel_menu = menu_button(*channels)
         bars = Column(""), Column("", is_bar=True), Column("")
@@ -112,11 +106,6 @@ class SelectionTab(QWidget):
         self._build()
         self._connect()
         self._on_dataset(session.dataset)
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        for view in (self.composition, self.differences, self.texts, self.markers):
-            view.set_theme(colors)
 
     def edit_name(self) -> None:
         """Put the cursor into the name."""
@@ -140,11 +129,6 @@ class SelectionTab(QWidget):
             self._show_names(clusters)
         self._ask_for_report(clusters, column)
 
-    def showEvent(self, event: object) -> None:
-        """Compare what was selected while nobody looked."""
-        super().showEvent(event)
-        self._compare()
-
     # Making
 
     def _build(self) -> None:
@@ -153,8 +137,7 @@ class SelectionTab(QWidget):
         self.composition.setToolTip(SHARES_TIP)
         self.differences.setToolTip(DIFFERENCES_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
-        self.another.native.setProperty("role", "corner")
-        self.tabs = plain_tabs(panel(row(self.channels, self.another, spacing=2)))
+        self.tabs = plain_tabs(self.channels)
         for page in (self.thumbnails, self.texts, self.markers, self.differences):
             page.setParent(self.tabs)  # one without a parent outlives the window
             page.hide()
@@ -185,7 +168,6 @@ class SelectionTab(QWidget):
         self.column.changed.connect(self._on_column)
         self.composition.picked.connect(self._on_levels)
         self.texts.picked.connect(lambda rows, _: self._on_pick(np.array(rows, int)))
-        self.another.changed.connect(self._draw_again)
         self.tabs.currentChanged.connect(self._on_tab)
 
     # What happens
@@ -201,7 +183,6 @@ class SelectionTab(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._reporting.stop()
-        self._comparing.stop()
         self._is_column_chosen = False
         self._on_columns()
         self._on_linked()
@@ -256,8 +237,6 @@ class SelectionTab(QWidget):
             ):
                 if is_there:
                     self.tabs.addTab(page, name)
-            place = self.tabs.indexOf(self.thumbnails)
-            self.tabs.setTabToolTip(place, size_of(dataset, linked))
         if is_same and self.tabs.indexOf(before) >= 0:
             self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
         elif dataset is not None and dataset.word == "measure":
@@ -313,7 +292,6 @@ class SelectionTab(QWidget):
             self._follow(selection.rows)
             return  # one of the pictures or texts, which stay
         self._context = selection.clusters
-        self._draw_number = 0
         self.refresh()
         self.markers.refresh()
 
@@ -344,16 +322,11 @@ class SelectionTab(QWidget):
             rows = as_levels(dataset.obs[column]).isin(levels[0]).to_numpy()
             select_rows(self._session.selection, rows, is_added=is_added)
 
-    def _draw_again(self) -> None:
-        self._draw_number += 1
-        self.refresh()
-
     def _on_tab(self, place: int = 0) -> None:
-        """Offer another draw beside what is drawn at random; compare what is seen."""
-        page, n_channels = self.tabs.currentWidget(), len(self._channel_menu.actions())
-        self.another.native.setVisible(page in (self.thumbnails, self.texts))
-        self.channels.setVisible(page is self.thumbnails and n_channels > 1)
-        self._compare()
+        """Offer channels beside pictures that have several."""
+        is_seen = self.tabs.currentWidget() is self.thumbnails
+        n_channels = len(self._channel_menu.actions())
+        self.channels.setVisible(is_seen and n_channels > 1)
 
     # What is shown
 
@@ -369,7 +342,7 @@ class SelectionTab(QWidget):
         return tuple(c for c in self._context if c in present)
 
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
-        session, seed = self._session, self._draw_number
+        session = self._session
         dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
         assert dataset is not None
@@ -382,7 +355,6 @@ class SelectionTab(QWidget):
                 snapshot,
                 column=column,
                 n_draw=MOST_PICTURES,
-                seed=seed,
             )
             return report, clusters
 
@@ -396,7 +368,7 @@ class SelectionTab(QWidget):
         selection, dataset = self._session.selection, self._session.dataset
         if clusters != self._described() or selection.is_empty or dataset is None:
             return
-        is_other, self.report = self.report is None, report
+        self.report = report
         self._show_names(clusters)
         show_text(self.hint, "")
         show_text(self.numbers, _numbers(report))
@@ -410,26 +382,10 @@ class SelectionTab(QWidget):
             rows = rows[:MOST_TEXTS]
             texts = [_shortened(str(dataset.texts[number])) for number in rows]
             self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
+        self.differences.show_frame(_differences(report.contrasts))
         self._report.show()
-        self._compare(is_other=is_other)
         if selection.is_of_points and clusters:
             self._follow(selection.rows)
-
-    def _compare(self, *, is_other: bool = False) -> None:
-        """Find the columns that differ most, while their tab is seen."""
-        session, dataset = self._session, self._session.dataset
-        is_seen = self.differences.isVisible()
-        if dataset is None or self.report is None or not is_seen:
-            return
-        clusters, points = self._described(), session.selection.points
-        if clusters:
-            points = np.isin(session.clusters.labels, clusters)
-        if is_other:
-            self.differences.show_frame(pd.DataFrame())
-        self._comparing.ask(lambda: contrasts(dataset, points))
-
-    def _on_differences(self, found: pd.DataFrame) -> None:
-        self.differences.show_frame(_differences(found))
 
     def _say(self, hint: str) -> None:
         """Show a sentence in place of what is known of a selection."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, told_p
@@ -30,10 +27,7 @@ class VolcanoPane(PlotPane):
     def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
         super().__init__(self._tip)
         self._markers, self._on_name = markers, on_name
-        self._name = ""
-        """The gene that was clicked."""
         self._shown: VolcanoPlot | None = None
-        self.canvas.mark(self._ring)
         markers.viewers.append(self)
         markers.compared_changed.connect(self._show)
         self.canvas.clicked.connect(self._pick)
@@ -61,9 +55,7 @@ class VolcanoPane(PlotPane):
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         place, found = self._row_at(x, y), self._markers.result
         if place is not None and found is not None:
-            self._name = str(found.names[place])
-            self.canvas.mark(self._ring)
-            self._on_name(self._name)
+            self._on_name(str(found.names[place]))
 
     def _tip(self, x: float, y: float) -> str:
         place, found = self._row_at(x, y), self._markers.result
@@ -74,14 +66,3 @@ class VolcanoPane(PlotPane):
             f"p adj. {told_p(found.pvals_adj[place])}\nin {found.pts[place]:.0%}, "
             f"out {found.pts_rest[place]:.0%}"
         )
-
-    def _ring(self, axes: Any) -> Sequence[Any]:
-        """Draw a ring around the gene that was clicked, and its name."""
-        shown = self._shown
-        if shown is None or self._name not in shown.names:
-            return ()
-        place = shown.places()[int(np.flatnonzero(shown.names == self._name)[0])]
-        color = axes.xaxis.label.get_color()
-        above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
-        ring = axes.plot(*place, "o", ms=9, mfc="none", mec=color)
-        return (*ring, axes.annotate(self._name, place, color=color, **above))

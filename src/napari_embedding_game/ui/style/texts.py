@@ -8,27 +8,18 @@ from napari_embedding_game.core.snapshot import FAR, UNLIKE
 
 STRETCH_CHOICE = "Misplaced (stretch)"
 STRETCH_MEANS = (
-    "stretch: how far apart the map draws a point and its neighbours in the data; "
-    f"usual is 1. From {FAR:.0f} on points lie far from similar points: do not trust "
-    "their position. True neighbours, under Selection, shows where these are."
+    f"stretch, usually 1: from {FAR:.0f} on a point lies far from similar points. Do "
+    "not trust its position; True neighbours, under Selection, shows where these are."
 )
-NO_STRETCH = (
-    "The stretch of this map is not known: it is of an older file or other data."
-)
+NO_STRETCH = "The stretch of this map is not known."
 ISOLATION_CHOICE = "Outliers (isolation)"
 ISOLATION_MEANS = (
-    "isolation: how much a point differs from its neighbours in the data; usual is 1. "
-    f"Above {UNLIKE:g} it may be debris, a rare cell or an error."
+    f"isolation, usually 1: above {UNLIKE:g} a point differs from all others. It may "
+    "be debris, a rare cell or an error."
 )
-NO_ISOLATION = (
-    "How unlike others the points are is not known: the map is of an older file, of "
-    "other data or of given edges."
-)
+NO_ISOLATION = "The isolation of this map is not known."
 PRESSURE_CHOICE = "Crowded (pressure)"
-PRESSURE_MEANS = (
-    "pressure: how far the crowd around a point would push it out of the map. It "
-    "tells that the map is crowded there, not that a position is wrong."
-)
+PRESSURE_MEANS = "pressure: how far the crowd would push a point out of the map."
 NO_PRESSURE = "No pressure is known for this method, or for so many points."
 
 

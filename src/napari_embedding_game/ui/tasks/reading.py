@@ -26,7 +26,7 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
-from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
+from napari_embedding_game.ui.images.linked_layers import Linked, show_pictures
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
 
@@ -36,17 +36,16 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 
-PUT_AWAY = "The map of {} is kept under Open > Recent maps."
+PUT_AWAY = "The map of {} is kept under Data > Recent maps."
 
 
 class ReadingTask(QObject):
     """Reads one thing at a time: the newest wish takes the place of the former."""
 
-    asked = Signal(object, bool, object, object)
-    """A source is going to be read; None: a session file was taken up.
+    asked = Signal(object, bool)
+    """A source is going to be read, and whether it is another one than before.
 
-    Whether it is another one than before, the layers that show its objects, and the
-    one whose table it is.
+    None: a session file was taken up.
     """
     loaded = Signal(object, object)
     """The source that was taken up, and the :class:`LoadResult` that came of it."""
@@ -76,7 +75,8 @@ class ReadingTask(QObject):
             self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
         )
         self._then: Callable[[Any], None] = lambda result: None
-        self._source: Source | None = None
+        self._linked: Linked | None = None
+        """The layers that show the objects of what was asked for."""
         begin_process()
 
     def load(
@@ -85,20 +85,19 @@ class ReadingTask(QObject):
         options: ReadOptions | None = None,
         *,
         linked: Linked | None = None,
-        table: Table | None = None,
         is_again: bool = False,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up.
 
         What is loaded stays when reading fails or is cancelled; a map that is replaced
-        is found under Open > Recent maps.  The rows of a file are joined with the
+        is found under Data > Recent maps.  The rows of a file are joined with the
         objects of an open Labels layer where they clearly fit.
 
         Parameters
         ----------
-        linked, table
-            The layers that show its objects, and the one whose table it is.
+        linked : Linked, optional
+            The layers that show its objects.
         is_again : bool
             Whether it is the source of the open map, read in another way: then the
             map stays, and there is a new one.
@@ -107,33 +106,31 @@ class ReadingTask(QObject):
         """
         if not is_again:
             source = with_labels(source, self._viewer)
-        self.asked.emit(source, self._loading.ask(source), linked, table)
+        self._linked = linked
+        self.asked.emit(source, self._loading.ask(source))
         if options is not None:
             self._loading.options = options
 
         def take_up(loaded: LoadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
-            self._take_up(loaded, linked, table, is_reading=is_reading)
+            self._take_up(loaded, linked, is_reading=is_reading)
             self._loading.take_up(source, loaded)
             self.loaded.emit(source, loaded)
             if then is not None:
                 then()
 
         self._read(source.name, lambda: source.read(options or ReadOptions()), take_up)
-        self._source = source
 
     def reload(
-        self,
-        options: ReadOptions,
-        linked: Linked | None,
-        table: Table | None,
-        then: Callable[[], None] | None = None,
+        self, options: ReadOptions, then: Callable[[], None] | None = None
     ) -> None:
-        """Read what was asked for last in another way, with these layers."""
-        source = self._loading.source
-        how = {"linked": linked, "table": table, "is_again": self._loading.is_again}
+        """Read what was asked for last in another way, with the same layers."""
+        source, is_again = self._loading.source, self._loading.is_again
+        linked = self._workspace.linked.current
+        if self._loading.is_reading:
+            linked = self._linked
         if source is not None:
-            self.load(source, options, **how, then=then)
+            self.load(source, options, linked=linked, is_again=is_again, then=then)
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
@@ -148,7 +145,7 @@ class ReadingTask(QObject):
         def take_up(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self._store.begin_anew()
-            self.asked.emit(None, self._loading.ask(None), None, None)
+            self.asked.emit(None, self._loading.ask(None))
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
             read = self._loading.take_back()
@@ -205,12 +202,7 @@ class ReadingTask(QObject):
             self._give_up()
 
     def _take_up(
-        self,
-        loaded: LoadResult,
-        linked: Linked | None,
-        table: Table | None,
-        *,
-        is_reading: bool,
+        self, loaded: LoadResult, linked: Linked | None, *, is_reading: bool
     ) -> None:
         """Show what was read: another reading of the open map, or other data."""
         viewer, name = self._viewer, loaded.dataset.name
@@ -233,8 +225,7 @@ class ReadingTask(QObject):
             if had_map and former is not None:
                 session.say(PUT_AWAY.format(former.name))
         has_objects = loaded.dataset.objects is not None
-        shown = linked if has_objects else None
-        self._workspace.linked.set(shown, table, loaded.table)
+        self._workspace.linked.set(linked if has_objects else None)
 
     def _show_pictures(self, loaded: LoadResult) -> Linked:
         present = self._workspace.linked.current
@@ -248,5 +239,4 @@ class ReadingTask(QObject):
         self.given_up.emit(False)
 
     def _end(self) -> None:
-        self._source = None
         self.stage_changed.emit(None)

@@ -12,13 +12,11 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.names import names_for_figure
-from napari_embedding_game.ui.images.layer_table import write_columns
 from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.late_errors import logged, notify_error
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -34,11 +32,6 @@ NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
     "Press Run, then save the film."
 )
-NO_TABLE = (
-    "There is no map of a layer's objects yet: take the table of a layer with From "
-    "layer, or measure the objects of a Labels layer, and press Run."
-)
-
 BUSY = "Another file is still being written: save again when it is there."
 NOT_SAVED = "A file could not be saved"
 Write = Callable[[], None]
@@ -76,31 +69,6 @@ class WritingTask(QObject):
             self.trouble.emit(NO_DATA)
         else:
             self._write(path.name, lambda: archive.save(saved, path))
-
-    def write_features(self) -> None:
-        """Write the clusters into the table of the layer, beside what it has.
-
-        By label into that of a Labels layer, else row by row; and into the AnnData of
-        the layer where the rows are those of one.
-        """
-        record = self._workspace.linked
-        linked, table, annotation = record.current, record.table, record.annotation
-        layer = linked.labels if linked else table.layer if table else None
-        try:
-            if layer is None and annotation is None:
-                raise DataError(NO_TABLE)
-            dataset, result = _result(self._workspace, NO_TABLE)
-            if annotation is not None:
-                for adata, rows in annotation.places:
-                    add_to_rows(adata, rows, dataset, result)
-            if layer is not None:
-                write_columns(layer, table, dataset, result)
-        except DataError as error:
-            self.trouble.emit(str(error))
-        else:
-            also = " and its AnnData" if annotation is not None else ""
-            name = dataset.name if layer is None else layer.name
-            self.saved.emit(f"columns of {name}{also}")
 
     def close(self) -> None:
         """Deliver nothing any more; what is being written is written even so.
@@ -141,13 +109,11 @@ def _tell_late(worker: Worker) -> None:
 # What writes each kind of file, in any thread, as the map is seen now
 
 
-def _result(
-    workspace: Workspace, refusal: str = NO_MAP
-) -> tuple[Dataset, EmbeddingResult]:
+def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     """Return the data and the map, in the colours of its clusters."""
     dataset, result = workspace.session.dataset, workspace.session.result()
     if dataset is None or result is None:
-        raise DataError(refusal)
+        raise DataError(NO_MAP)
     return dataset, replace(result, cluster_colors=workspace.palette.by_id())
 
 

@@ -33,31 +33,19 @@ if TYPE_CHECKING:
 
 FILES = "Saved maps (*.h5ad)"
 NO_GENES = "Open cells with their genes in the Embedding Game first."
-HINT = (
-    "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
-    "and these can be placed on it."
-)
+HINT = "Choose a map that was saved as .h5ad: its cells vote on what these cells are."
 PLACED = (
-    "Pale points are the cells of the reference; a click on the former map's name, at "
-    "the top of the Map dock, takes you back."
+    "Pale points are the cells of the reference; a click on the former map's name, "
+    "above, takes you back."
 )
 TIPS = {
     "file": "Choose an .h5ad file that this program has saved, with known labels.",
     "cancel": "Stop; what was predicted before stays.",
     "label": "Column of the reference that is predicted.",
-    "predict": (
-        "Predict the label of every cell on show, and colour the map by it. The "
-        "confidence, and whether a cell is like the reference at all, are columns too."
-    ),
-    "place": (
-        "Open a map with the reference's cells in pale colours and those on show "
-        "among them; the present map stays, one step back."
-    ),
-    "correct": (
-        "First remove the difference that another batch makes between these cells and "
-        "those of the same kind in the reference. Only where both hold about the same "
-        "kinds: others would be moved to what they are not."
-    ),
+    "predict": "Predict the label of every cell, and colour the map by it.",
+    "place": "Open a map of the reference's cells, pale, with these among them.",
+    "correct": "Remove the difference between batches first. Only where both hold the "
+    "same kinds: others would be moved to what they are not.",
 }
 MUCH_UNLIKE = 0.05
 """Share of cells unlike the reference from which on that is a warning."""

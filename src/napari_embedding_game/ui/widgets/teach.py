@@ -22,7 +22,6 @@ from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.colors import category_colors, qcolor
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
 if TYPE_CHECKING:
@@ -93,11 +92,6 @@ class TeachWidget(MapTool):
         for table, stretch in ((self.classes, 2), (self.doubtful, 3)):
             self.column.setStretchFactor(table, stretch)
         self._tell()
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self.classes.set_theme(colors)
-        self.doubtful.set_theme(colors)
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
