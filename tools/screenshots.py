@@ -90,7 +90,7 @@ def texts_of(root: QWidget) -> Iterator[str]:
     for widget in (root, *root.findChildren(QWidget)):
         for say in ("text", "toolTip", "placeholderText"):
             yield str(getattr(widget, say, str)())
-        for action in widget.actions():
+        for action in QWidget.actions(widget):  # some name a part so
             yield from (action.text(), action.toolTip())
         if isinstance(widget, QComboBox):
             yield from map(widget.itemText, range(min(widget.count(), 12)))

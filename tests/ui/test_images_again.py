@@ -248,8 +248,7 @@ def test_the_images_of_a_plate_are_found_again(
     tifffile.imwrite(moved / "field2_labels.tif", np.where(labels == 3, 0, labels))
     desk.open()
     again = dock.data.relink
-    qtbot.waitUntil(lambda: shown(again.text))
-    assert "2.0% of the objects have changed" in again.text.text()
+    qtbot.waitUntil(lambda: "2.0% of the objects have changed" in again.text.text())
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         click(again.button)
     assert len(session.dataset.obs) == 49
