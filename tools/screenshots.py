@@ -89,8 +89,9 @@ def texts_of(root: QWidget) -> Iterator[str]:
     """Yield every text and tooltip of a widget and of all inside, hidden ones too."""
     for widget in (root, *root.findChildren(QWidget)):
         for say in ("text", "toolTip", "placeholderText"):
-            yield str(getattr(widget, say, str)())
-        for action in QWidget.actions(widget):  # some name a part so
+            told = getattr(widget, say, None)  # some name a part so
+            yield str(told()) if callable(told) else ""
+        for action in QWidget.actions(widget):
             yield from (action.text(), action.toolTip())
         if isinstance(widget, QComboBox):
             yield from map(widget.itemText, range(min(widget.count(), 12)))
