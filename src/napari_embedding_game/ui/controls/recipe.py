@@ -30,7 +30,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import column, panel, push_button
 
 OFFER = "These are raw counts, which need normalising before a map means anything."
-NO_BATCHES = "none (Harmony off)"
+NO_BATCHES = "none"
 PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
 DOUBLETS_TIP = "Leave out cells that are two in one droplet."
 NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
