@@ -263,8 +263,7 @@ class Person:
             app.rest(0.1)
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas
-        for name in ("show", "recolor"):
-            app.count_as_drawing(self.dock.controller.layers, name)
+        app.count_as_drawing(self.dock.controller.layers, "show")
 
     def place_of(self, row: int) -> QPoint:
         """Return the pixel at which a point is drawn."""
@@ -371,13 +370,11 @@ def look(n_points: int, pictures: Path | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
 
     def note(action: str, own: float, drawing: float) -> None:
-        layers = person.dock.controller.layers
         row = {
             "points": n_points,
             "action": action,
             "own, ms": own,
             "drawing, ms": drawing,
-            "shows": "density" if layers.is_density else "points",
             "memory, GiB": memory() - before,
         }
         rows.append(row)

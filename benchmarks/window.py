@@ -96,7 +96,7 @@ class Watch:
         self._dock = dock = open_dock(viewer)
         self._session = dock.controller.session
         app.draws = []
-        for name in ("expect", "begin", "show", "recolor", "finish"):
+        for name in ("expect", "begin", "show", "finish"):
             app.count_as_drawing(dock.controller.layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
