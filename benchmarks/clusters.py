@@ -5,6 +5,10 @@ are those of the game and of Leiden.  The figure is the adjusted Rand index, 1 f
 same groups and 0 for chance.  scanpy's Leiden is run in both of its flavours, with the
 weights that scanpy gives to neighbours (UMAP's) and with those of the game, and tuned
 by bisection of the resolution.  The last table has the seconds that merging takes.
+
+``--firm`` makes other tables: how often rows that are one group are divided firmly, and
+how well the suggested number of clusters agrees with known groups, beside Leiden at
+its default resolution and at the best of 20 (which nobody knows without the groups).
 """
 
 from __future__ import annotations
@@ -23,11 +27,12 @@ from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import (
+    MergeTree,
     landmark_graph,
     merge_tree,
 )
-from napari_embedding_game.core.settings import Settings
-from shared import Input, arguments, finish, load, median, report, timed
+from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+from shared import Input, arguments, finish, grown, load, median, report, timed
 
 N_CLUSTERS = {"pbmc": (6, 8, 10), "covid": (6, 8, 10), "digits": (8, 10, 12)}
 FLAVORS: dict[str, dict[str, Any]] = {
@@ -80,24 +85,14 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
         "its weights": edges(graph_of_rows, "fuzzy"),
         "our weights": weighted,
     }
-    trees, labels = [], []
-    for seed in range(n_seeds):
-        layout = start_layout(weighted, data.X, 2, "spectral", seed)
-        last = finish(weighted, layout, Settings(), seed)
-        n_landmarks = len(last.landmarks)
-        graph = landmark_graph(weighted, last.labels, n_landmarks)
-        sizes = np.bincount(last.labels, minlength=n_landmarks)
-        trees.append(merge_tree(graph, sizes))
-        labels.append(last.labels)
+    played = [game(data.X, weighted, seed) for seed in range(n_seeds)]
 
     def score(clusters: np.ndarray) -> float:
         return float(adjusted_rand_score(data.labels, clusters))
 
     rows = []
     for n in N_CLUSTERS[data.name]:
-        merged = [
-            score(tree.cut(n)[own]) for tree, own in zip(trees, labels, strict=True)
-        ]
+        merged = [score(tree.cut(n)[own]) for tree, own in played]
         row = {
             "data": data.name,
             "clusters": n,
@@ -109,6 +104,16 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
             row[f"scanpy Leiden ({flavor}), {whose}"] = spread(found)
         rows.append(row)
     return rows
+
+
+def game(X: np.ndarray, weighted: Edges, seed: int) -> tuple[MergeTree, np.ndarray]:
+    """Play a game to its end; return the tree of its landmarks, and (N,) landmarks."""
+    layout = start_layout(weighted, X, 2, "spectral", seed)
+    last = finish(weighted, layout, seed=seed)
+    n_landmarks = len(last.landmarks)
+    graph = landmark_graph(weighted, last.labels, n_landmarks)
+    sizes = np.bincount(last.labels, minlength=n_landmarks)
+    return merge_tree(graph, sizes), last.labels
 
 
 def spread(figures: list[float]) -> str:
@@ -158,12 +163,152 @@ def timing(
     }
 
 
+# --- How many clusters are firm
+
+
+def counts(
+    sizes: list[int], parents: dict[int, int], rng: np.random.Generator
+) -> np.ndarray:
+    """Return counts of 2,000 genes: groups differ in one of ten, libraries in size.
+
+    Negative binomial, dispersion 0.3, about 4,000 counts a cell; library sizes are
+    log-normal (0.4).  A group with a parent differs from it, the others from one base.
+    """
+    n_genes, profiles = 2_000, list[np.ndarray]()
+    base = rng.lognormal(0, 1.2, n_genes)
+    for group in range(len(sizes)):
+        from_ = profiles[parents[group]] if group in parents else base
+        changed = (rng.random(n_genes) < 0.1) * rng.normal(0, 0.6, n_genes)
+        profiles.append(from_ * np.exp(changed))
+    shares = np.array(profiles) / np.sum(profiles, axis=1, keepdims=True)
+    library = 4_000 * rng.lognormal(0, 0.4, (sum(sizes), 1))
+    means = np.repeat(shares, sizes, axis=0) * library
+    return rng.poisson(means * rng.gamma(1 / 0.3, 0.3, means.shape))
+
+
+def components(found: np.ndarray) -> np.ndarray:
+    """Return (N, 50) principal components of counts, by scanpy's usual way."""
+    from sklearn.decomposition import PCA
+
+    found = found[:, (found > 0).sum(axis=0) >= 3]
+    logs = np.log1p(1e4 * found / found.sum(axis=1, keepdims=True))
+    scaled = ((logs - logs.mean(axis=0)) / logs.std(axis=0)).clip(max=10)
+    pca = PCA(50, svd_solver="randomized", random_state=0)
+    return pca.fit_transform(scaled).astype(np.float32)
+
+
+SIMULATED: dict[str, tuple[list[int], dict[int, int]]] = {
+    "3 groups": ([700, 500, 300], {}),
+    "6 groups": ([1200, 800, 400, 300, 200, 100], {}),
+    "8 groups, nested": (
+        [900, 700, 600, 500, 400, 400, 300, 200],
+        {1: 0, 2: 0, 4: 3, 5: 3, 7: 6},
+    ),
+    "12 groups": ([1500, 1000, 800, 700, 500, 400, 300, 250, 200, 150, 120, 80], {}),
+}
+RESOLUTIONS = np.geomspace(0.05, 3, 20)
+
+
+def simulated(name: str) -> Input:
+    """Return cells of known groups."""
+    sizes, parents = SIMULATED[name]
+    found = counts(sizes, parents, np.random.default_rng(1))
+    return Input(name, components(found), np.repeat(np.arange(len(sizes)), sizes))
+
+
+def one_group(kind: str, n_rows: int, seed: int) -> np.ndarray:
+    """Return rows of one group, (N, 50)."""
+    rng = np.random.default_rng(seed)
+    if kind == "negative binomial":
+        return components(counts([n_rows], {}, rng))
+    scales = np.ones(50)
+    if kind == "long Gaussian":
+        scales[:3] = 5, 3, 2
+    return (scales * rng.normal(size=(n_rows, 50))).astype(np.float32)
+
+
+def divided(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Count the draws of one group of which any division is called firm."""
+    rows, sizes = [], (500,) if args.quick else (500, 1_500, 5_000)
+    for kind in ("Gaussian", "long Gaussian", "negative binomial"):
+        row: dict[str, Any] = {"one group": kind}
+        for n_rows in sizes:
+            n_divided = 0
+            for seed in range(args.draws):
+                X = one_group(kind, n_rows, seed)
+                tree, labels = game(X, edges(knn_graph(X), "mixed"), seed)
+                n_divided += any(cut.is_firm for cut in firm_cuts(X, tree, labels))
+            row[f"{n_rows:,} rows"] = f"{n_divided} of {args.draws}"
+        rows.append(row)
+    return rows
+
+
+def suggestion(data: Input, n_seeds: int) -> dict[str, Any]:
+    """Return how well the suggested numbers of clusters agree with known groups."""
+    graph_of_rows = knn_graph(data.X)
+    weighted = edges(graph_of_rows, "mixed")
+
+    def score(clusters: np.ndarray) -> float:
+        return float(adjusted_rand_score(data.labels, clusters))
+
+    numbers, found, best, taken = [], [], [], []
+    for seed in range(n_seeds):
+        tree, labels = game(data.X, weighted, seed)
+        cuts, seconds = timed(
+            lambda t=tree, own=labels: list(firm_cuts(data.X, t, own))
+        )
+        number = suggested(cuts) or 1
+        scores = [score(tree.cut(n)[labels]) for n in range(1, len(cuts) + 2)]
+        numbers.append(number)
+        found.append(scores[number - 1])
+        best.append(max(scores))
+        taken += seconds
+    leiden = Leiden(edges(graph_of_rows, "fuzzy").matrix().astype(np.float64), "igraph")
+    usual = leiden.at(1.0, 0)
+    tried = [score(leiden.at(resolution, 0)) for resolution in RESOLUTIONS]
+    return {
+        "data": f"{data.name}, {len(data.X):,}",
+        "known groups": len(np.unique(data.labels)),
+        "suggested": ", ".join(map(str, numbers)),
+        "ARI": spread(found),
+        "best cut of the tree": f"{np.mean(best):.3f}",
+        "Leiden, default": f"{score(usual):.3f} ({len(np.unique(usual))})",
+        "Leiden, best of 20": f"{max(tried):.3f}",
+        "seconds": median(taken),
+    }
+
+
+def firm(args: argparse.Namespace) -> None:
+    """Print the tables of ``--firm``."""
+    report("Draws of one group that are divided firmly", divided(args), args)
+    rows = []
+    for name in (*SIMULATED, "pbmc", "ifnb", "covid", "swiss roll"):
+        data = simulated(name) if name in SIMULATED else load(name, args)
+        if data is not None:
+            rows.append(suggestion(data, args.seeds))
+    report("Suggested number of clusters, adjusted Rand index", rows, args)
+    rows, data = [], load("covid", args)
+    for n_rows in () if data is None or args.quick else (10_000, 100_000):
+        X = grown(data, n_rows).X
+        tree, labels = game(X, edges(knn_graph(X), "mixed"), 0)
+        _, taken = timed(lambda x=X, t=tree, own=labels: list(firm_cuts(x, t, own)))
+        rows.append({"cells": n_rows, "seconds": median(taken)})
+    report("How long it takes", rows, args)
+
+
 def main() -> None:
-    """Print agreement and seconds."""
+    """Print agreement and seconds, or how many clusters are firm."""
     args = arguments(
-        __doc__, repeats=5, seeds={"type": int, "default": 5, "help": "games a row"}
+        __doc__,
+        repeats=5,
+        seeds={"type": int, "default": 5, "help": "games a row"},
+        firm={"action": "store_true", "help": "how many clusters are firm"},
+        draws={"type": int, "default": 20, "help": "of one group, with --firm"},
     )
     warnings.simplefilter("ignore")  # scanpy's own
+    if args.firm:
+        firm(args)
+        return
     rows = []
     for name in N_CLUSTERS:
         data = load(name, args)

@@ -258,3 +258,20 @@ def test_a_part_of_the_cells_with_the_graph_of_all_is_told(cells):
     tl.embedding_game(part, use_rep="X_pca", **QUICK)
     with pytest.raises(InputError, match=r"this is an AnnData: give adata\.obsm"):
         EmbeddingGame().fit(cells)
+
+
+def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
+    tl.embedding_game(cells, n_clusters=4, use_rep="X_pca", **QUICK)
+    table = tl.firmness(cells)
+    assert table.index[0] == 2
+    assert set(table) == {"parted", "firm", "apart", "p"}
+    n_kinds = cells.obs["kind"].nunique()
+    assert table.attrs["suggested"] == n_kinds
+    assert table["firm"].sum() == n_kinds - 1
+    a, b = (cells.obs["kind"] == kind for kind in "ab")
+    assert str(tl.are_two(cells, a, b)).startswith("Two groups: ")
+    with pytest.raises(InputError, match="both groups"):
+        tl.are_two(cells, a, a)
+    del cells.obsm["X_embedding_game"]
+    with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
+        tl.firmness(cells)

@@ -2,8 +2,9 @@
 
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
-:func:`compare` tells in which columns two groups differ, and :func:`stability` which
-cells keep their neighbours on the map with other seeds.
+:func:`compare` tells in which columns two groups differ, :func:`are_two` whether they
+are two, :func:`firmness` how many clusters are firm, and :func:`stability` which cells
+keep their neighbours on the map with other seeds.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -29,9 +30,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from napari_embedding_game.core.estimator import Steering
+    from napari_embedding_game.core.inspect.firmness import Separation
     from napari_embedding_game.core.inspect.markers import MarkerMethod
 
-__all__ = ["compare", "embedding_game", "map_onto_reference", "replay", "stability"]
+__all__ = [
+    "are_two",
+    "compare",
+    "embedding_game",
+    "firmness",
+    "map_onto_reference",
+    "replay",
+    "stability",
+]
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
 """What is written of a fit, or of a replayed one."""
@@ -434,16 +444,122 @@ def stability(
     return adata if copy else None
 
 
+def firmness(
+    adata: AnnData, *, use_rep: str | None = None, key_added: str | None = None
+) -> pd.DataFrame:
+    """Return how firm each number of clusters of a map is.
+
+    Each number divides one cluster of the number before, along the tree of the map's
+    landmarks; its two parts are compared with the halves of simulated cells that are
+    one group, found in the same way.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With the map of :func:`embedding_game`.
+    use_rep : str, optional
+        Space in which cells are compared and neighbours searched, as for
+        :func:`embedding_game`.
+    key_added : str, optional
+        As it was given for the map.
+
+    Returns
+    -------
+    DataFrame
+        By the number of clusters, from 2 on: "parted", cells of the smaller part;
+        "firm"; "apart", 1 less the edges between the parts over those expected, NaN
+        where what is divided is too small, or was one group already; "p", that halves
+        of one group are so far apart.  ``attrs["suggested"]`` is the number up to which
+        most cells are parted firmly, None where no number is firm.
+
+    Raises
+    ------
+    InputError
+        There is no map of :func:`embedding_game`.
+    DataError
+        There is no such space.
+    """
+    import numpy as np
+    import pandas as pd
+    from scipy.spatial import cKDTree
+
+    from napari_embedding_game.core.errors import InputError
+    from napari_embedding_game.core.graph.edges import edges
+    from napari_embedding_game.core.graph.neighbors import knn_graph
+    from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+    from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+
+    key, at = _keys(key_added)
+    if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
+        raise InputError(
+            f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
+            "first, or give the key_added that it was made with."
+        )
+    X, _ = _space(adata, use_rep)
+    landmarks = np.asarray(adata.uns[key]["landmarks"])
+    labels = cKDTree(landmarks).query(adata.obsm[at])[1].astype(np.int32)
+    graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, len(landmarks))
+    tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
+    cuts = list(firm_cuts(X, tree, labels))
+    asked = [cut.separation for cut in cuts]
+    columns = {
+        "parted": [cut.n_parted for cut in cuts],
+        "firm": [cut.is_firm for cut in cuts],
+        "apart": [np.nan if one is None else one.apart for one in asked],
+        "p": [np.nan if one is None else one.p for one in asked],
+    }
+    index = pd.Index([cut.n_clusters for cut in cuts], name="clusters")
+    table = pd.DataFrame(columns, index)
+    table.attrs["suggested"] = suggested(cuts)
+    return table
+
+
+def are_two(
+    adata: AnnData, inside: Any, outside: Any, *, use_rep: str | None = None
+) -> Separation:
+    """Return whether two groups of cells are two, or parts of one.
+
+    Groups that were found in the same data always differ, and p-values of markers
+    between them are too small.  So the two are compared with the halves of simulated
+    cells that are one group, found in the same way.
+
+    Parameters
+    ----------
+    adata : AnnData
+    inside, outside : (n_obs,) bool array or Series
+        The two groups.
+    use_rep : str, optional
+        Space in which cells are compared, as for :func:`embedding_game`.
+
+    Returns
+    -------
+    Separation
+        ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``apart``.
+
+    Raises
+    ------
+    InputError
+        A group has fewer than 10 cells, or the groups overlap.
+    DataError
+        There is no such space.
+    """
+    import numpy as np
+
+    from napari_embedding_game.core.errors import InputError
+    from napari_embedding_game.core.inspect.firmness import separation
+
+    first, second = np.asarray(inside, bool), np.asarray(outside, bool)
+    if (first & second).any():
+        raise InputError("Some cells are in both groups: leave them out of one.")
+    X, _ = _space(adata, use_rep)
+    return separation(X, np.flatnonzero(first), np.flatnonzero(second))
+
+
 def _numbers(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
 ) -> tuple[Any, int, dict[str, str]]:
     """Return a space, or distances between neighbours; K; and where they are from."""
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.data.formats.spaces import (
-        choose,
-        root_of,
-        split_space,
-    )
 
     if use_rep is not None and neighbors_key is not None:
         raise InputError(
@@ -464,6 +580,19 @@ def _numbers(
         made_with = int(noted.get("params", {}).get("n_neighbors", 15))
         where = {"neighbors_key": neighbors_key, "distances_key": at}
         return adata.obsp[at], made_with, where
+    X, space = _space(adata, use_rep)
+    return X, 15, {"use_rep": space}
+
+
+def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
+    """Return the rows of a space, and its name."""
+    from napari_embedding_game.core.errors import InputError
+    from napari_embedding_game.data.formats.spaces import (
+        choose,
+        root_of,
+        split_space,
+    )
+
     space = choose(root_of(adata), use_rep, "The AnnData")
     place = split_space(space)
     if place is not None and place[0] == "obsp":
@@ -471,8 +600,7 @@ def _numbers(
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    X = getattr(adata, place[0])[place[1]] if place else adata.X
-    return X, 15, {"use_rep": space}
+    return getattr(adata, place[0])[place[1]] if place else adata.X, space
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

@@ -117,7 +117,7 @@ def merge_tree(
         raise InputError("No landmark has any points, so there is nothing to merge.")
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
-    levels = _levels(sparse.csr_matrix(graph), previous, random_state)
+    levels = _levels(sparse.csr_matrix(graph), previous, random_state, _TRIES)
     return MergeTree(*_joined(graph, np.array(sizes, np.float64), levels), levels)
 
 
@@ -153,8 +153,32 @@ def _joined(
     return born, leader
 
 
+def halves(
+    graph: sparse.csr_matrix, random_state: int, n_tries: int
+) -> NDArray[np.bool_]:
+    """Return which of two parts each node is in, (n,): those of a merge tree's cut.
+
+    Nodes of the first partition, the best of ``n_tries``, are joined at once.
+    """
+    levels = _levels(graph, None, random_state, n_tries)
+    groups = levels[0]
+    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    parts = graph.indptr, graph.indices, graph.data, groups, len(sizes)
+    indptr, indices, weights = loops.group_graph(*parts)
+    shape = len(sizes), len(sizes)
+    between = sparse.csr_matrix((weights, indices, indptr), shape=shape)
+    between.sort_indices()
+    coarse = levels[:, first]
+    tree = MergeTree(*_joined(between, sizes.astype(np.float64), coarse), coarse)
+    is_second: NDArray[np.bool_] = tree.cut(2)[groups] == 1
+    return is_second
+
+
 def _levels(
-    graph: sparse.csr_matrix, previous: MergeTree | None, random_state: int
+    graph: sparse.csr_matrix,
+    previous: MergeTree | None,
+    random_state: int,
+    n_tries: int,
 ) -> NDArray[np.int64]:
     """Return nested partitions of high modularity, and the whole as the last."""
     n_landmarks = graph.shape[0]
@@ -166,7 +190,7 @@ def _levels(
     rng = np.random.default_rng(random_state)
     for number, resolution in enumerate(RESOLUTIONS):
         start = None if previous is None else _start(previous.levels[number], groups)
-        joined = _best_partition(parts, resolution, start, rng)
+        joined = _best_partition(parts, resolution, start, rng, n_tries)
         parts = loops.group_graph(*parts, joined, int(joined.max()) + 1)
         groups = joined[groups]
         levels[number] = groups
@@ -178,10 +202,11 @@ def _best_partition(
     resolution: float,
     start: NDArray[np.int64] | None,
     rng: np.random.Generator,
+    n_tries: int,
 ) -> NDArray[np.int64]:
     """Return the best of several partitions; ``start`` stays unless clearly beaten."""
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
-    for _ in range(_TRIES if start is None else _TRIES_WITH_START):
+    for _ in range(n_tries if start is None else _TRIES_WITH_START):
         alone = np.arange(len(graph[0]) - 1)
         tries.append(_louvain(graph, resolution, alone, rng))
     qualities = [loops.modularity(*graph, resolution, labels) for labels in tries]

@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.firmness import Firmness, firmness_job
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
@@ -20,6 +22,8 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
+from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
 REFRESH_MS = 500
@@ -61,6 +65,11 @@ class ClusterPane(QWidget):
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
         self.table.rows.edited.connect(self.edits.name)
         self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
+        self._asking = Latest(
+            self, self._on_firmness, self._on_failed, self._on_firmness
+        )
+        self._asked: Merging | None = None
+        """What was asked last how firm its cuts are."""
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.refresh)
         connections = Connections(self)
@@ -78,6 +87,11 @@ class ClusterPane(QWidget):
     def tell(self, message: str) -> None:
         """Show a sentence on an edit; "" takes it away."""
         show_text(self.message, message)
+
+    def showEvent(self, event: object) -> None:
+        """Ask what was not asked while nobody looked."""
+        super().showEvent(event)
+        self._ask_firmness()
 
     def refresh(self) -> None:
         """Bring the list up to date."""
@@ -106,6 +120,27 @@ class ClusterPane(QWidget):
         )
         self._follow(scrolls=False)  # a person may be scrolling
         self.table.setColumnHidden(MISPLACED, bool(np.isnan(misplaced).any()))
+        self._ask_firmness()
+
+    def _ask_firmness(self) -> None:
+        """Find out how firm each number of clusters is, once the points rest."""
+        session = self._session
+        merging = None if session.is_moving else session.merging
+        if merging is self._asked or not self.isVisible():
+            return
+        self._asked = merging
+        self._asking.stop()
+        self.slider.strip.show_firmness(None)
+        job = firmness_job(session)
+        if job is not None:
+            self._asking.ask(job)
+
+    def _on_firmness(self, found: Firmness) -> None:
+        if found.merging is self._asked:
+            self.slider.strip.show_firmness(found)
+
+    def _on_failed(self, error: BaseException) -> None:
+        log_error("How firm the clusters are", error)
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)

@@ -8,7 +8,8 @@ from qtpy.QtWidgets import QLabel, QSlider, QSpinBox, QWidget
 
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
+from napari_embedding_game.ui.style.layouts import column, row
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 FEWEST = 2
@@ -34,13 +35,15 @@ class ClusterSlider(QWidget):
         self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.number.setFixedWidth(52)
         self.number.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.strip = FirmnessStrip()
         parts = QLabel("Clusters"), self.slider, self.number
-        self.setLayout(row(*parts, wide=[self.slider]))
+        self.setLayout(column(row(*parts, wide=[self.slider]), self.strip))
         self._rest = debounced(REST_MS, self._apply, self)
         self._is_moving = False
         """Whether the slider has not rested yet."""
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
+        self.strip.picked.connect(self.number.setValue)
         Connections(self).connect(book.changed, self.follow)
         self.follow()
 

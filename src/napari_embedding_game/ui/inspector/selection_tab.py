@@ -29,6 +29,7 @@ from napari_embedding_game.ui.images.row_pictures import (
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
@@ -89,6 +90,7 @@ class SelectionTab(QWidget):
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")
+        self.two = TwoClusters(session)
         self.actions = QVBoxLayout()
         """Where the buttons that act on the selection go."""
         self.column = ComboBox(choices=[], tooltip=COLUMN_TIP)
@@ -142,7 +144,7 @@ class SelectionTab(QWidget):
             page.setParent(self.tabs)  # one without a parent outlives the window
             page.hide()
         let_be_narrow(self.column.native, 8)
-        head = self.title, self.numbers, self.note, self.actions
+        head = self.title, self.numbers, self.note, self.two, self.actions
         inside = column(*head, self.column, self.composition, self.tabs)
         self._report = panel(inside)
         inside.setStretchFactor(self.tabs, 1)

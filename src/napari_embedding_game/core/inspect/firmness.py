@@ -1,0 +1,273 @@
+"""How firm a division of rows is, beside that of rows that are one group.
+
+Any rule divides any cloud, and whatever is then compared differs.  So the rule is
+repeated on rows that are one group by construction: they are drawn with the mean, the
+covariance and the distances from the mean of the two groups together, and are divided
+along their own neighbour graph, as landmarks are.  Two groups are firm that are further
+apart than such halves.  After sc-SHC (Grabski, Street and Irizarry 2023), which cuts
+Ward's tree; there, too, a part is looked at only where the whole was divided firmly,
+and its share of ``ALPHA`` is its share of the rows.  What lies along a curve, such as
+cells that develop, is further apart than the halves of an ellipsoid, and is divided.
+``docs/believing.md`` has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.clusters import MergeTree, halves
+
+ALPHA = 0.01
+"""Chance that rows which are one group, an ellipsoid, are divided at all."""
+FEWEST, MOST_ROWS = 10, 1_000
+"""Rows that a group must have; rows of both together that are looked at."""
+MOST_CLUSTERS = 30
+"""Up to which it is asked."""
+N_NEIGHBORS, MOST_COLUMNS = 15, 50
+"""Of the graph; of rows that have more the principal components."""
+DRAWS, MOST_DRAWS = 5, 20
+_TRIES, _SWEEPS = 3, 3
+"""Of partitions of simulated rows; of rows moved to where most of their links lead."""
+_CLEARLY_ONE = 0.25
+"""Probability above which no more is drawn."""
+_NEARLY_ALL = 0.9
+"""Share of a group from which a part is still looked at as the whole."""
+
+_Rows = NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """How far two groups are apart, and how far the halves of one would be."""
+
+    apart: float
+    """1 less the edges between them over those expected of their degrees: 0 for groups
+    that are mixed, 1 where no edge leads across."""
+    by_chance: tuple[float, ...]
+    """The same of the halves of simulated rows, one a draw."""
+
+    @property
+    def p(self) -> float:
+        """Probability that halves of one group are so far apart (t-distribution)."""
+        n, spread = len(self.by_chance), float(np.std(self.by_chance, ddof=1))
+        further = self.apart - float(np.mean(self.by_chance))
+        return float(stats.t.sf(further / max(spread * sqrt(1 + 1 / n), 1e-9), n - 1))
+
+    @property
+    def beyond(self) -> float:
+        """What the groups have of the way from the halves of one to 1, 0 to 1."""
+        middle = float(np.mean(self.by_chance))
+        return float(np.clip((self.apart - middle) / max(1 - middle, 1e-9), 0, 1))
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether these are two groups, at ``ALPHA``."""
+        return self.p < ALPHA
+
+    def __str__(self) -> str:
+        """Return the answer to "Are these two one?"."""
+        return _ANSWER[self.is_firm].format(
+            across=1 - self.apart,
+            least=1 - max(self.by_chance),
+            most=1 - min(self.by_chance),
+            p=max(self.p, 1e-4),
+        )
+
+
+_ACROSS = (
+    "between them are {across:.0%} of the links that mixed groups have; halves of one "
+    "simulated group, found in the same way, have {least:.0%} to {most:.0%} "
+    "(p = {p:.1g})"
+)
+_ANSWER = {
+    True: f"Two groups: {_ACROSS}.",
+    False: f"Not told apart: {_ACROSS}. Markers of one against the other may only "
+    "show where the line was drawn, however small their p-values are.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The step of a merge tree to ``n_clusters``, which divides one cluster."""
+
+    n_clusters: int
+    n_parted: int
+    """Rows of the smaller part."""
+    is_firm: bool
+    separation: Separation | None = None
+    """None where it was not asked: of too few rows, or in what is one group."""
+
+
+def separation(
+    X: Any,
+    first: _Rows,
+    second: _Rows,
+    *,
+    metric: str = "euclidean",
+    alpha: float = ALPHA,
+    random_state: int = 0,
+) -> Separation:
+    """Return how far two groups of rows are apart in the data.
+
+    Parameters
+    ----------
+    X : (N, D) array or sparse matrix
+    first, second : (m,) and (n,) int
+        Their rows; of more than ``MOST_ROWS`` so many are drawn, each group as many
+        as it has a share.
+    metric : str
+        For "cosine" rows are brought to the same length; for any other, they are
+        compared as they are.
+    alpha : float
+        More is simulated where it is not clear on which side of it ``p`` is.
+
+    Raises
+    ------
+    InputError
+        A group has fewer than ``FEWEST`` rows, or of those that are drawn.
+    """
+    rng = np.random.default_rng(random_state)
+    share = min(1.0, MOST_ROWS / (len(first) + len(second)))
+    n_first, n_second = (round(share * len(rows)) for rows in (first, second))
+    if min(n_first, n_second) < FEWEST:
+        raise InputError(
+            f"The smaller group has {min(n_first, n_second)} of the rows that are "
+            f"compared: choose groups of {ceil(FEWEST / share):,} rows or more."
+        )
+    drawn = [
+        rng.choice(rows, n, replace=False)
+        for rows, n in ((first, n_first), (second, n_second))
+    ]
+    points = _columns(X[np.concatenate(drawn)], metric)
+    is_second = np.arange(len(points)) >= n_first
+    apart, by_chance = _apart(_graph(points), is_second), list[float]()
+    one_group = _one_group(points)
+    for draw in range(MOST_DRAWS):
+        graph = _graph(one_group(rng))
+        by_chance.append(_apart(graph, halves(graph, draw, _TRIES)))
+        found = Separation(apart, tuple(by_chance))
+        if draw and found.p > (_CLEARLY_ONE if draw + 1 >= DRAWS else 0.5):
+            break
+        if draw + 1 >= DRAWS and found.p < alpha / 4:
+            break
+    return found
+
+
+def firm_cuts(
+    X: Any,
+    tree: MergeTree,
+    labels: _Rows,
+    *,
+    metric: str = "euclidean",
+    random_state: int = 0,
+) -> Iterator[Cut]:
+    """Yield how firm each number of clusters is, from 2 to ``MOST_CLUSTERS``.
+
+    Parameters
+    ----------
+    X : (N, D) array or sparse matrix
+    tree : MergeTree
+    labels : (N,) int
+        Landmark of each row.
+    """
+    before, divisible = tree.cut(1), {0}
+    for n in range(2, min(MOST_CLUSTERS, tree.n_leaves) + 1):
+        now = tree.cut(n)
+        parent = int(before[now == n - 1][0])
+        first = np.flatnonzero(now[labels] == parent)
+        second = np.flatnonzero(now[labels] == n - 1)
+        n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
+        found, alpha = None, ALPHA * n_rows / len(labels)
+        fewest = FEWEST * max(1, n_rows / MOST_ROWS)
+        if parent in divisible and n_parted > fewest:
+            seed = random_state + n
+            found = separation(
+                X, first, second, metric=metric, alpha=alpha, random_state=seed
+            )
+        is_firm = found is not None and found.p < alpha
+        if is_firm:
+            divisible.add(n - 1)
+        elif n_parted > (1 - _NEARLY_ALL) * n_rows:
+            divisible.discard(parent)
+        yield Cut(n, n_parted, is_firm, found)
+        before = now
+
+
+def suggested(cuts: Iterable[Cut]) -> int | None:
+    """Return the number of clusters up to which most rows are parted firmly.
+
+    None where no cut is firm: nothing says that the rows are more than one group.
+    """
+    best, most, gained = None, 0, 0
+    for cut in cuts:
+        gained += cut.n_parted if cut.is_firm else -cut.n_parted
+        if gained > most:
+            best, most = cut.n_clusters, gained
+    return best
+
+
+def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
+    """Return the rows as (m, C) numbers, C at most ``MOST_COLUMNS``."""
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import normalize
+
+    points = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+    points = points.astype(np.float64)
+    if metric == "cosine":
+        points = normalize(points)
+    if points.shape[1] <= MOST_COLUMNS:
+        return points
+    n_columns = min(MOST_COLUMNS, len(points) - 1)
+    pca = PCA(n_columns, svd_solver="randomized", random_state=0)
+    return np.asarray(pca.fit_transform(points))
+
+
+def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
+    """Return how often each two rows are neighbours of one another, (m, m)."""
+    n_rows, k = len(points), min(N_NEIGHBORS, len(points) // 3)
+    # One thread: others are busy, and each search is short.
+    nearest = knn_graph(points.astype(np.float32), k, n_jobs=1).indices
+    ends = np.arange(0, n_rows * k + 1, k)
+    shape = (n_rows, n_rows)
+    directed = sparse.csr_matrix((np.ones(nearest.size), nearest.ravel(), ends), shape)
+    return sparse.csr_matrix(directed + directed.T)
+
+
+def _apart(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:
+    """Return how far two groups are apart once each row is where most links lead."""
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    for _ in range(_SWEEPS):
+        balance = 2 * (graph @ second.astype(float)) - degrees
+        second = np.where(balance == 0, second, balance > 0)
+    share = degrees[second].sum() / degrees.sum()
+    if not 0 < share < 1:
+        return 0.0
+    across = 2 * graph[second][:, ~second].sum() / degrees.sum()
+    return float(1 - across / (2 * share * (1 - share)))
+
+
+def _one_group(points: NDArray[np.float64]) -> Any:
+    """Return what draws as many rows that are one group, elliptic."""
+    centred = points - points.mean(axis=0)
+    variances, axes = np.linalg.eigh(np.cov(centred.T))
+    kept = variances > variances.max() * 1e-9
+    scales = np.sqrt(variances[kept])
+    onto = scales[:, None] * axes[:, kept].T
+    lengths = np.linalg.norm(centred @ axes[:, kept] / scales, axis=1)
+
+    def draw(rng: np.random.Generator) -> NDArray[np.float64]:
+        ways = rng.normal(size=(len(points), len(scales)))
+        ways *= (rng.permutation(lengths) / np.linalg.norm(ways, axis=1))[:, None]
+        drawn: NDArray[np.float64] = ways @ onto
+        return drawn
+
+    return draw

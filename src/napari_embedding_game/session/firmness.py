@@ -1,0 +1,102 @@
+"""How firm the numbers of clusters of a session are, and whether two are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.data.errors import DataError
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.firmness import Cut, Separation
+    from napari_embedding_game.session.clusters.merging import Merging
+    from napari_embedding_game.session.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class Firmness:
+    """What is known so far of the numbers of clusters of one moment."""
+
+    merging: Merging
+    """What they are cuts of."""
+    cuts: tuple[Cut, ...] = ()
+    """From 2 clusters on."""
+    suggested: int | None = None
+    is_whole: bool = False
+    """Whether nothing more will come."""
+
+    def of(self, n_clusters: int) -> Cut | None:
+        """Return what is known of a number of clusters."""
+        place = n_clusters - 2
+        return self.cuts[place] if 0 <= place < len(self.cuts) else None
+
+
+def firmness_job(
+    session: Session,
+) -> Callable[[], Generator[Firmness, None, Firmness]] | None:
+    """Return what finds out how firm each number of clusters is, for another thread.
+
+    It yields what it knows by then.  None where the points move, or where there are no
+    rows to compare.
+    """
+    dataset, snapshot, merging = session.dataset, session.snapshot, session.merging
+    if dataset is None or snapshot is None or merging is None or session.is_moving:
+        return None
+    if not dataset.X.shape[1] or dataset.is_distances:
+        return None
+    X, labels, metric = dataset.X, snapshot.labels, _metric(session)
+
+    def find() -> Generator[Firmness, None, Firmness]:
+        from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+
+        cuts: tuple[Cut, ...] = ()
+        coming = firm_cuts(X, merging.tree, labels, metric=metric)
+        while True:
+            with COMPUTING:
+                cut = next(coming, None)
+            if cut is None:
+                return Firmness(merging, cuts, suggested(cuts), is_whole=True)
+            cuts = (*cuts, cut)
+            yield Firmness(merging, cuts, suggested(cuts))
+
+    return find
+
+
+def separation_job(
+    session: Session, clusters: tuple[int, ...]
+) -> Callable[[], Separation]:
+    """Return what answers whether two clusters are one, for another thread.
+
+    Raises
+    ------
+    DataError
+        They are not two clusters of a map, or the rows of the data are not there.
+    """
+    dataset, known = session.dataset, session.clusters.clustering
+    if dataset is None or len([c for c in clusters if c in known.by_id]) != 2:
+        raise DataError("Select two clusters of a map to compare them.")
+    if not dataset.X.shape[1]:
+        raise DataError(dataset.missing_reason)
+    if dataset.is_distances:
+        raise DataError(
+            "These data are distances, from which no other rows can be simulated: "
+            "open the rows that they were made of."
+        )
+    X, metric = dataset.X, _metric(session)
+    first, second = (known.rows(cluster) for cluster in clusters)
+
+    def find() -> Any:
+        from napari_embedding_game.core.inspect.firmness import separation
+
+        with COMPUTING:
+            return separation(X, first, second, metric=metric)
+
+    return find
+
+
+def _metric(session: Session) -> str:
+    played = session.played
+    settings = session.settings.value if played is None else played.settings
+    return str(settings.metric)

@@ -1,0 +1,122 @@
+"""How firm each number of clusters is, as bars below the slider."""
+
+from __future__ import annotations
+
+from qtpy.QtCore import QEvent, QRectF, Qt, Signal
+from qtpy.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from qtpy.QtWidgets import QToolTip, QWidget
+
+from napari_embedding_game.session.firmness import Firmness
+from napari_embedding_game.ui.style.theme import ThemeColors
+
+BARS, NUMBER, LEAST = 16, 14, 3
+"""Pixels of the highest bar, of the suggested number below, and of the lowest bar."""
+FEWEST, MOST = 2, 30
+"""Numbers of clusters that have a bar: those that are asked about."""
+FIRM = (
+    "{n} clusters: firm. The two parts of what is divided here are further apart than "
+    "the halves of one group (p = {p:.1g})."
+)
+NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group."
+NOT_ASKED = (
+    "{n} clusters: what is divided here is too small to say, or was one group already."
+)
+SUGGESTED = " Suggested: up to here most points are divided firmly. Click to choose it."
+NONE_FIRM = "No number of clusters is firm: this may be one group."
+WHAT = (
+    "Taller is firmer: how far apart the two parts are that this number divides, next "
+    "to halves of one simulated group."
+)
+
+
+class FirmnessStrip(QWidget):
+    """A bar for each number of clusters; a click picks one."""
+
+    picked = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Firmness | None = None
+        self._colors: tuple[QColor, QColor, QColor] | None = None
+        self.setFixedHeight(BARS + NUMBER)
+        self.hide()
+
+    @property
+    def firmness(self) -> Firmness | None:
+        """What is shown."""
+        return self._found
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self._colors = colors.accent, colors.text, colors.dim
+        self.update()
+
+    def show_firmness(self, found: Firmness | None) -> None:
+        """Show what is known; None takes it away."""
+        self._found = found
+        self.setVisible(found is not None)
+        self.update()
+
+    def text(self, n_clusters: int) -> str:
+        """Return what is known of a number, as a sentence; "" where nothing is."""
+        cut = None if self._found is None else self._found.of(n_clusters)
+        if cut is None:
+            return ""
+        assert self._found is not None
+        if cut.separation is None:
+            return NOT_ASKED.format(n=n_clusters)
+        p = max(cut.separation.p, 1e-4)
+        said = (FIRM if cut.is_firm else NOT_FIRM).format(n=n_clusters, p=p)
+        return said + (SUGGESTED if n_clusters == self._found.suggested else "")
+
+    def place(self, n_clusters: int) -> int:
+        """Return the middle of a number's bar, in pixels from the left."""
+        return round((n_clusters - FEWEST + 0.5) * self._width())
+
+    # Qt
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw a bar for each number, the firm ones in colour."""
+        if self._found is None or self._colors is None:
+            return
+        accent, text, dim = self._colors
+        painter = QPainter(self)
+        if self._found.is_whole and self._found.suggested is None:
+            painter.setPen(dim)
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NONE_FIRM)
+            return
+        for cut in self._found.cuts:
+            height, middle = 1.0, self.place(cut.n_clusters)
+            if cut.is_firm and cut.separation is not None:
+                height = LEAST + (BARS - LEAST) * cut.separation.beyond
+            width = max(2.0, self._width() - 2)
+            bar = QRectF(middle - width / 2, BARS - height, width, height)
+            painter.fillRect(bar, accent if cut.is_firm else dim)
+            if cut.n_clusters == self._found.suggested:
+                painter.setPen(text)
+                below = QRectF(middle - NUMBER, BARS, 2 * NUMBER, NUMBER)
+                painter.drawText(
+                    below, Qt.AlignmentFlag.AlignCenter, str(cut.n_clusters)
+                )
+
+    def event(self, event: QEvent) -> bool:
+        """Say what is known of the number under the mouse."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            said = self.text(self._number_at(event.pos().x()))
+            QToolTip.showText(event.globalPos(), f"{said} {WHAT}".strip(), self)
+            return True
+        return bool(super().event(event))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Pick the number under the mouse."""
+        number = self._number_at(event.position().x())
+        if self.text(number):
+            self.picked.emit(number)
+
+    # Inside
+
+    def _width(self) -> float:
+        return self.width() / (MOST - FEWEST + 1)
+
+    def _number_at(self, x: float) -> int:
+        return FEWEST + int(x / self._width())

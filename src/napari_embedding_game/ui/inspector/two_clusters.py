@@ -1,0 +1,64 @@
+"""Are two selected clusters one?  A button, and the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.firmness import separation_job
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, push_button
+from napari_embedding_game.ui.tasks.worker import Latest
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.firmness import Separation
+
+ASK, LOOKING = "Are these two one?", "Simulating one group and dividing it …"
+TIP = (
+    "Compares how far apart the two clusters are in the data with the halves of "
+    "simulated groups that are one, found in the same way. Two groups may still be two "
+    "samples, or ends of a path along which cells develop, and p-values of markers "
+    "between them remain too small."
+)
+
+
+class TwoClusters(QWidget):
+    """Is there while two clusters are selected."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.ask = push_button(ASK, TIP, self._on_ask, "link")
+        self.answer = text_label(role="plain")
+        self._asking = Latest(self, self._on_answer, self._on_failed)
+        self.setLayout(column(self.ask, self.answer, spacing=0))
+        changes = session.selection.changed, session.clusters.changed
+        Connections(self).connect_all(changes, self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Forget the answer: other clusters are selected, or have other points."""
+        self._asking.stop()
+        show_text(self.answer, "")
+        session = self._session
+        is_of_two = len(session.selection.clusters) == 2
+        self.setVisible(is_of_two and not session.is_moving)
+
+    def _on_ask(self) -> None:
+        try:
+            job = separation_job(self._session, self._session.selection.clusters)
+        except DataError as error:
+            self._on_failed(error)
+            return
+        show_text(self.answer, LOOKING)
+        self._asking.ask(job)
+
+    def _on_answer(self, found: Separation) -> None:
+        show_text(self.answer, str(found))
+
+    def _on_failed(self, error: BaseException) -> None:
+        show_text(self.answer, sentence(error))

@@ -1,0 +1,93 @@
+"""How firm divisions are: groups are found, one group is not divided."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.firmness import (
+    Separation,
+    firm_cuts,
+    separation,
+    suggested,
+)
+
+SIZES = (150, 90, 40)
+
+
+def rows_of(sizes, between=8.0, seed=0, n_columns=20):
+    """Rows of groups that are so far apart, and which each is of."""
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    middles = between * rng.permutation(np.eye(n_columns))[: len(sizes)]
+    return (middles[of] + rng.normal(size=(len(of), n_columns))).astype(np.float32), of
+
+
+def cuts_of(X, n_landmarks=40):
+    """Cut the tree of landmarks, which are some of the rows."""
+    labels = ((X[:, None] - X[None, :n_landmarks]) ** 2).sum(axis=2).argmin(axis=1)
+    graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, n_landmarks)
+    tree = merge_tree(graph, np.bincount(labels, minlength=n_landmarks))
+    return list(firm_cuts(X, tree, labels))
+
+
+def test_the_groups_there_are_are_suggested_and_no_more():
+    X, _ = rows_of(SIZES)
+    order = np.random.default_rng(1).permutation(len(X))
+    cuts = cuts_of(X[order])
+    assert [cut.n_clusters for cut in cuts] == list(range(2, len(cuts) + 2))
+    assert [cut.n_clusters for cut in cuts if cut.is_firm] == [2, 3]
+    assert suggested(cuts) == 3
+    assert suggested(cuts[:1]) == 2
+    assert all(cut.separation.beyond > 0.5 for cut in cuts[:2])
+    first, again = cuts[0].separation, cuts_of(X[order])[0].separation
+    assert first == again
+
+
+@pytest.mark.parametrize("kind", ["round", "long", "heavy tails"])
+def test_one_group_is_not_divided(kind):
+    n_firm = 0
+    for seed in range(8):
+        X, _ = rows_of([300], seed=seed)
+        if kind == "long":
+            X[:, :2] *= 5, 3
+        elif kind == "heavy tails":
+            X *= np.random.default_rng(seed).lognormal(0, 0.4, (len(X), 1))
+        n_firm += suggested(cuts_of(X)) is not None
+    assert n_firm <= 1
+
+
+@pytest.mark.parametrize("kind", ["cosine", "sparse", "many columns", "many rows"])
+def test_two_groups_are_two_and_halves_of_one_are_not(kind):
+    sizes = (900, 600) if kind == "many rows" else (150, 60)
+    X, of = rows_of(sizes, n_columns=80 if kind == "many columns" else 20)
+    one = np.flatnonzero(of == 0)
+    order = one[np.argsort(X[one] @ np.r_[2.0, np.ones(X.shape[1] - 1)])]
+    metric = "cosine" if kind == "cosine" else "euclidean"
+    if kind == "sparse":
+        X = sparse.csr_matrix(X)
+    two = separation(X, one, np.flatnonzero(of == 1), metric=metric)
+    assert two.is_firm
+    assert str(two).startswith("Two groups: between them are ")
+    half = len(order) // 2
+    halves = separation(X, order[:half], order[half:], metric=metric)
+    assert not halves.is_firm
+    assert str(halves).startswith("Not told apart: ")
+    assert "however small their p-values are" in str(halves)
+
+
+def test_the_answer_has_its_figures():
+    found = Separation(0.75, (0.25, 0.3, 0.2, 0.25, 0.25))
+    assert found.beyond == pytest.approx(2 / 3)
+    assert "25% of the links" in str(found)
+    assert "have 70% to 80% (p = 0.0001)" in str(found)
+    assert Separation(0.2, (0.25, 0.3)).beyond == 0
+
+
+def test_too_few_rows_are_told():
+    X, _ = rows_of([30])
+    with pytest.raises(InputError, match=r"smaller group has 9 .* 10 rows or more"):
+        separation(X, np.arange(9), np.arange(9, 30))

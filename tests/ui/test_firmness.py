@@ -1,0 +1,97 @@
+"""The strip below the slider, and whether two selected clusters are one."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtGui import QHelpEvent
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QToolTip
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.game_dock import MAP, SELECTION
+from worlds import rows
+
+LEFT = Qt.MouseButton.LeftButton
+SIZES = (150, 100, 80)
+
+
+@pytest.fixture
+def session():
+    """Three groups, played in earnest."""
+    rng = np.random.default_rng(0)
+    middles = 9 * np.eye(12)[:3]
+    of = np.repeat(np.arange(3), SIZES)
+    X = (middles[of] + rng.normal(size=(len(of), 12))).astype(np.float32)
+    session = Session(pace=0.0)
+    session.load(rows(X))
+    session.settings.update(max_iter=100, n_landmarks=60)
+    return session
+
+
+@pytest.fixture
+def shown(qtbot, inspector, session):
+    inspector.resize(420, 1000)
+    inspector.show(MAP)
+    QTest.mouseClick(inspector.dock.run.run, LEFT)
+    strip = inspector.clusters.slider.strip
+    qtbot.waitUntil(
+        lambda: strip.firmness is not None and strip.firmness.is_whole, timeout=60_000
+    )
+    return inspector
+
+
+def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
+    strip = shown.clusters.slider.strip
+    assert strip.isVisible()
+    assert strip.firmness.suggested == 3
+    assert session.clusters.n_clusters != 3
+    place = QPoint(strip.place(3), strip.height() // 2)
+    QTest.mouseClick(strip, LEFT, pos=place)
+    assert session.clusters.n_clusters == 3
+    sizes = sorted(cluster.size for cluster in session.clusters.clusters)
+    np.testing.assert_allclose(sizes, sorted(SIZES), atol=2)
+    help_ = QHelpEvent(QEvent.Type.ToolTip, place, strip.mapToGlobal(place))
+    QApplication.sendEvent(strip, help_)
+    assert "3 clusters: firm." in QToolTip.text()
+    assert "Click to choose it" in QToolTip.text()
+    assert strip.text(4).startswith("4 clusters: ")
+    session.load(None)
+    qtbot.waitUntil(lambda: not strip.isVisible())
+
+
+def test_two_clusters_are_two_and_the_halves_of_one_are_not(qtbot, shown, session):
+    two = shown.details.two
+    session.clusters.set_n_clusters(3)
+    shown.show(SELECTION)
+    first, second, third = (cluster.id for cluster in session.clusters.clusters)
+    session.selection.replace([first, second, third])
+    assert two.isHidden()
+    session.selection.replace([first, second])
+    QTest.mouseClick(two.ask, LEFT)
+    qtbot.waitUntil(lambda: two.answer.text().startswith("Two groups: "))
+    whole = np.flatnonzero(session.clusters.labels == first)
+    across = session.snapshot.embedding[whole, 0]
+    half = session.clusters.make_cluster(whole[across < np.median(across)])
+    session.selection.replace([first, half])
+    assert not two.answer.text()
+    QTest.mouseClick(two.ask, LEFT)
+    qtbot.waitUntil(lambda: ":" in two.answer.text())
+    assert two.answer.text().startswith("Not told apart: ")
+
+
+def test_distances_have_no_strip_and_the_question_says_why(
+    qtbot, inspector, session, from_menu
+):
+    X = session.dataset.X
+    apart = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    session.load(rows(apart, space="obsp['distances']"))
+    session.settings.update(metric="precomputed", max_iter=20, n_landmarks=60)
+    inspector.show(MAP)
+    QTest.mouseClick(inspector.dock.run.run, LEFT)
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+    session.clusters.set_n_clusters(3)
+    inspector.show(SELECTION)
+    session.selection.replace([c.id for c in session.clusters.clusters[:2]])
+    QTest.mouseClick(inspector.details.two.ask, LEFT)
+    assert "no other rows can be simulated" in inspector.details.two.answer.text()
+    assert inspector.clusters.slider.strip.isHidden()
