@@ -15,7 +15,9 @@ from napari_embedding_game.data.export.plots import (
     PointColors,
     VolcanoPlot,
     draw,
+    drawing_order,
     drawn_changes,
+    flat_map,
     write_plot,
 )
 
@@ -55,6 +57,14 @@ def plot_of():
         limits=(0.0, 1.0),
         title="Scaled mean",
     )
+
+
+def test_the_last_group_of_a_file_does_not_cover_the_others():
+    places = np.zeros((300, 2))
+    _, rows = flat_map(places)
+    assert 120 < rows[:150][rows[:150] < 150].size * 2 < 180
+    assert sorted(rows) == list(range(300))
+    np.testing.assert_array_equal(rows, drawing_order(300))
 
 
 def texts_in(path):

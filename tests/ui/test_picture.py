@@ -112,6 +112,20 @@ def test_the_chosen_are_above():
     assert looks(3, chosen).order.tolist() == [0, 2, 1]
 
 
+def test_no_group_covers_another_because_it_is_later_in_the_file():
+    rng, n = np.random.default_rng(0), 1_000
+    positions = rng.uniform([0, 0], [30, 40], (n, 2)).astype(np.float32)
+    for few in (n // 2, n // 10):
+        is_last = np.arange(n) >= n - few
+        colors = np.where(is_last[:, None], RED, BLUE)
+        of = Looks(colors, np.full(n, 4.0, np.float32))
+        picture = paint(positions, of, PLANE).picture
+        red = (picture[..., 0] > picture[..., 2]).mean()
+        assert 0.7 * few / n < red < 1.4 * few / n
+        again = paint(positions, Looks(colors, of.sizes), PLANE).picture
+        np.testing.assert_array_equal(again, picture)
+
+
 def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
     rng = np.random.default_rng(0)
     positions = rng.uniform([0, 0], [15, 40], (5_000, 2)).astype(np.float32)

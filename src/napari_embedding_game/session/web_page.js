@@ -190,7 +190,8 @@ byId("search").oninput = (event) => {
 };
 
 byId("download").onclick = () => {
-  const lines = selected.map((row) => names[row]).join("\n") + "\n";
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  const lines = selected.map((row) => names[row]).sort(compare).join("\n") + "\n";
   const link = make("a");
   link.href = URL.createObjectURL(new Blob([lines], { type: "text/plain" }));
   link.download = "selected.txt";

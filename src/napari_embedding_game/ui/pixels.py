@@ -77,11 +77,9 @@ def paint_discs(
     (height, width, 4) uint8
         Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
-    if rows is not None and not len(rows):
-        positions = positions[:0]
-    pixels = np.zeros(shape, np.uint32)
-    looks = _given(sizes, np.float32), _given(colors, np.float32)
-    _add_discs(pixels, *_placed(positions, rows, lines), *looks, _F(opacity))
+    pixels, along = np.zeros(shape, np.uint32), np.array(lines, np.float32)
+    given = (_given(each, rows) for each in (positions, sizes, colors))
+    _add_discs(pixels, along, *given, _F(opacity))
     if sys.byteorder == "big":
         pixels.byteswap(inplace=True)
     return pixels.view(np.uint8).reshape(*shape, 4)
@@ -104,10 +102,8 @@ def paint_density(
     """
     pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), LEAST_RANGE, 0
     for rows, faintest in ((below, FAINTEST), (above, FAINTEST_ABOVE)):
-        if rows is not None and not len(rows):
-            continue
-        cells = np.zeros((*shape, 5), np.uint32)
-        _count(cells, *_placed(positions, rows, lines), _given(colors, np.float32))
+        cells, along = np.zeros((*shape, 5), np.uint32), np.array(lines, np.float32)
+        _count(cells, along, _given(positions, rows), _given(colors, rows))
         held = cells[..., 4][cells[..., 4] > 0]
         if len(held):
             n_seen += int(held.sum(dtype=np.int64))
@@ -131,22 +127,14 @@ def compile_loops() -> None:
     paint_density(rows[:, :2], rows, lines, (1, 1))
 
 
-def _placed(
-    positions: NDArray[np.floating], rows: NDArray[np.intp] | None, lines: Lines
-) -> tuple[NDArray[Any], ...]:
-    """Return positions, order and lines as loops are given them; no order: all."""
-    order = _NO_ROWS if rows is None else rows
-    return (
-        _given(positions, np.float32),
-        _given(order, np.intp),
-        np.array(lines, np.float32),
-    )
+def _given(array: NDArray[Any], rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
+    """Return rows of an array in their order, or all, for loops to read.
 
-
-def _given(array: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """Return an array in order and not to be written: loops are compiled for one."""
-    given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
-    given.flags.writeable = False
+    Taken here and not one by one there, where each is waited for.
+    """
+    taken = array if rows is None else array.take(rows, axis=0)
+    given: NDArray[Any] = np.ascontiguousarray(taken, np.float32).view()
+    given.flags.writeable = False  # loops are compiled for one kind
     return given
 
 
@@ -154,16 +142,14 @@ def _given(array: NDArray[Any], dtype: type) -> NDArray[Any]:
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _count(cells, positions, order, lines, colors):
+def _count(cells, lines, positions, colors):
     """Add each point to the pixel that its middle lies in.
 
     ``cells`` (height, width, 5) uint32: red, green and blue times the opacity, the
     opacity, each 0 to 255, and the points, all summed.
     """
     zero, height, width = _F(0), _F(cells.shape[0]), _F(cells.shape[1])
-    n_ordered = len(order)
-    for place in range(n_ordered if n_ordered else len(positions)):
-        i = order[place] if n_ordered else place
+    for i in range(len(positions)):
         y = lines[0, 0] * positions[i, 0] + lines[0, 1]
         x = lines[1, 0] * positions[i, 1] + lines[1, 1]
         # Written so that NaN is outside.
@@ -200,7 +186,7 @@ def _shade(pixels, cells, brightest, faintest, opacity):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _add_discs(pixels, positions, order, lines, sizes, colors, opacity):
+def _add_discs(pixels, lines, positions, sizes, colors, opacity):
     """Paint discs into pixels, which hold red, green, blue and opacity in their bytes.
 
     The lowest byte is the first; two of them are mixed with one multiplication.
@@ -208,9 +194,7 @@ def _add_discs(pixels, positions, order, lines, sizes, colors, opacity):
     even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
     height, width = pixels.shape
     scale = _F(0.5) * np.sqrt(abs(lines[0, 0] * lines[1, 0]))
-    n_ordered = len(order)
-    for place in range(n_ordered if n_ordered else len(positions)):
-        i = order[place] if n_ordered else place
+    for i in range(len(positions)):
         y = lines[0, 0] * positions[i, 0] + lines[0, 1]
         x = lines[1, 0] * positions[i, 1] + lines[1, 1]
         radius = max(_F(0.5), scale * sizes[i])

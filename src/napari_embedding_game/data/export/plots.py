@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,17 @@ class PointColors:
         return replace(self, rgba=self.rgba[rows], levels=levels)
 
 
+@lru_cache(maxsize=4)
+def drawing_order(n_points: int) -> NDArray[np.intp]:
+    """Return the rows of points as they are drawn, always the same; not to be written.
+
+    In the order of the file the last group would cover all others.
+    """
+    order = np.random.default_rng(0).permutation(n_points)
+    order.flags.writeable = False
+    return order
+
+
 FACING = np.array([[0.5, 0.0, -0.866], [0.433, 0.866, 0.25]])
 """Steps to the right and up, as a map in space is seen where nobody looks at it."""
 
@@ -147,7 +159,7 @@ def flat_map(
         return embedding @ facing.T, np.argsort(nearness, kind="stable")
     flat = np.zeros((n, 2), np.float32)
     flat[:, :d] = embedding[:, :2]
-    return flat, np.arange(n)
+    return flat, drawing_order(n)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
+from napari_embedding_game.data.export.plots import drawing_order
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
@@ -69,11 +70,23 @@ class Looks:
     """(N,) points that are drawn above all others."""
 
     @cached_property
-    def order(self) -> NDArray[np.intp] | None:
-        """The points, those above the others last; None: as they come."""
+    def order(self) -> NDArray[np.intp]:
+        """The points as they are drawn, those above the others last."""
+        order = drawing_order(len(self.sizes))
         if self.above is None:
-            return None
-        return np.concatenate([np.flatnonzero(~self.above), np.flatnonzero(self.above)])
+            return order
+        is_above = self.above[order]
+        return np.concatenate([order[~is_above], order[is_above]])
+
+    @property
+    def parts(self) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
+        """The points, None for all, and those above the others.
+
+        In the order of the memory, for a picture in which none covers another.
+        """
+        if self.above is None:
+            return None, np.empty(0, np.intp)
+        return np.flatnonzero(~self.above), np.flatnonzero(self.above)
 
     def times(self, size: float, n_maps: int = 1) -> Looks:
         """Return the looks of points so many times as large, on so many maps."""
@@ -239,18 +252,14 @@ def paint(
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-        order = np.arange(len(positions)) if order is None else order
         middle = positions[order].mean(axis=0, dtype=float)
         order = order[np.argsort(-(positions[order] @ drawn.ahead))]  # farthest first
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
         matrix = _standing(drawn, middle, pixels)
-    n_most, n_drawn = width * height * POINTS_A_PIXEL, len(positions)
+    n_most = width * height * POINTS_A_PIXEL
     points = positions, looks.sizes, looks.colors
-    if (n_drawn if order is None else len(order)) > n_most:
-        below, above = order, np.empty(0, np.intp)
-        if looks.above is not None and order is not None:
-            is_above = looks.above[order]
-            below, above = order[~is_above], order[is_above]
+    if len(order) > n_most:
+        below, above = looks.parts
         rows = below, above, opacity, n_most
         density = paint_density(positions, looks.colors, lines, shape, *rows)
         if density is not None:
