@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from anndata import AnnData
+from flowio import create_fcs
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -69,3 +70,26 @@ def play(session, run=None):
         if session.state == "finished":
             break
     return session.snapshot
+
+
+def cytometry(path, n=300, is_mass=False, **keywords):
+    """Write events of three kinds, by the markers CD3 and CD19, and return the kinds.
+
+    A flow cytometer's leak between the detectors, as its spillover matrix says.
+    """
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, n)
+    bright = np.array([[6.0, 2.0], [2.0, 6.0], [2.0, 2.0]])[kind]
+    events = rng.normal(5.0, 1.0, (n, 4))
+    events[:, 1:3] = np.sinh(bright + rng.normal(0, 0.3, (n, 2))) * 150
+    events[:, 3] = np.arange(n)
+    names, markers = ["FSC-A", "FITC-A", "PE-A", "Time"], ["", "CD3", "CD19", ""]
+    if is_mass:
+        names, markers = ["Event_length", "Er168Di", "Yb174Di", "Time"], markers
+    else:
+        events[:, 1:3] = events[:, 1:3] @ [[1.0, 0.4], [0.1, 1.0]]
+        spill = {"spill": "2,FITC-A,PE-A,1,0.4,0.1,1"}
+        keywords = {**spill, **keywords}
+    with open(path, "wb") as file:
+        create_fcs(file, events.ravel().tolist(), names, markers, keywords)
+    return kind

@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read, read_stages
@@ -68,6 +69,7 @@ WRITERS = {
     "a.parquet": lambda path: table().to_parquet(path),
     "a.h5": tenx_h5,
     "a_mtx": mtx,
+    "a.fcs": worlds.cytometry,
 }
 
 

@@ -12,6 +12,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.anndata import anndata_stages
 from napari_embedding_game.data.formats.arrays import array_stages
+from napari_embedding_game.data.formats.fcs import fcs_stages
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, KnownRows, table_stages
 from napari_embedding_game.data.formats.tenx import matrix_file, tenx_stages
@@ -25,6 +26,7 @@ _Reader = Callable[..., Stages[ReadResult]]
 
 _READERS: dict[str, _Reader] = {
     ".h5ad": anndata_stages,
+    ".fcs": fcs_stages,
     **dict.fromkeys((".npy", ".npz"), array_stages),
     **dict.fromkeys(TABLES, table_stages),
     **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), tenx_stages),

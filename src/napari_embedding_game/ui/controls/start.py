@@ -42,7 +42,7 @@ class Start(QWidget):
     ) -> None:
         super().__init__()
         self._reading, self._store = reading, store
-        tip = "Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz."
+        tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
         self.open_button = push_button("Open…", tip)
         self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
         tip = "Load ready-made data to try the game on."
