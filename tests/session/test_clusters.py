@@ -174,7 +174,7 @@ def test_parts_become_groups_and_the_largest_stays(three):
 def test_a_column_becomes_annotation(three):
     levels = np.where(np.arange(N) < 50, np.arange(N) % 2, -1)
     names = pd.Categorical.from_codes(levels, ["T", "3"])
-    three.annotate_by(pd.Series(names, name="leiden"))
+    three.annotate_by(pd.Series(names, name="leiden"), {})
     assert sizes(three)["T"] == sizes(three)["3"] == 25
     assert len(set(sizes(three))) == len(three.clusters)  # a cluster 3 is called else
     assert three.undo_label == "Undo annotation by leiden"

@@ -155,7 +155,7 @@ def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, 
     is_cd4 = (given == "CD4").to_numpy()
     assert is_cd4.sum() == 5
     np.testing.assert_array_equal(given[~is_cd4].isna(), column[~is_cd4].isna())
-    session.clusters.annotate_by(given)
+    session.clusters.annotate_by(given, {})
     assert names(session) == {"lymphocytes": (given == "lymphocytes").sum(), "CD4": 5}
     back(tree)
     assert session.look.color_by == "annotation"

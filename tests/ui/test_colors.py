@@ -1,10 +1,20 @@
+import base64
+import gzip
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from napari.settings import get_plugin_settings
+from qtpy.QtWidgets import QFileDialog
 
+import worlds
+from napari_embedding_game.data import palette, readers
+from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
@@ -16,18 +26,11 @@ from napari_embedding_game.ui.style.coloring import (
     of_column,
 )
 from napari_embedding_game.ui.style.colors import (
-    category_colors,
+    to_hex,
     value_colors,
     value_limits,
 )
-
-
-@pytest.mark.parametrize("n", [1, 10, 60])
-def test_categories_can_be_told_apart(n):
-    colors = category_colors(n)
-    assert colors.shape == (n, 4)
-    apart = np.linalg.norm(colors[:, None] - colors, axis=2) + np.eye(n) * 9
-    assert apart.min() > 0.02
+from napari_embedding_game.ui.tasks.writing import colors_of
 
 
 def test_outliers_do_not_grey_the_map():
@@ -133,3 +136,68 @@ def test_numbers_have_a_scale(session, make_snapshot):
     nothing = colored("Movement", session, palette, make_snapshot())
     assert "Compare two maps" in nothing.legend.title
     assert len(np.unique(nothing.rgba, axis=0)) == 1
+
+
+def payload(path):
+    """Return what a web page knows of its columns, by their names."""
+    packed = re.search(r'id="payload">([^<]+)<', path.read_text())[1]
+    whole = gzip.decompress(base64.b64decode(packed))
+    length = int.from_bytes(whole[:4], "little")
+    columns = json.loads(whole[4 : 4 + length])["columns"]
+    return {column["name"]: column for column in columns}
+
+
+def test_colours_and_order_of_the_file_are_everywhere(
+    tmp_path, dock, play, session, qtbot, monkeypatch
+):
+    cells = worlds.cells(40)
+    cells.obs["kind"] = cells.obs["kind"].cat.set_categories([*"CAXB"])
+    cells.obs["other"] = pd.Categorical(np.array([*"QPR"])[np.arange(40) % 3])
+    colors = ["#ff0000", "lime", "#777777", "#0000ff"]
+    cells.uns["kind_colors"] = np.array(colors, dtype=object)
+    cells.obsm["X_pca"] = np.random.default_rng(0).normal(size=(40, 4))
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    assert list(read(tmp_path / "cells.h5ad").uns["kind_colors"]) == colors
+
+    session.load(readers.read(tmp_path / "cells.h5ad"))
+    play()
+    session.look.color_by = "kind"
+    legend = dock.controller.scene.legend()
+    assert [name for name, _ in legend.levels] == [*"CAB"]
+    seen = list(map(to_hex, legend.colors))
+    assert seen == ["#ff0000", "#00ff00", "#0000ff"]
+    rows = rows_of(RowChoice("kind"), session.dataset, None, ())
+    assert rows.names == tuple("CAB")
+    figure = colors_of(dock.workspace)
+    assert figure.levels.names == tuple("CAB")
+    assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()
+
+    other = of_column("other", session.dataset).legend.colors
+    asked = lambda *question: (str(tmp_path / "map.html"), "")  # noqa: E731
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", asked)
+    menu = dock.run.save.menu().actions()
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        next(a for a in menu if ".html" in a.text()).trigger()
+    page = payload(tmp_path / "map.html")
+    assert page["kind"]["levels"] == [*"CAB"]
+    assert page["kind"]["colors"] == [*colors[:2], colors[3]]
+    assert page["other"]["colors"] == list(map(to_hex, other))
+
+    dock.clusters.edits.use.trigger()
+    named = {c.name: c.color for c in session.clusters.clusters}
+    assert named == dict(zip([*"CAB"], seen, strict=True))
+
+
+def test_colour_blind_eyes_choose_a_palette_in_preferences(dock, play, session):
+    play()
+    session.look.color_by = "kind"
+    before = dock.controller.scene.legend().colors
+    preferences = get_plugin_settings("napari-embedding-game").window
+    preferences.group_colors = palette.COLOR_BLIND
+    after = dock.controller.scene.legend().colors
+    assert to_hex(after[0]) == "#e69f00"
+    drawn = dock.controller.layers.points.face_color
+    of_kind = of_column("kind", session.dataset).rgba
+    np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
+    preferences.group_colors = palette.USUAL
+    np.testing.assert_array_equal(dock.controller.scene.legend().colors, before)

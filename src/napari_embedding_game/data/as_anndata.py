@@ -10,6 +10,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.palette import scanpy_colors
 from napari_embedding_game.data.stages import finish
 
 if TYPE_CHECKING:
@@ -69,4 +70,5 @@ def as_anndata(dataset: Dataset) -> AnnData:
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     adata.obsm[FEATURES] = dataset.X
+    adata.uns |= scanpy_colors(adata.obs, dataset.level_colors)
     return adata

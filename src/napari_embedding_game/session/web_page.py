@@ -29,7 +29,9 @@ from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.columns import KEY, listed
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.plots import drawing_order
 from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.palette import category_hexes
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -90,7 +92,9 @@ def write_web_page(
     is_drawn = np.isfinite(positions).all(axis=1)
     if not is_drawn.any():
         raise DataError(f'The map "{basis}" has no row with a position.')
-    adata, positions = adata[is_drawn], positions[is_drawn]
+    rows = drawing_order(len(positions))
+    rows = rows[is_drawn[rows]]
+    adata, positions = adata[rows], positions[rows]
     chosen = [_column(adata, name) for name in _columns(adata, columns)]
     groups = next((one for one in chosen if "levels" in one), None)
     expression = Expression(adata.X, is_expression=True)
@@ -102,7 +106,7 @@ def write_web_page(
         first = (gene for of_rank in ranked for gene in of_rank if gene is not None)
         genes = list(itertools.islice(dict.fromkeys(first), N_GENES))
     chosen += [_gene(adata, expression, name) for name in genes]
-    moving = [np.asarray(frame, dtype=float)[is_drawn, :2] for frame in frames]
+    moving = [np.asarray(frame, dtype=float)[rows, :2] for frame in frames]
     corners = [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
     low, high = np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
 
@@ -167,8 +171,7 @@ def _column(adata: AnnData, name: str) -> dict[str, Any]:
     levels = [str(level) for level in column.cat.categories]
     colors = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
     if len(colors) != len(levels):  # as scanpy has it, the file has none
-        palette = colormaps["tab20" if len(levels) <= 20 else "turbo"]
-        colors = [to_hex(c) for c in palette.resampled(len(levels))(range(len(levels)))]
+        colors = category_hexes(len(levels))
     codes = column.cat.codes.to_numpy(np.int64)
     return {
         "name": name.removeprefix(f"{KEY}_"),

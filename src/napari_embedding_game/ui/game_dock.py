@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from napari.settings import get_plugin_settings
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtGui import (
     QDragEnterEvent,
@@ -16,6 +17,7 @@ from qtpy.QtGui import (
 )
 
 from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.data.palette import choose
 from napari_embedding_game.ui.canvas.hand import landmark_at
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
@@ -40,7 +42,7 @@ from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
-from napari_embedding_game.ui.tour import Stops, Tour, never
+from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
 
 if TYPE_CHECKING:
@@ -77,6 +79,9 @@ class GameDock(MapWidget):
         super().__init__(viewer, workspace)
         mend()
         self._session = workspace.session
+        preferences = get_plugin_settings(PLUGIN).window
+        choose(preferences.group_colors)
+        self._connections.connect(preferences.events.group_colors, self._on_palette)
         self.controller = controller = Controller(viewer, workspace)
         self._make_views()
         self._build()
@@ -312,6 +317,13 @@ class GameDock(MapWidget):
         is_cluster = self._session.look.color_by == CLUSTER
         self.clusters.setVisible(is_cluster and self._session.snapshot is not None)
         self.look.legend.show_body(not is_cluster)
+
+    def _on_palette(self, event: Any) -> None:
+        """Show groups in the colours of a palette that was chosen in Preferences."""
+        choose(event.value)
+        look = self._session.look
+        look.events.color_by.emit(look.color_by)
+        self._session.clusters.changed.emit()
 
     def _show_trouble(self) -> None:
         self.tabs.setCurrentIndex(MAP)

@@ -21,6 +21,7 @@ from napari_embedding_game.data.formats.anndata import read_whole
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import tenx_parts
+from napari_embedding_game.data.palette import scanpy_colors
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -155,10 +156,7 @@ def _of_dataset(dataset: Dataset) -> AnnData:
             obs=obs,
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
-    for name, colors in dataset.level_colors.items():
-        if isinstance(obs.get(name, None), pd.Series) and obs[name].dtype == "category":
-            found = [colors.get(str(level), GREY) for level in obs[name].cat.categories]
-            adata.uns[f"{name}_colors"] = np.array(found, dtype=object)
+    adata.uns |= scanpy_colors(obs, dataset.level_colors)
     place = split_space(dataset.space)
     if place is not None and place[0] == "obsm":
         adata.obsm[place[1]] = _all_rows(dataset, dataset.X)

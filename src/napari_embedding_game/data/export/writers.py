@@ -30,11 +30,7 @@ from napari_embedding_game.data.export.plots import (
     write_plot,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
-
-_PALETTE = (
-    *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948"),
-    *("#b07aa1", "#ff9da7", "#9c755f", "#bab0ac"),
-)
+from napari_embedding_game.data.palette import category_hexes
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -122,7 +118,8 @@ def write_figure(
 def _by_cluster(result: EmbeddingResult) -> PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
     column, colors = result.column(), result.groups().values()
-    named = [c or _PALETTE[i % len(_PALETTE)] for i, c in enumerate(colors)]
+    palette = category_hexes(len(colors))
+    named = [c or usual for c, usual in zip(colors, palette, strict=True)]
     table = np.array([[*bytes.fromhex(color[1:]), 255] for color in named]) / 255
     levels = Levels(tuple(column.categories), column.codes)
     return PointColors(rgba=table[column.codes], title="Cluster", levels=levels)

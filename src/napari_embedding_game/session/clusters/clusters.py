@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -276,10 +276,14 @@ class Clusters:
         annotation = self._annotation.put(points, before.id, group)
         self._edit(f"more of {before.name}", annotation)
 
-    def annotate_by(self, column: pd.Series) -> None:
-        """Annotate all points that have one by the levels of a column (n,)."""
+    def annotate_by(self, column: pd.Series, colors: Mapping[str, str]) -> None:
+        """Annotate all points that have one by the levels of a column (n,).
+
+        `colors` are those of levels as "#rrggbb".
+        """
         values = column.astype("category").cat.remove_unused_categories().cat
-        groups = [Group(name=str(level)) for level in values.categories]
+        names = map(str, values.categories)
+        groups = [Group(name=name, color=colors.get(name, "")) for name in names]
         levels = values.codes.to_numpy().astype(np.intp)
         out = [at for at, group in enumerate(groups) if group.name == RESERVED_NAME]
         levels[np.isin(levels, out)] = -1

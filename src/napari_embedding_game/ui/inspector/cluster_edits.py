@@ -22,7 +22,7 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
-from napari_embedding_game.ui.style.colors import to_hex
+from napari_embedding_game.ui.style.colors import level_colors, to_hex
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -222,7 +222,11 @@ class ClusterEdits(QWidget):
     def _use_column(self) -> None:
         dataset = self._session.dataset
         assert dataset is not None
-        self._do(self._book.annotate_by, dataset.obs[self._column()])
+        column = dataset.obs[self._column()]
+        levels = list(map(str, column.astype("category").cat.categories))
+        colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
+        shown = dict(zip(levels, map(to_hex, colors), strict=True))
+        self._do(self._book.annotate_by, column, shown)
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:

@@ -22,8 +22,7 @@ from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
     Colors,
-    category_colors,
-    from_text,
+    level_colors,
     value_colors,
     value_extent,
     value_limits,
@@ -191,11 +190,8 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     counts = coded.value_counts()
     names = [c for c in coded.cat.categories if counts[c] > 0]
     codes = coded.cat.set_categories(names).cat.codes.to_numpy()
-    palette = category_colors(len(names)).copy()
-    for place, level in enumerate(names):
-        of_file = from_text(known.get(str(level), ""))
-        if of_file is not None:
-            palette[place] = of_file
+    is_there = coded.cat.categories.isin(names)  # a part of a map keeps its colours
+    palette = level_colors(coded.cat.categories, known)[is_there]
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     legend = Legend(TOO_MANY.format(name, len(names)))
     if len(names) <= MAX_LEVELS:

@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from napari.utils.colormaps import ensure_colormap
 from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 from qtpy.QtGui import QColor
 
-Colors = NDArray[np.float32]
+from napari_embedding_game.data.palette import Colors, category_colors
 
-# Ten hues that stay apart for most colour-blind people, on black and on white.
-_TEN = transform_color(
-    [
-        *("#4c8dd6", "#f28e2b", "#3fae6a", "#d6504f", "#9a7bc8"),
-        *("#b5836a", "#e377c2", "#8c9aa6", "#bcb22d", "#29b5c2"),
-    ]
-).astype(np.float32)
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
-GOLDEN = 0.6180339887
 DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
 
 
-def oklch(
-    lightness: NDArray[np.floating] | float,
-    chroma: NDArray[np.floating] | float,
-    hue: NDArray[np.floating],
-) -> Colors:
-    """Return RGBA of OKLCH colours; ``hue`` in turns, out-of-gamut ones clipped.
-
-    OKLCH keeps what looks equally bright equally bright (Ottosson, 2020).
-    """
-    lightness, chroma, hue = np.broadcast_arrays(lightness, chroma, hue)
-    a, b = chroma * np.cos(2 * np.pi * hue), chroma * np.sin(2 * np.pi * hue)
-    lms = np.stack(
-        [
-            lightness + 0.3963377774 * a + 0.2158037573 * b,
-            lightness - 0.1055613458 * a - 0.0638541728 * b,
-            lightness - 0.0894841775 * a - 1.2914855480 * b,
-        ]
-    )
-    to_linear = np.array(
-        [
-            [4.0767416621, -3.3077115913, 0.2309699292],
-            [-1.2684380046, 2.6097574011, -0.3413193965],
-            [-0.0041960863, -0.7034186147, 1.7076147010],
-        ]
-    )
-    linear = np.clip(to_linear @ lms**3, 0, 1)
-    low, high = 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
-    rgba = np.ones((len(hue), 4), dtype=np.float32)
-    rgba[:, :3] = np.where(linear <= 0.0031308, low, high).T
-    return rgba
-
-
-def category_colors(n_levels: int) -> Colors:
-    """Return colours for ``n_levels`` categories, as different as can be."""
-    extra = np.arange(max(0, n_levels - len(_TEN)))
-    lightness = 0.5 + 0.35 * ((extra * 0.7548776662) % 1.0)
-    more = oklch(lightness, 0.13, (0.07 + extra * GOLDEN) % 1.0)
-    return np.concatenate([_TEN, more])[:n_levels]
+def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
+    """Return the colours (L, 4) of groups: those known of a file, else a palette's."""
+    colors = category_colors(len(levels))
+    for place, level in enumerate(levels):
+        of_file = from_text(known.get(str(level), ""))
+        if of_file is not None:
+            colors[place] = of_file
+    return colors
 
 
 def from_hex(name: str) -> Colors:

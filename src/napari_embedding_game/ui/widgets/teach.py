@@ -13,13 +13,14 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.palette import category_colors
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.colors import category_colors, qcolor
+from napari_embedding_game.ui.style.colors import qcolor
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
