@@ -119,7 +119,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
     by_kind = of_column("kind", dataset)
     assert len(np.unique(by_kind.rgba, axis=0)) == 3
-    assert by_kind.legend.levels == (("B", "10 points"), ("T", "20 points"))
+    assert by_kind.legend.levels == (("B", 10), ("T", 20))
     np.testing.assert_array_equal(by_kind.legend.colors[1], by_kind.rgba[-1])
     np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
     codes = by_kind.find_levels().codes
@@ -188,11 +188,22 @@ def test_colours_and_order_of_the_file_are_everywhere(
     assert named == dict(zip([*"CAB"], seen, strict=True))
 
 
-def test_colour_blind_eyes_choose_a_palette_in_preferences(dock, play, session):
+@pytest.fixture
+def preferences(monkeypatch):
+    """What napari's Preferences show of the plugin; written nowhere."""
+    settings = get_plugin_settings("napari-embedding-game")
+    monkeypatch.setattr(type(settings), "save", lambda *_, **__: None)
+    settings.window.group_colors = palette.USUAL
+    yield settings.window
+    settings.window.group_colors = palette.USUAL
+
+
+def test_colour_blind_eyes_choose_a_palette_in_preferences(
+    preferences, dock, play, session
+):
     play()
     session.look.color_by = "kind"
     before = dock.controller.scene.legend().colors
-    preferences = get_plugin_settings("napari-embedding-game").window
     preferences.group_colors = palette.COLOR_BLIND
     after = dock.controller.scene.legend().colors
     assert to_hex(after[0]) == "#e69f00"

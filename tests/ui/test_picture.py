@@ -109,7 +109,7 @@ def test_the_chosen_are_above():
     assert painted.picture.shape == (30, 40, 4)
     assert painted.picture[15, 20, 0] > 200
     assert painted.picture[15, 20, 2] < 60
-    assert looks(3, chosen).order.tolist() == [0, 2, 1]
+    assert looks(3, chosen).order[-1] == 1
 
 
 def test_no_group_covers_another_because_it_is_later_in_the_file():

@@ -66,9 +66,14 @@ def choose(palette: str) -> None:
     _chosen["palette"] = palette if palette in EYES else USUAL
 
 
+def chosen() -> str:
+    """Return the palette that is used."""
+    return _chosen["palette"]
+
+
 def category_colors(n_levels: int) -> Colors:
     """Return colours of the chosen palette for so many groups: (n_levels, 4)."""
-    return _spread(_chosen["palette"])[np.arange(n_levels) % N_COLORS]
+    return _spread(chosen())[np.arange(n_levels) % N_COLORS]
 
 
 def category_hexes(n_levels: int) -> list[str]:

@@ -321,8 +321,6 @@ class GameDock(MapWidget):
     def _on_palette(self, event: Any) -> None:
         """Show groups in the colours of a palette that was chosen in Preferences."""
         choose(event.value)
-        look = self._session.look
-        look.events.color_by.emit(look.color_by)
         self._session.clusters.changed.emit()
 
     def _show_trouble(self) -> None:

@@ -22,6 +22,7 @@ from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Levels
+from napari_embedding_game.data.palette import chosen
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
@@ -389,7 +390,7 @@ class Scene(QObject):
             self._colored = colored(look.color_by, session, palette, snapshot, limits)
             self._colored_of = ()
         else:
-            of = look.color_by, look.limits, id(dataset), id(dataset.obs)
+            of = look.color_by, look.limits, id(dataset), id(dataset.obs), chosen()
             if of == self._colored_of:
                 return True
             try:
