@@ -146,7 +146,7 @@ class MarkersPane(QWidget):
         self.state, self.table = text_label(), Table(*COLUMNS)
         pair = self.one, QLabel("vs"), self.other
         self.levels = panel(row(*pair, wide=(self.one, self.other)))
-        top = row(self.against, self.test, self.saved, wide=(self.against, self.test))
+        top = row(self.against, self.test, self.saved)
         parts = top, self.levels, self.state, self.table
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
