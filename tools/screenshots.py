@@ -132,7 +132,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     strip.comparison.begin(session.timeline.marks[-1].number)
     shoot("comparing")
     person.press(strip.comparison.close_button)
-    person.look_back(0)
+    person.look_back(len(session.timeline.marks) - 2)
     shoot("looking_back")
     person.unfold(dock.game.more)
     person.show(dock.game.more)
