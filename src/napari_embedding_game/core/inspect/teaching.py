@@ -31,7 +31,10 @@ class Learned:
     counts: NDArray[np.intp]
     """(K,) examples of each class."""
     score: float | None
-    """Balanced accuracy by stratified cross-validation; None for a class of one."""
+    """Balanced accuracy by stratified cross-validation; None for a class of one.
+
+    The penalty is chosen on the same folds, which flatters the score a little.
+    """
     spread: float
     """Standard error of the score that comes from the number of examples."""
     recalls: tuple[float, ...] = ()
@@ -84,7 +87,7 @@ def learn(
     rows, codes = np.asarray(rows), np.asarray(codes)
     counts = np.bincount(codes)
     if len(counts) < 2:
-        raise InputError("Sort examples into two boxes at least: there is one class.")
+        raise InputError("Give examples of two classes at least: there is one class.")
     scaler = _scaler(X, is_scaled)
     examples = scaler.transform(X[rows])
     is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
