@@ -22,11 +22,13 @@ import numpy as np
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
+    QAbstractButton,
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QHeaderView,
     QLabel,
+    QLineEdit,
     QPushButton,
     QRadioButton,
     QTabBar,
@@ -88,9 +90,11 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
 def texts_of(root: QWidget) -> Iterator[str]:
     """Yield every text and tooltip of a widget and of all inside, hidden ones too."""
     for widget in (root, *root.findChildren(QWidget)):
-        for say in ("text", "toolTip", "placeholderText"):
-            told = getattr(widget, say, None)  # some name a part so
-            yield str(told()) if callable(told) else ""
+        yield QWidget.toolTip(widget)  # some call a part of theirs as Qt's own
+        if isinstance(widget, QLabel | QAbstractButton):
+            yield widget.text()
+        if isinstance(widget, QLineEdit):
+            yield widget.placeholderText()
         for action in QWidget.actions(widget):
             yield from (action.text(), action.toolTip())
         if isinstance(widget, QComboBox):
