@@ -228,8 +228,8 @@ def map_onto_reference(
         ``raw``; any order of genes.  Where the reference's space is not of principal
         components, they have to have the same space in ``obsm``.
     reference : AnnData or path
-        With the result of :func:`embedding_game`, ``fit`` or the window, as an object
-        or as .h5ad file.
+        With the result of :func:`embedding_game`, ``fit`` or the window, or with a map
+        that another program made (``obsm["X_umap"]``), as an object or as .h5ad file.
     labels : str or sequence of str
         Columns of the reference's ``obs`` to predict.
     n_neighbors : int
@@ -255,6 +255,9 @@ def map_onto_reference(
 
         ``obsm["X_embedding_game"]`` : (n_obs, d) float32
             Places on the reference's map.
+        ``obsm["X_umap"]`` : (n_obs, d) float32
+            The same in the coordinates of a map that another program made, under its
+            key.
         ``obsm["X_pca"]`` : (n_obs, C) float32
             The space of the reference, under its name.
         ``obs["<label>_predicted"]`` : category

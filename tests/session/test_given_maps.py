@@ -4,7 +4,9 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import NearestNeighbors
 
+from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.session import Session
@@ -98,3 +100,38 @@ def test_without_a_map_or_with_gaps_the_way_out_is_named(path, tmp_path, cells):
     without.write_h5ad(tmp_path / "none.h5ad")
     with pytest.raises(DataError, match="came without a map"):
         shown(opened(tmp_path / "none.h5ad"))
+
+
+@pytest.mark.parametrize("space", ["X_tsne", "obsp['distances']"])
+def test_true_neighbours_are_searched_in_the_space_that_is_chosen(
+    path, cells, tmp_path, space
+):
+    near = NearestNeighbors(n_neighbors=15).fit(cells.obsm["X_pca"])
+    cells = cells.copy()
+    cells.obsp["distances"] = near.kneighbors_graph(mode="distance")
+    cells.write_h5ad(tmp_path / "graph.h5ad")
+    session = Session()
+    session.load(read(tmp_path / "graph.h5ad", space=space))
+    stretch = shown(session).stretch
+    # The cell that is misplaced is so by its neighbours in the components alone.
+    assert (np.argmax(stretch) == 7) == (space != "X_tsne")
+
+
+def test_new_cells_come_onto_a_published_map_which_stays(cells):
+    cells, rng = cells.copy(), np.random.default_rng(1)
+    published = cells.obsm["X_umap"].copy()
+    rows = rng.permutation(300)[:60]
+    new = anndata.AnnData(obs=cells.obs.iloc[rows])
+    noise = 0.1 * rng.normal(size=(60, 10))
+    new.obsm["X_pca"] = cells.obsm["X_pca"][rows] + noise
+    new.obsm["X_pca"][:5] += 90
+    tl.map_onto_reference(new, cells, "cell_type")
+    np.testing.assert_array_equal(cells.obsm["X_umap"], published)
+    right = new.obs["cell_type_predicted"].astype(str) == new.obs["cell_type"]
+    assert right[5:].mean() > 0.95
+    assert new.obs["unlike_reference"].tolist() == [True] * 5 + [False] * 55
+    kinds = cells.obs["cell_type"].cat.codes.to_numpy()
+    middles = np.array([published[kinds == k].mean(axis=0) for k in range(3)])
+    away = np.linalg.norm(new.obsm["X_umap"][5:] - middles[kinds[rows[5:]]], axis=1)
+    assert np.median(away) < 2  # of kinds 9 apart
+    assert new.uns["embedding_game_reference"]["map"] == "X_umap"

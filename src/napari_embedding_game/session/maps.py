@@ -163,6 +163,8 @@ class MapTree:
                 "on its map again."
             )
         column = self._session.add(Dataset.add_predicted, cells.predicted) + OR_UNLIKE
+        for name, axis in cells.published.items():
+            self._session.add(Dataset.add_column, name, axis)
         title = f"On {Path(cells.on.reference).name}"
         of_session = self._session.capture("", title)
         assert of_session is not None

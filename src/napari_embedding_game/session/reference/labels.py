@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.snapshot import WarmStart, undefined
 from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
@@ -54,6 +57,8 @@ class PlacedCells:
     moment: Moment
     clusters: ClusterState
     """The clusters that come of it."""
+    published: Mapping[str, NDArray[np.float32]]
+    """Coordinates on a map that another program made, by the names of their columns."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
 
@@ -67,6 +72,7 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
         There is no map in it, or new cells cannot be projected into its space.
     """
     adata: AnnData = yield from read_apart(path, read_whole)
+    yield Stage("Finding the neighbours of the cells of the reference")
     return reference_of(adata, path.name, str(path))
 
 
@@ -89,6 +95,9 @@ def predict_labels(
         As in :func:`~.mapping.map_cells`, with its errors.
     """
     cells, how = as_anndata(dataset), {"correct_batch": correct_batch}
+    place = split_space(dataset.space)
+    if place is not None and place[0] == "obsm":
+        cells.obsm[place[1]] = dataset.X
     return (yield from map_cells(reference, dataset.name, cells, [label], **how))
 
 
@@ -123,6 +132,8 @@ def place_cells(
     snapshot = replace(snapshot, pressure=undefined(n))
     n_landmarks = len(snapshot.landmarks)
     merging = Merging.of(edges, snapshot.labels, n_landmarks)
+    axes = () if mapped.published is None else mapped.published.T
+    of = f"{reference.basis} of {reference.name}"
     codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
     return PlacedCells(
         dataset=dataset,
@@ -139,6 +150,7 @@ def place_cells(
             settings=settings, snapshot=snapshot, record=record, merging=merging
         ),
         clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
+        published={f"{of} {i + 1}": axis for i, axis in enumerate(axes)},
         notes=mapped.notes,
     )
 

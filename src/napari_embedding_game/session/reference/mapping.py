@@ -80,6 +80,8 @@ class MappedCells:
     """(n,) mean distance to the nearest reference cells, 1 as between those."""
     unlike: NDArray[np.bool_]
     """(n,) whether ``likeness`` is below the threshold."""
+    published: NDArray[np.float32] | None
+    """(n, d) the places in the coordinates of a map that another program made."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
     facts: Mapping[str, Any]
@@ -169,9 +171,11 @@ def map_cells(
         places=embedding,
         rows=None if genes is None else rows,
         labels=predicted,
+        published=reference.in_its_coordinates(embedding),
         notes=notes,
         facts={
             "reference": reference.name,
+            "map": reference.basis or f"X_{KEY}",
             "space": dataset.space,
             "reference_cells": len(dataset.obs),
             "labels": list(labels),
@@ -192,12 +196,15 @@ def map_cells(
 def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     """Put what was found out about new cells into their AnnData.
 
-    ``obsm["X_embedding_game"]`` the places, ``obsm`` the space of the reference (such
-    as ``X_pca``); ``obs``: for each label ``<label>_predicted`` and
+    ``obsm["X_embedding_game"]`` the places, and those in the coordinates of a map that
+    another program made under its own key; ``obsm`` the space of the reference (such as
+    ``X_pca``); ``obs``: for each label ``<label>_predicted`` and
     ``<label>_confidence``; ``unlike_reference`` (bool), ``reference_likeness`` (0 to 1)
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
     adata.obsm[f"X_{KEY}"] = mapped.places
+    if mapped.published is not None:
+        adata.obsm[str(mapped.facts["map"])] = mapped.published
     space = split_space(str(mapped.facts["space"]))
     if space is not None and space[0] == "obsm" and mapped.rows is not None:
         adata.obsm[space[1]] = mapped.rows

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve, settled
 from napari_embedding_game.data.columns import KEY
@@ -16,7 +17,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.formats.spaces import maps_of, root_of, split_space
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
@@ -43,6 +44,20 @@ class ReferenceMap:
     """What a person has to know of the reference."""
     path: str = ""
     """Its file; "" where it is none."""
+    basis: str = ""
+    """Key of ``obsm`` of a map that another program made; "" for one of ours."""
+    unit: float = 1.0
+    """Of its coordinates, in those of the model."""
+    origin: NDArray[np.floating] | None = None
+    """(d,) where the model's origin is in its coordinates."""
+
+    def in_its_coordinates(
+        self, places: NDArray[np.float32]
+    ) -> NDArray[np.float32] | None:
+        """Return places (n, d) of the model in coordinates of another program's map."""
+        if self.origin is None:
+            return None
+        return np.asarray(self.origin + self.unit * places, np.float32)
 
     @property
     def label_columns(self) -> list[str]:
@@ -68,7 +83,8 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     Parameters
     ----------
     adata : AnnData
-        With a map, as ``tl.embedding_game`` or a saved file leave it.
+        With a map, as ``tl.embedding_game`` or a saved file leave it; or with one that
+        another program made, of which ``X_umap`` is taken if there are more.
     name : str
         What it is called in sentences.
     path : str
@@ -81,10 +97,7 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """
     at = f"X_{KEY}"
     if KEY not in adata.uns or at not in adata.obsm:
-        raise DataError(
-            f"{name} holds no map to place new cells on: make one with "
-            "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
-        )
+        return _published(adata, name, path)
     noted = adata.uns[KEY]
     parameters = {k: _plain(v) for k, v in noted["parameters"].items()}
     space, notes = _space_of(adata, parameters, noted, name)
@@ -106,13 +119,17 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
 def _fitted(
     X: Any, embedding: Any, landmarks: Any, parameters: Mapping[str, Any]
 ) -> FittedMap:
-    """Take up a map; the neighbours of its rows are searched again."""
+    """Take up a map; the neighbours of its rows are searched again.
+
+    Landmarks that are None are fitted, and the map is scaled as the game's are.
+    """
     from napari_embedding_game.core import pipeline
+    from napari_embedding_game.core.dynamics.play import play
     from napari_embedding_game.core.new_rows.transform import fitted_map
 
     n, d = embedding.shape
-    is_known = landmarks.ndim == 2 and landmarks.shape[1] == d
-    if not is_known or not np.isfinite(landmarks).all():
+    held = np.empty((0, d)) if landmarks is None else landmarks
+    if held.shape[1:] != (d,) or not np.isfinite(held).all():
         raise DataError(
             f"The landmarks of the map are no places in its {d} dimensions: make it "
             "again."
@@ -127,7 +144,39 @@ def _fitted(
     settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
     graph = pipeline.neighbors(X, settings)
     edges, _ = pipeline.place(graph, X, settings, embedding)
+    if landmarks is None:
+        shot = next(s for s in play(edges, embedding, settings) if s.finished)
+        embedding, landmarks = shot.embedding, shot.landmarks
     return fitted_map(X, graph, edges, settings, embedding, landmarks)
+
+
+def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
+    """Return the reference of a map that another program made."""
+    bases = maps_of(root_of(adata))
+    if not bases:
+        raise DataError(
+            f"{name} holds no map to place new cells on: make one with "
+            "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
+        )
+    basis = "X_umap" if "X_umap" in bases else bases[0]
+    dataset = from_anndata(adata, name, ReadOptions(missing="drop"))
+    given = np.asarray(adata.obsm[basis], float)[dataset.kept]
+    is_there = np.isfinite(given).all(axis=1)
+    dataset, given = dataset.subset(is_there), given[is_there]
+    told = {"method": "given", "random_state": 0}
+    fitted = _fitted(dataset.X, given.astype(np.float32), None, told)
+    origin = given.mean(axis=0)
+    return ReferenceMap(
+        name,
+        dataset,
+        fitted,
+        _way(adata, dataset.space, name) if "PCs" in adata.varm else None,
+        (f"New cells are placed on {basis}, by those nearest in {dataset.space}.",),
+        path,
+        basis,
+        float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points)),
+        origin,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -31,15 +31,21 @@ from napari_embedding_game.ui.tasks.worker import Latest
 if TYPE_CHECKING:
     import napari
 
-FILES = "Saved maps (*.h5ad)"
+FILES = "Maps of cells (*.h5ad)"
 NO_GENES = "Open cells with their genes in the Embedding Game first."
-HINT = "Choose a map that was saved as .h5ad: its cells vote on what these cells are."
+HINT = (
+    "Choose an .h5ad file with a map, saved here or published (X_umap): its cells vote "
+    "on what those on show are, and these can be placed on it."
+)
 PLACED = (
     "Pale points are the cells of the reference; a click on the former map's name, "
     "above, takes you back."
 )
 TIPS = {
-    "file": "Choose an .h5ad file that this program has saved, with known labels.",
+    "file": (
+        "Choose an .h5ad file with known labels and a map: one that was saved here, or "
+        "of another program (obsm['X_umap'])."
+    ),
     "cancel": "Stop; what was predicted before stays.",
     "label": "Column of the reference that is predicted.",
     "predict": "Predict the label of every cell, and colour the map by it.",
