@@ -139,12 +139,12 @@ def test_numbers_have_a_scale(session, make_snapshot):
 
 
 def payload(path):
-    """Return what a web page knows of its columns, by their names."""
+    """Return what a web page knows: its columns by their names, and the run."""
     packed = re.search(r'id="payload">([^<]+)<', path.read_text())[1]
     whole = gzip.decompress(base64.b64decode(packed))
     length = int.from_bytes(whole[:4], "little")
-    columns = json.loads(whole[4 : 4 + length])["columns"]
-    return {column["name"]: column for column in columns}
+    known = json.loads(whole[4 : 4 + length])
+    return {column["name"]: column for column in known["columns"]}, known["frames"]
 
 
 def test_colours_and_order_of_the_file_are_everywhere(
@@ -178,7 +178,8 @@ def test_colours_and_order_of_the_file_are_everywhere(
     menu = dock.run.save.menu().actions()
     with qtbot.waitSignal(dock.controller.writing.saved):
         next(a for a in menu if ".html" in a.text()).trigger()
-    page = payload(tmp_path / "map.html")
+    page, frames = payload(tmp_path / "map.html")
+    assert len(frames) > 1
     assert page["kind"]["levels"] == [*"CAB"]
     assert page["kind"]["colors"] == [*colors[:2], colors[3]]
     assert page["other"]["colors"] == list(map(to_hex, other))

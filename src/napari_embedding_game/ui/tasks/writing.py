@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.data.dataset import Dataset
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 H5AD = ".h5ad"
+N_FRAMES = 12
+"""Of the run, in a web page."""
+MOST_PLAYED = 100_000
+"""Points of which a web page shows the run: it is played again to write it."""
 NO_MAP = "There is no map to save yet: press Run first."
 NO_DATA = "There is nothing to save yet: load some data first."
 NO_FILM = (
@@ -156,15 +162,23 @@ def _film(workspace: Workspace, store: SessionStore, path: Path) -> Write:
 
 
 def _page(workspace: Workspace, store: SessionStore, path: Path) -> Write:
-    """Write a web page of the map."""
-    dataset, result = _result(workspace)
+    """Write a web page of the map, with the run where it can be played again."""
+    (dataset, result), played = _result(workspace), workspace.session.played
     rows = dataset.frozen()
+    is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MOST_PLAYED
 
     def write() -> None:
         from napari_embedding_game.data.export.anndata_result import new_anndata
+        from napari_embedding_game.session.run.replay import replay_frames
         from napari_embedding_game.session.web_page import write_web_page
 
-        write_web_page(new_anndata(rows, result), path, title=rows.name)
+        frames = []
+        if played is not None and is_short:
+            every = max(1, played.n_iter // N_FRAMES)
+            with suppress(DataError):  # begun from a map that is not here
+                for shot in replay_frames(rows.X, played, every=every):
+                    frames.append(rows.expand(shot.embedding, np.nan))
+        write_web_page(new_anndata(rows, result), path, frames=frames, title=rows.name)
 
     return write
 
