@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.controls.run import READY
 from napari_embedding_game.ui.style.coloring import STRETCH
 from palette import in_few_colors, palette_of
 from person import LEFT, Person
@@ -30,6 +31,10 @@ WIDTH = 860
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
+MOST_MS = 1_200
+"""Of a frame while nothing moves, such as the search of neighbours."""
+MAX_ITER = 3_000
+"""Of the game: more than usual, so that its frames are many on a busy machine."""
 OUT = Path(__file__).parents[1] / "docs" / "images" / "film.gif"
 
 
@@ -72,6 +77,7 @@ class Film:
         while self._person.session.state not in ("finished", "failed"):
             self._person.rest(FRAME_MS / 1000)
             self.shoot()
+            self.durations[-1] = min(self.durations[-1], MOST_MS)
         self._person.rest(1.0)
         self.shoot(LAST_MS)
 
@@ -194,6 +200,9 @@ def record(person: Person, path: Path) -> Film:
     """Play the whole film."""
     film = Film(person)
     person.open(path)
+    person.session.settings.max_iter = MAX_ITER
+    stage = person.dock.run.stage
+    person.wait(lambda: stage.text() == READY, "the engine")
     film.follow(0.6)
     person.press(person.dock.run.run)
     film.follow_run()

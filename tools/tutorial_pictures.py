@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imsave
 
+from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from palette import in_few_colors, palette_of
 from person import PLATE, TEACH, Person
 from window import opened, picture
@@ -43,6 +44,7 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     shoot("cells_open")
     person.prepare_counts()
     person.run()
+    judge(person)
     shoot("cells_map")
     person.set_clusters(10)
     wanted = largest_with(person, "FABP4")
@@ -74,6 +76,13 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
         return_fig=True,
     )
     figure.savefig(out / "cells_scanpy.png", dpi=70, bbox_inches="tight")
+
+
+def judge(person: Person) -> None:
+    """Wait until it is known how good the map and how firm its clusters are."""
+    line, strip = person.dock.trust.far, person.dock.clusters.slider.strip
+    person.wait(lambda: line.text().startswith("Trustworthy"), "the quality")
+    person.wait(lambda: strip.firmness and strip.firmness.is_whole, "the firmness")
 
 
 def largest_with(person: Person, name: str) -> int:
@@ -108,11 +117,16 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.run()
     person.unfold(person.dock.trust_fold)
     person.wait(person.dock.trust.warning.isVisible, "the quality")
+    print(person.dock.trust.note.text())
     person.show(person.dock.trust.note)
     person.split_by("stim")
     shoot("conditions_apart")
     person.mix_samples("stim")
     person.run()
+    note = person.dock.trust.note
+    person.wait(lambda: "same group" in note.text(), "the quality")
+    print(note.text())
+    person.show(note)
     person.look_away()
     shoot("conditions_mixed")
     person.split_by("Nothing: one map")
@@ -166,7 +180,7 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     middle = np.array(labels.data.shape) / 2
     centers = person.session.dataset.objects.centers[rows]
     person.click_object(int(rows[((centers - middle) ** 2).sum(axis=1).argmin()]))
-    person.look_inside()
+    person.look_away()  # the cluster stays in view: its picture is among them
     shoot("nuclei_lit")
     both = zip(("round", "long"), roundest_and_longest(person), strict=True)
     for name, cluster in both:
@@ -176,7 +190,6 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     print(person.open_widget(TEACH).state.text())
     person.press_escape()
     person.look_away()
-    person.scroll_dock(1)
     shoot("nuclei_taught")
 
 
@@ -238,6 +251,7 @@ def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     """Read the texts of a cluster."""
     person.open(data / "newsgroups_5000.npz")
     person.run()
+    judge(person)
     shoot("texts_map")
     person.choose(purest(person, "label"))
     person.look_away()
@@ -265,6 +279,8 @@ TUTORIALS = {
 
 def save(person: Person, path: Path) -> None:
     """Save the window as a small PNG, once all is drawn."""
+    plots = [x for x in person.dock.findChildren(PlotCanvas) if x.plot is not None]
+    person.wait(lambda: not any(x.is_due and x.isVisible() for x in plots), "plots")
     person.rest(1)
     shown = picture(person)
     in_few_colors(shown, palette_of(shown)).save(path, optimize=True)

@@ -32,6 +32,7 @@ def opened(width: int, height: int) -> Iterator[Person]:
         finally:
             person.rest(1.0)  # until the session is stored
             viewer.close()
+            person.rest(2.0)  # it is stored once more, in the background
 
 
 def picture(person: Person) -> Image.Image:

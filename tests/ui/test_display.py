@@ -81,8 +81,11 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     layers = play()
     session.look.color_by = "b"
     assert dock.look.color_by.value == "b"
+    scale = dock.look.legend.scale
+    picture = scale.bar.grab().toImage()
+    assert picture.pixelColor(5, 5) != picture.pixelColor(picture.width() - 5, 5)
     before = layers.points.face_color.copy()
-    dock.look.legend.scale.slider.setValue([100, 110])
+    scale.slider.setValue([100, 110])
     low, high = session.look.limits
     values = session.dataset.profile[:, 1]
     span = values.max() - values.min()

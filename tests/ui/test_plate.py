@@ -70,6 +70,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     details = person.inspector
     pane = person.open_widget(person_at_the_window.PLATE)
     person.wait(lambda: pane.canvas.axes is not None, "the plate")
+    person.wait(lambda: not pane.visibleRegion().isEmpty(), "the plate before the map")
     assert pane.canvas.plot.shape == (3, 4)
     for place, well in enumerate(WELLS):
         text = pane.texts[divmod(place, 4)]

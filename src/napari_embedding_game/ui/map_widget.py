@@ -93,7 +93,7 @@ class MapTool(MapWidget):
                 for own in top.findChildren(QDockWidget):
                     if own.isAncestorOf(self):
                         top.tabifyDockWidget(box, own)
-                        own.raise_()
+                        QTimer.singleShot(0, own.raise_)  # once it has its tab
                 return
 
     def say_stage(self, stage: Stage) -> None:

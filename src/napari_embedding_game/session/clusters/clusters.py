@@ -320,7 +320,8 @@ class Clusters:
     ) -> None:
         """Go on where a stored state stopped: the clusters are as they were seen."""
         self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
-        self._is_rested, self._followed = True, state.cluster
+        is_seen = bool(state.cluster.any())  # else there was no map: all are in 0
+        self._is_rested, self._followed = is_seen, state.cluster if is_seen else None
         self.state = state
         self._is_merged = None if not n_landmarks else self.n_clusters is not None
         self._become(state)

@@ -123,6 +123,12 @@ class MapNames(QObject):
         names, pixels = self.names, drawn.to_pixels(self.names.places)
         zooms = np.array([drawn.zoom_at(place) for place in names.places])
         pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
+        x, _, width, _ = drawn.cell  # a name at an edge of the canvas is read in full
+        is_near = (pixels[:, 0] > x) & (pixels[:, 0] < x + width)
+        least, most = x + names.halves[:, 1], x + width - names.halves[:, 1]
+        pixels[:, 0] = np.where(
+            is_near, np.clip(pixels[:, 0], least, most), pixels[:, 0]
+        )
         return pixels
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:

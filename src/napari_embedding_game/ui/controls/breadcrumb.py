@@ -49,8 +49,9 @@ class Breadcrumb(QWidget):
         self.buttons = [self._button(place) for place in path[:-1]]
         for number, button in enumerate(self.buttons):
             self._row.insertWidget(number, button)
-        self.here.setText(path[-1].title if self.buttons else "")
-        self.here.setToolTip(self.here.text())
+        title = path[-1].title if self.buttons else ""
+        self.here.setText(title.rpartition(" · ")[2])  # what is not in that above
+        self.here.setToolTip(title)
         menu = self.parts.menu()
         menu.clear()
         add_entries(menu, ((_told(p), self._opener(p), "") for p in parts))

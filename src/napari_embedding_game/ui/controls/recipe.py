@@ -77,7 +77,9 @@ class RecipePanel(QWidget):
         self.doublets.setToolTip(DOUBLETS_TIP)
         self.doublets.setEnabled(has_scrublet())
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
-        hint = text_label("" if has_scrublet() else NEEDS_SKIMAGE)
+        hint = text_label(NEEDS_SKIMAGE)
+        if has_scrublet():
+            hint.hide()
         parts = self.cells, self._limits, self.no_mito, self.doublets, hint, self.state
         self.fold = Fold("Quality control", panel(column(*parts)))
         preparation = Fold("Preparation", panel(self._form(PREPARATION)))
@@ -188,7 +190,7 @@ class RecipePanel(QWidget):
         if looks and not is_found:
             text += " Doublets are found among those that stay."
         show_text(self.state, text)
-        self.fold.set_title(f"Quality control  ·  {n_out:,} of {n:,} left out")
+        self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 
 def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:

@@ -30,7 +30,7 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.ui.tasks.worker import Latest
 
-SIDE, GAP = 62, 4
+SIDE, GAP = 60, 4
 BATCH = 48
 """Pictures made by the worker at a time."""
 KEPT = 2000

@@ -22,7 +22,7 @@ NOT_ASKED = (
     "{n} clusters: what is divided here is too small to say, or was one group already."
 )
 SUGGESTED = " Suggested: up to here most points are divided firmly. Click to choose it."
-NONE_FIRM = "No number of clusters is firm: this may be one group."
+NONE_FIRM = "No number is firm: this may be one group."
 WHAT = (
     "Taller is firmer: how far apart the two parts are that this number divides, next "
     "to halves of one simulated group."

@@ -146,8 +146,8 @@ class MarkersPane(QWidget):
         self.state, self.table = text_label(), Table(*COLUMNS)
         pair = self.one, QLabel("vs"), self.other
         self.levels = panel(row(*pair, wide=(self.one, self.other)))
-        top = row(self.against, self.test, self.saved)
-        parts = top, self.levels, self.state, self.table
+        under = row(self.test, self.saved)
+        parts = self.against, self.levels, under, self.state, self.table
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))

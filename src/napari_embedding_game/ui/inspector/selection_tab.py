@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -454,7 +455,7 @@ def _numbers(report: ClusterReport) -> str:
     if report.stretched_share > 0:
         words.append(f"{share_text(report.stretched_share)} misplaced")
     if report.unlike_count:
-        words.append(f"{report.unlike_count:,} outliers")
+        words.append(counted(report.unlike_count, "outlier"))
     if np.isfinite(report.pressured_share):
         words.append(f"{report.pressured_share:.0%} crowded")
     return "  ·  ".join(words)

@@ -145,7 +145,7 @@ class Fold(QWidget):
         """Show another line of text."""
         self._title = title
         sign = "▾" if self.isExpanded() else "▸"
-        self._button.setText(in_lines(f"{sign}  {title}"))
+        self._button.setText(in_lines(f"{sign}  {title}").replace("\n", "\n     "))
 
     def _flip(self) -> None:
         self._set(not self.isExpanded())

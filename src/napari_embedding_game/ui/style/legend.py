@@ -82,13 +82,14 @@ class _Scale(QWidget):
         self.slider.setRange(0, STEPS)
         self.slider.setToolTip(LIMITS_TIP)
         self.slider.valueChanged.connect(self._on_slider)
-        bar = QLabel()
+        self.bar = bar = QLabel()
         bar.setScaledContents(True)
         bar.setFixedHeight(BAR)
         bar.setMinimumWidth(1)
         shades = (value_colors(np.linspace(0, 1, 256), (0, 1)) * 255).astype(np.uint8)
-        data = shades.tobytes()  # which the image does not copy
-        picture = QImage(data, 256, 1, QImage.Format.Format_RGBA8888)
+        # Which the image does not copy. As high as the bar: Qt 6.10 keeps the ratio.
+        data = np.tile(shades, (BAR, 1)).tobytes()
+        picture = QImage(data, 256, BAR, QImage.Format.Format_RGBA8888)
         bar.setPixmap(QPixmap.fromImage(picture))
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

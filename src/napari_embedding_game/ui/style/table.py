@@ -270,7 +270,7 @@ class Table(QTableView):
         self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QTableView.Shape.NoFrame)
         self.setIconSize(QSize(SWATCH, SWATCH))
-        self.setShowGrid(False)
+        self.setShowGrid(wraps)  # texts of several lines would run together
         self.setWordWrap(wraps)
         side, sizes = self.verticalHeader(), QHeaderView.ResizeMode
         side.hide()
