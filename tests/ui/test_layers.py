@@ -39,6 +39,20 @@ def test_a_collapsed_map_is_shown_small(layers, make_snapshot):
     assert np.ptp(layers.points.extent.world[:, 0]) < 100
 
 
+def test_landmarks_that_were_far_do_not_make_a_map_small_once_hidden(
+    viewer, layers, make_snapshot
+):
+    early = make_snapshot(10)
+    layers.show(replace(early, landmarks=early.landmarks * 50), GREY)
+    layers.finish()
+    assert np.ptp(layers.landmarks.extent.world[:, 0]) > 5_000
+    layers.show_landmarks(False)
+    layers.show(make_snapshot(20), GREY)
+    layers.finish()
+    viewer.reset_view()
+    assert np.ptp(layers.landmarks.extent.world[:, 0]) < 2_000
+
+
 def test_a_snapshot_with_nan_is_left_out(layers, make_snapshot):
     before = layers.points.data.copy()
     broken = make_snapshot(10)

@@ -246,6 +246,8 @@ class MapLayers:
         for layer in (self.points, self.landmarks, self.other(BESIDE)):
             if layer is not None:
                 layer.refresh(data_displayed=False)
+                if not layer.visible:  # of which napari keeps the extent
+                    layer._clear_extent()
 
     # Places
 
