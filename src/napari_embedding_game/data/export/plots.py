@@ -235,7 +235,7 @@ class ExpressionPlot(Plot):
         cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
         height = cell * len(self.genes) + letter * max(map(len, self.groups))
-        return width + 22 * letter, max(height + 4 * letter, 24 * letter)
+        return width + 20 * letter, max(height + 4 * letter, 24 * letter)
 
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
@@ -252,6 +252,10 @@ class ExpressionPlot(Plot):
         axes.tick_params(length=2)
         axes.xaxis.tick_top()
         explain_scale(axes, self)
+
+    def finish(self, axes: Any) -> None:
+        """Make room again for what is told of sizes: it is as large as the cells."""
+        axes.figure.draw_without_rendering()
 
     def _explain_sizes(self, axes: Any) -> None:
         """Draw dots at the right that tell shares, one below the other."""
@@ -318,7 +322,8 @@ class VolcanoPlot(Plot):
             axes.scatter(*places[rows].T, s=6.0, **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
-        axes.set(xlim=(-widest, widest), ylim=(0, highest), title=plain(self.title))
+        axes.set(xlim=(-widest, widest), ylim=(0, highest))
+        axes.set_title(plain(self.title), wrap=True)
         axes.set(xlabel="log2 fold change", ylabel="−log10 adjusted p")
         line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
         for change in (-LARGE, LARGE):

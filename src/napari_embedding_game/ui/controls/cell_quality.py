@@ -23,6 +23,8 @@ from napari_embedding_game.ui.tasks.worker import Latest
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
 HEIGHT, N_BARS = 210, 50
 """Pixels of the plot, and bars of a histogram."""
+SHORT = 14
+"""Letters of names of samples, two of which have room beside one another."""
 MOST_SAMPLES, MOST_DOTS = 8, 20_000
 """Samples with a line of their own, and cells that are drawn as dots."""
 COUNTS, GENES, MITO = "Counts per cell", "Genes per cell", "Mitochondrial %"
@@ -84,7 +86,10 @@ class QualityPlot(Plot):
         for level in levels:
             of_it = values[(self.samples == level).to_numpy()]
             axes.hist(of_it, bars, histtype="step", label=plain(str(level)))
-        axes.legend(frameon=False)
+        look: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+        look |= {"frameon": False, "fontsize": "small", "borderpad": 0}
+        is_short = max(len(str(level)) for level in levels) <= SHORT
+        axes.legend(ncols=1 + is_short, handlelength=1, columnspacing=1, **look)
 
     def _paint_dots(self, axes: Any, across: str, up: str) -> None:
         x, y = (np.maximum(self.values[name], 1) for name in (across, up))
