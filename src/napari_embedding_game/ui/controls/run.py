@@ -90,7 +90,7 @@ class RunControls(QWidget):
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
-        self.setLayout(column(self.go_on, buttons, *told, margins=(8, 0, 8, 6)))
+        self.setLayout(column(self.go_on, buttons, *told, margins=(7, 0, 11, 6)))
         connections = Connections(self)
         for signal, slot in (
             (session.restored, lambda saved: self._on_map(RESTORED)),

@@ -11,6 +11,7 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 
 BARS, NUMBER, LEAST = 16, 14, 3
 """Pixels of the highest bar, of the suggested number below, and of the lowest bar."""
+ALIGN_RIGHT = Qt.AlignmentFlag.AlignRight
 FEWEST, MOST = 2, 30
 """Numbers of clusters that have a bar: those that are asked about."""
 FIRM = (
@@ -94,10 +95,11 @@ class FirmnessStrip(QWidget):
             painter.fillRect(bar, accent if cut.is_firm else dim)
             if cut.n_clusters == self._found.suggested:
                 painter.setPen(text)
-                below = QRectF(middle - NUMBER, BARS, 2 * NUMBER, NUMBER)
-                painter.drawText(
-                    below, Qt.AlignmentFlag.AlignCenter, str(cut.n_clusters)
-                )
+                is_left = middle < self.width() / 2
+                side = Qt.AlignmentFlag.AlignLeft if is_left else ALIGN_RIGHT
+                left = middle - 4 if is_left else middle + 4 - self.width()
+                below = QRectF(left, BARS, self.width(), NUMBER)
+                painter.drawText(below, side, f"{cut.n_clusters} suggested")
 
     def event(self, event: QEvent) -> bool:
         """Say what is known of the number under the mouse."""

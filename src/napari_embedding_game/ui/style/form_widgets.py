@@ -145,7 +145,11 @@ class Fold(QWidget):
         """Show another line of text."""
         self._title = title
         sign = "▾" if self.isExpanded() else "▸"
-        self._button.setText(in_lines(f"{sign}  {title}").replace("\n", "\n     "))
+        text = f"{sign}  {title}"
+        if in_lines(text) != text:  # what is beside the name goes below it
+            name, *beside = text.split("  ·  ", 1)
+            text = "\n     ".join(in_lines(part) for part in (name, *beside))
+        self._button.setText(text)
 
     def _flip(self) -> None:
         self._set(not self.isExpanded())

@@ -69,7 +69,7 @@ QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
 QPushButton[role="link"] {{
-  background: transparent; color: {link}; border: none; padding: 3px 0px;
+  background: transparent; color: {link}; border: none; padding: 3px 0px 3px 5px;
   text-align: left;
 }}
 QPushButton[role="link"]:hover {{ text-decoration: underline; }}
