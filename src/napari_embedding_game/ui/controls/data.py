@@ -426,4 +426,5 @@ def _summary(dataset: Dataset | None) -> str:
     rows, columns = dataset.X.shape
     if dataset.is_distances:
         return f"{rows:,} rows by their neighbours, from {dataset.space}"
-    return f"{rows:,} rows × {columns:,} values, from {dataset.space}"
+    word = "cells" if dataset.has_expression else "rows"
+    return f"{rows:,} {word} × {columns:,} values, from {dataset.space}"

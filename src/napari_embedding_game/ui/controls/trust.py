@@ -85,7 +85,9 @@ class TrustControls(QWidget):
         self._found: MapQuality | None = None
         self.far = QElidingLabel()
         self.far.setProperty("role", "note")
-        self.far.setToolTip("Misplaced points lie far from similar points: doubt them.")
+        meaning = FIGURES["trustworthiness"][1]
+        tip = "Misplaced points lie far from similar points: doubt them."
+        self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
         self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))

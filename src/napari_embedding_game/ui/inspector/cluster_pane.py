@@ -34,7 +34,8 @@ NAME, SIZE, MISPLACED = range(3)
 COLUMNS = (
     Column(
         "Cluster",
-        "Name of the cluster, or its number. Double-click to rename it.",
+        "Name of the cluster, or its number. Double-click to rename it, Ctrl-click a "
+        "second one to compare the two.",
         is_edited=True,
     ),
     Column("Points", "How many points it has.", "{:,}".format, is_bar=True),

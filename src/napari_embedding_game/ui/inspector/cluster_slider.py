@@ -17,7 +17,10 @@ REST_MS = 40
 """The slider has rested so long before the map follows it."""
 STOPS = 60
 """Stops between few and many clusters, where there are as many."""
-TIP = "Fewer, larger clusters, or more, smaller ones; no point moves."
+TIP = (
+    "Fewer, larger clusters, or more, smaller ones; no point moves. Until you choose a "
+    "number, very small ones are merged into others: the list may be shorter."
+)
 
 
 class ClusterSlider(QWidget):
