@@ -33,7 +33,7 @@ LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
 MOST_MS = 1_200
 """Of a frame while nothing moves, such as the search of neighbours."""
-MAX_ITER = 3_000
+MAX_ITER = 1_200
 """Of the game: more than usual, so that its frames are many on a busy machine."""
 OUT = Path(__file__).parents[1] / "docs" / "images" / "film.gif"
 

@@ -124,7 +124,7 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     assert axes.yaxis_inverted()  # row A is above
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["A", "B", "C"]
     figure.canvas.draw()
-    assert bar.get_yticklabels()[0].get_text() == "0%"
+    assert bar.get_xticklabels()[0].get_text() == "0%"
     write_plot(plate(scale=SCALE, plate="plate $7$"), tmp_path / "plate.svg")
     assert {"Share $of$ 1", "plate $7$"} <= texts_in(tmp_path / "plate.svg")
 

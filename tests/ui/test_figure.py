@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export import writers
-from napari_embedding_game.data.export.plots import draw
+from napari_embedding_game.data.export.plots import draw, drawing_order
 from napari_embedding_game.ui.canvas.frame import Frame, free_box
 from napari_embedding_game.ui.style.colors import MISSING
 
@@ -28,8 +28,13 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
     return save
 
 
+def in_their_order(drawn):
+    """Return what was drawn in an order of chance in that of the points."""
+    return drawn[np.argsort(drawing_order(len(drawn)))]
+
+
 def colors_of(axes):
-    return axes.collections[0].get_facecolors()
+    return in_their_order(axes.collections[0].get_facecolors())
 
 
 def names_in(axes):
@@ -40,7 +45,8 @@ def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
     play()
     axes = saved()[0]
     axes.figure.canvas.draw()
-    pixels = axes.transData.transform(axes.collections[0].get_offsets())
+    places = in_their_order(axes.collections[0].get_offsets())
+    pixels = axes.transData.transform(places)
     frame = Frame(free_box([]))
     frame.follow(session.snapshot.embedding, settle=True)
     down, right = frame.to_world(session.snapshot.embedding).T

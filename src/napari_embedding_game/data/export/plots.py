@@ -388,7 +388,7 @@ class PlatePlot(Plot):
         """Return width and height in inches."""
         n_rows, n_columns = self.shape
         side = 0.34 if n_columns <= 24 else 0.16
-        return side * n_columns + 2.9, max(side * n_rows + 1.0, 1.6)
+        return max(side * n_columns + 0.5, 2.2), side * n_rows + 1.4
 
     def paint(self, axes: Any) -> None:
         """Draw wells as discs, row A above."""
@@ -406,7 +406,8 @@ class PlatePlot(Plot):
         axes.xaxis.tick_top()
         axes.tick_params(length=0, labelsize="small")
         axes.set_title(plain(self.plate), size="medium", loc="left")
-        explain_scale(axes, self, form="{x:.0%}" if self.is_share else "")
+        form = "{x:.0%}" if self.is_share else ""
+        explain_scale(axes, self, form, location="top")  # a dock is narrow
 
     def rings(self, axes: Any, places: Points, color: str) -> Any:
         """Draw rings around wells (m, 2), columns before rows, and return them."""
@@ -432,7 +433,9 @@ def _shades(plot: Any) -> Any:
     return ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
 
 
-def explain_scale(axes: Any, plot: Any, form: str = "") -> None:
+def explain_scale(
+    axes: Any, plot: Any, form: str = "", location: str = "right"
+) -> None:
     """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
     from matplotlib.ticker import StrMethodFormatter
 
@@ -442,6 +445,7 @@ def explain_scale(axes: Any, plot: Any, form: str = "") -> None:
         label=plain(plot.title),
         panchor=False,
         shrink=0.7,
+        location=location,
         format=StrMethodFormatter(form) if form else None,
     )
 
