@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 from superqt import QElidingLabel
 
@@ -30,6 +31,7 @@ class Breadcrumb(QWidget):
         """Of the maps above."""
         self.here = QElidingLabel()
         self.here.setProperty("role", "title")
+        self.here.setElideMode(Qt.TextElideMode.ElideLeft)  # what is mixed comes last
         self.here.setMinimumWidth(1)  # two long names must not widen the dock
         self.parts = push_button("Other maps  ", PARTS_TIP)
         fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
