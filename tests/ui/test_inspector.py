@@ -277,7 +277,7 @@ def test_markers_are_told_and_colour_the_map(
     session.selection.select(0)
     qtbot.waitUntil(lambda: pane.result is not None)
     found, inside = pane.result, session.selection.points
-    assert pane.state.text() == "10 points against 30. p-values only rank."
+    assert pane.state.text() == "10 points against 30. p-values are no proof."
     told = "Expression: counts, normalised to 10,000 per cell, log1p."
     assert told in pane.state.toolTip()
     assert "For a test, compare samples" in pane.state.toolTip()

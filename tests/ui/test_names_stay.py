@@ -127,7 +127,7 @@ def test_merges_and_colours_outlast_measuring_again(person):
     layer.brush_size = 1
     layer.paint((3, 3), 2)  # a grain has lost a pixel to its neighbour
     with person.loading():
-        person.press(person.dock.data.stale.again)
+        person.press(person.dock.data.relink.button)
     finish(person, lambda: person.press(person.dock.run.run))
     after = shown(person)
     for name in (f"{one.name} + {two.name}", "dark"):

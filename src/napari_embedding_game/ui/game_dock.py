@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from napari.settings import get_plugin_settings
+from qtpy.compat import isalive
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtGui import (
     QDragEnterEvent,
@@ -321,7 +322,8 @@ class GameDock(MapWidget):
     def _on_palette(self, event: Any) -> None:
         """Show groups in the colours of a palette that was chosen in Preferences."""
         choose(event.value)
-        self._session.clusters.changed.emit()
+        if isalive(self):  # a window that is torn down closes no docks
+            self._session.clusters.changed.emit()
 
     def _show_trouble(self) -> None:
         self.tabs.setCurrentIndex(MAP)

@@ -44,7 +44,7 @@ from napari_embedding_game.ui.tasks.worker import Latest
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
 )
-RANKS = "p-values only rank."
+RANKS = "p-values are no proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
     "Compare with all others or another cluster; or, inside the selection, two levels "
