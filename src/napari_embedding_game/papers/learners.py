@@ -1,34 +1,125 @@
-"""Players that learn while they play: those of the Fenchel game that descend.
+"""Players that learn while they play: the online learners of the Fenchel game.
 
-A player of a zero-sum game sees in every round only what the other one did.  In the
-Fenchel game (paper 2, Section 6) with the payoff g(x, y) = <x, y> - f*(y) the player of
-x loses <x, y_t>, and the player of y loses f*(y) - <x_t, y>.  Mirror descent of x (Alg.
-5, phi half the squared norm) against best responses of y that see x before they answer
-(BestResp+, Remark 6.11) is gradient descent on f (Alg. 6).
+A player of a zero-sum game sees in every round only what the other one did.  In
+the Fenchel game (paper 2, Section 6) with the payoff g(x, y) = <x, y> - f*(y), the
+player of x loses <x, y_t>, and the player of y loses f*(y) - <x_t, y>.  So a learner
+is a generator (Alg. 3): it yields an action, and is sent the weight of the round and
+what the other did.  A *prescient* one, marked + in the paper, is sent that before its
+action of the round is taken (Remark 6.11): :func:`play` sees to it.
+
+===================  ====================================================  ============
+learner              what it does in round t                               source
+===================  ====================================================  ============
+follow_the_leader    answers best to the mean of the rounds before t       Alg. 4
+regularized_leader   minimises the sum of losses + |z - start|^2 / 2 step  Alg. 4
+best_response        answers best to the round before; prescient: to t     Alg. 6
+mirror_descent       steps from its last action against the last loss      Alg. 5
+optimistic_descent   the same, with the last loss counted twice less the   Wang et al.
+                     one before, as a guess of the next
+===================  ====================================================  ============
+
+The last four take losses that are linear in their own action, or their gradients; phi
+is half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
+prescient form.  Actions may be numpy arrays or torch tensors of any shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Action = NDArray[np.float64]
+Action = Any
+"""An array or tensor."""
+Answer = Callable[[Action], Action]
+"""Takes what the other did, on average, and returns the action of least loss."""
+Projection = Callable[[Action], Action]
+"""Takes a position anywhere and returns the nearest action that is allowed."""
+Learner = Generator[Action, tuple[float, Action], None]
 
 
-def descent_game(
-    start: Action, step: float, answer: Callable[[Action], Action]
-) -> Iterator[tuple[Action, Action]]:
-    """Yield the actions of both players in each round, without end.
+def anywhere(z: Action) -> Action:
+    """Allow every position."""
+    return z
 
-    ``answer``: the best response to x, which is the gradient of f there.
-    """
-    x = start
+
+def in_ball(radius: float) -> Projection:
+    """Allow positions at most ``radius`` from 0."""
+    return lambda z: z * min(1.0, radius / max(float(np.linalg.norm(z)), 1e-300))
+
+
+def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
+    """FTL; ``first`` is what it does before it has seen anything."""
+    action, total, mean = first, 0.0, 0.0
     while True:
-        y = answer(x)
-        yield x, y
-        x = x - step * y
+        weight, other = yield action
+        total += weight
+        mean = mean + (weight / total) * (other - mean)
+        action = answer(mean)
+
+
+def regularized_leader(
+    start: Action, step: float, project: Projection = anywhere
+) -> Learner:
+    """FTRL: the leader, held back to its start."""
+    losses = 0.0
+    while True:
+        weight, other = yield project(start - step * losses)
+        losses = losses + weight * other
+
+
+def best_response(answer: Answer, first: Action = None) -> Learner:
+    """BestResp: whatever the weight; for the player of y the answer is grad f."""
+    action = first
+    while True:
+        _, other = yield action
+        action = answer(other)
+
+
+def mirror_descent(
+    start: Action, step: float, project: Projection = anywhere
+) -> Learner:
+    """OMD."""
+    action = start
+    while True:
+        weight, other = yield action
+        action = project(action - step * weight * other)
+
+
+def optimistic_descent(
+    start: Action, step: float, project: Projection = anywhere
+) -> Learner:
+    """OMD that takes the last change of the loss for the next one as well."""
+    action, last = start, None
+    while True:
+        weight, other = yield action
+        guess = other if last is None else 2 * other - last
+        action, last = project(action - step * weight * guess), other
+
+
+def play(
+    x: Learner,
+    y: Learner,
+    weights: Iterable[float],
+    prescient: Literal["x", "y"] | None = None,
+) -> Iterator[tuple[Action, Action]]:
+    """Play a round for each weight, and yield the actions of both players in it.
+
+    The losses of each are the actions of the other.  ``prescient``: who sees the
+    other's action of a round before it acts.
+    """
+    if prescient == "x":
+        yield from ((b, a) for a, b in play(y, x, weights, "y"))
+        return
+    action, other = next(x), next(y)
+    for weight in weights:
+        if prescient == "y":
+            other = y.send((weight, action))
+        yield action, other
+        seen, action = action, x.send((weight, other))
+        if prescient != "y":
+            other = y.send((weight, seen))
 
 
 def convergence_bound(distance: float, slope: float, n_rounds: int) -> float:

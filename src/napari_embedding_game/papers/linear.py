@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from napari_embedding_game.core.graph.start import filled
 
-from .learners import descent_game
+from .learners import best_response, mirror_descent, play
 
 ROUNDS = 10
 """T of the paper's experiment."""
@@ -44,9 +43,9 @@ def gradient_pca(
         gradient = reconstruction_gradient(rows, U)
         return gradient / max(float(np.linalg.norm(gradient)), 1e-300)
 
-    step = float((1 + np.sqrt(k)) / np.sqrt(n_rounds))
+    x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(n_rounds)))
     # The last round shows where the step after round T led.
-    *_, (U, _) = islice(descent_game(start, step, answer), n_rounds + 1)
+    *_, (U, _) = play(x, best_response(answer), np.ones(n_rounds + 1), "y")
     return filled(rows @ nearest_orthogonal(U), n_components)
 
 

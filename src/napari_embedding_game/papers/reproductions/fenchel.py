@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,12 @@ from scipy.stats import spearmanr
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import classical_layout
 from napari_embedding_game.papers import eigenmaps
-from napari_embedding_game.papers.learners import convergence_bound, descent_game
+from napari_embedding_game.papers.learners import (
+    best_response,
+    convergence_bound,
+    mirror_descent,
+    play,
+)
 
 from .frame import Check, Parts, Result
 from .inputs import Inputs
@@ -206,14 +211,14 @@ def problems(seed: int) -> dict[str, tuple[Any, ...]]:
 
 def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
-    f, gradient, best_response, wanted, slope = problem
+    f, gradient, answer, wanted, slope = problem
     distance, start = float(np.linalg.norm(wanted)), np.zeros(_SHAPE[1])
     step = distance / (slope * np.sqrt(n_rounds))
     descent = [start]
     for _ in range(n_rounds):
         descent.append(descent[-1] - step * gradient(descent[-1]))
-    rounds = descent_game(start, step, best_response)
-    game = [action for action, _ in islice(rounds, n_rounds + 1)]
+    x, y = mirror_descent(start, step), best_response(answer)
+    game = [action for action, _ in play(x, y, np.ones(n_rounds + 1), "y")]
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
         "gap": f(np.mean(descent[1:], axis=0)) - f(wanted),
