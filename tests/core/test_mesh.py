@@ -12,7 +12,7 @@ from napari_embedding_game.core.energy.objective import (
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
-from napari_embedding_game.core.energy.torch_mesh import TorchMesh
+from napari_embedding_game.core.energy.torch_forces import TorchMesh
 
 N = 500
 OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})

@@ -11,10 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.energy.forces import (
-    TorchForces,
-    make_forces,
-)
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
@@ -33,6 +30,7 @@ from napari_embedding_game.core.energy.pair_functions import (
     UMAP_B,
 )
 from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.settings import (
     NO_BOUND,

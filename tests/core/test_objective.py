@@ -3,10 +3,11 @@ import pytest
 import torch
 
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.forces import CompiledForces, TorchForces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.torch_forces import TorchForces
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]

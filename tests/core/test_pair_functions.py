@@ -10,7 +10,7 @@ import torch
 from numba import njit, typeof
 
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
-from napari_embedding_game.core.energy.forces import CompiledForces, TorchForces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import (
@@ -19,6 +19,7 @@ from napari_embedding_game.core.energy.pair_functions import (
     PairFunction,
 )
 from napari_embedding_game.core.energy.pair_loops import lifted_row
+from napari_embedding_game.core.energy.torch_forces import TorchForces
 
 METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
 ALL = {f"attraction {name}": f for name, f in ATTRACTIONS.items()} | {

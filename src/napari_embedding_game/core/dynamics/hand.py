@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy.torch_mesh import finest_type
+from napari_embedding_game.core.energy.torch_forces import finest_type
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import HandForces
 

@@ -19,22 +19,12 @@ from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
     PairFunction,
 )
-from napari_embedding_game.core.energy.torch_mesh import TorchMesh, finest_type
+from napari_embedding_game.core.energy.torch_forces import Number, Pairs, TorchForces
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
-Number = float | Tensor
-"""A number, or a tensor of one on a device that is not to be waited for."""
 _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
-
-
-Pairs = tuple[Tensor, Tensor]
-"""Random pairs of points (Eq. 8): the point at each place, (N,), and L shifts.
-
-Partners of the point at place p are those at p + shift and p - shift, round the end:
-sums over them are unbiased for the sum over all pairs.
-"""
 
 
 class CompiledForces:
@@ -142,111 +132,6 @@ class CompiledForces:
             gradient[:end] += chunk[:, :end].T
         # Each pair counts twice.
         return 2 * float(sums.sum()), torch.from_numpy(2 * gradient)
-
-
-class TorchForces:
-    """The same sums in torch operations, for CUDA and MPS devices.
-
-    Sums stay on the device, so that no step waits for a number; points go through in
-    blocks of ``block_elements`` numbers.  CUDA adds the forces along edges in any
-    order, so that there maps differ from one run to the next.
-    """
-
-    def __init__(
-        self,
-        edges: Edges,
-        device: torch.device,
-        attraction: str = "log1p",
-        kernel: str = "cauchy",
-        block_elements: int = 2**26,
-    ) -> None:
-        self.edges = edges
-        self.attraction = attraction
-        self.kernel = kernel
-        self._f = ATTRACTIONS[attraction]
-        self._k = KERNELS[kernel]
-        self.device = device
-        self.n_jobs: int | None = None
-        self._mesh = TorchMesh(Mesh(self._k), device)
-        self._block_elements = block_elements
-        ends = edges.indptr.astype(np.int64)
-        heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])
-        self._heads = torch.as_tensor(heads, device=device)
-        self._tails = torch.as_tensor(edges.indices.astype(np.int64), device=device)
-        self._weights = torch.as_tensor(edges.weights, device=device)
-        self._sum_type = finest_type(device)
-
-    def repel(
-        self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
-    ) -> tuple[Number, Tensor, Tensor]:
-        total, gradient = self._field(y, z, kernel=kernel)
-        return total, gradient, self._field(z, y, kernel=kernel)[1]
-
-    def attract(self, y: Tensor) -> Tensor:
-        y = y.detach()
-        along = y[self._heads] - y[self._tails]
-        slope = self._f.slope(along.square().sum(dim=1))
-        force = (2 * self._weights * slope)[:, None] * along
-        return torch.zeros_like(y).index_add_(0, self._heads, force)
-
-    def attraction_energy(self, y: Tensor) -> float:
-        y = y.detach()
-        squared = (y[self._heads] - y[self._tails]).square().sum(dim=1)
-        energies = self._weights * self._f.value(squared)
-        return float(0.5 * energies.sum(dtype=self._sum_type))
-
-    def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[Number, Tensor]:
-        y, order, shifts = y.detach(), pairs[0], torch.cat([pairs[1], -pairs[1]])
-        points, gradient, total = y[order], torch.empty_like(y), self._zero()
-        size = max(1, self._block_elements // max(1, len(shifts) * y.shape[1]))
-        for begin in range(0, len(y), size):
-            end = min(begin + size, len(y))
-            part = torch.arange(begin, end, device=self.device)
-            partners = (part[:, None] + shifts) % len(y)
-            apart = points[part, None, :] - points[partners]
-            squared = apart.square().sum(dim=2)
-            total += 0.5 * self._k.value(squared).sum(dtype=self._sum_type)
-            slope = 2 * self._k.slope(squared)
-            gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
-        return total, gradient
-
-    def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
-        return self._mesh(y.detach())
-
-    def all_pairs(
-        self, y: Tensor, weights: NDArray[np.floating] | None = None
-    ) -> tuple[Number, Tensor]:
-        total, gradient = self._field(y, y, weights)
-        if weights is None:
-            total -= len(y) * float(self._k.value(torch.zeros((), dtype=y.dtype)))
-        return total, 2 * gradient
-
-    def _field(
-        self,
-        targets: Tensor,
-        others: Tensor,
-        far: NDArray[np.floating] | None = None,
-        kernel: PairFunction | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Return the sum of k over targets and others, its gradient in the targets."""
-        targets, others = targets.detach(), others.detach()
-        gradient, total = torch.empty_like(targets), self._zero()
-        k = kernel or self._k
-        block = max(1, self._block_elements // max(1, others.numel()))
-        for begin in range(0, len(targets), block):
-            part = slice(begin, begin + block)
-            apart = targets[part, None, :] - others[None, :, :]
-            squared = apart.square().sum(dim=2)
-            value, slope = k.value(squared), 2 * k.slope(squared)
-            if far is not None:
-                weights = torch.as_tensor(far[part], device=self.device)
-                value, slope = weights * value, weights * slope
-            total += value.sum(dtype=self._sum_type)
-            gradient[part] = (slope[:, :, None] * apart).sum(dim=1)
-        return total, gradient
-
-    def _zero(self) -> Tensor:
-        return torch.zeros((), dtype=self._sum_type, device=self.device)
 
 
 Forces = CompiledForces | TorchForces

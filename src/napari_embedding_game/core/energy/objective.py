@@ -31,8 +31,6 @@ from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.forces import (
     Forces,
-    Number,
-    Pairs,
     make_forces,
 )
 from napari_embedding_game.core.energy.methods import (
@@ -41,6 +39,7 @@ from napari_embedding_game.core.energy.methods import (
     Approximation,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
+from napari_embedding_game.core.energy.torch_forces import Number, Pairs
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 

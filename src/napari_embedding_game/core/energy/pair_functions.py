@@ -19,7 +19,7 @@ NEAREST = 1e-3
 """Squared distance that keeps UMAP's forces finite, as in umap-learn."""
 
 Numbers = Any
-"""A torch tensor, or :class:`lanes.Lanes` while a loop is compiled."""
+"""A torch tensor, or :class:`simd.Lanes` while a loop is compiled."""
 
 
 @dataclass(frozen=True)

@@ -295,7 +295,7 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
 def repel_partners(begin, end, k, shifts, y, gradient, sums):
     """Write the sum of k over random pairs of points and its gradient (d, N).
 
-    ``y`` (d, 2 N): points in the order of :data:`forces.Pairs`, twice.
+    ``y`` (d, 2 N): points in the order of :data:`torch_forces.Pairs`, twice.
     """
     n = gradient.shape[1]
     for c in range(begin, end):

@@ -7,7 +7,7 @@ search       used for                                      what it is
 ===========  ============================================  =========================
 exact        a metric of ``SEARCHED``, n^2 D <= 5e10       :mod:`exact`
 leaves       the same, larger                              :mod:`leaves`
-projected    the same, n^2 D > 5e10, D > 100               :mod:`components`
+projected    the same, n^2 D > 5e10, D > 100               :mod:`principal_components`
 brute        any other metric, n <= 5,000                  scikit-learn
 descent      any other metric, larger                      pynndescent
 ===========  ============================================  =========================
