@@ -28,6 +28,7 @@ from sklearn.datasets import load_digits
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.graph.rows import SEARCHED
 
 _NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
 _HASWELL = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c,-avx512f"
@@ -128,7 +129,7 @@ def hashes(name: str) -> dict[str, str]:
     found["weights"] = _hash(weights.indptr, weights.indices, weights.data)
     found["layout"] = _hash(model.embedding_, model.landmarks_)
     found["labels"] = _hash(model.labels_)
-    if model.metric != "precomputed" and model.method[:3] != "pca":
+    if model.metric in SEARCHED and model.method != "pca":
         found["new rows"] = _hash(model.transform(0.98 * X[:NEW_ROWS]))
     return found
 

@@ -49,7 +49,7 @@ FINISHED = "Finished. Click a cluster, or change Repulsion."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
-READY = "Ready: press Run."
+READY = "Ready. Press Run."
 WARMING = "Loading the engine in the background …"
 READING = "Other data are being read: Run waits for them."
 
