@@ -53,5 +53,5 @@ def test_a_class_of_one_example_is_learned_but_not_scored():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(InputError, match="two boxes"):
+    with pytest.raises(InputError, match="two classes"):
         learn(np.ones((5, 2)), np.arange(3), np.zeros(3, int))
