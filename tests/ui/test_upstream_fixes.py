@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from napari.utils.colormap_backend import ColormapBackend, get_backend
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
@@ -36,6 +36,43 @@ def test_layers_come_and_go_beside_the_docks(tmp_path):
         env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
     )
     assert "alive" in done.stdout, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("change", ["a layer comes", "a layer goes", "no grid"])
+def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot, change):
+    viewer = make_napari_viewer()
+    viewer.window.show()
+    viewer.window.resize(900, 700)
+    rng = np.random.default_rng(0)
+    viewer.add_image(rng.random((50, 50)))
+    viewer.add_points(50 * rng.random((20, 2)))
+    viewer.dims.ndisplay = 3
+    viewer.canvas.grid.enabled = True
+    qtbot.wait(300)
+    canvas = viewer.window._qt_viewer.canvas.native
+    QTest.mousePress(canvas, LEFT, NONE, QPoint(100, 150))
+    QTest.mouseMove(canvas, QPoint(110, 160))
+    qtbot.wait(50)
+    if change == "a layer comes":
+        viewer.add_points(50 * rng.random((20, 2)))
+    elif change == "a layer goes":
+        viewer.layers.pop()
+    else:
+        viewer.canvas.grid.enabled = False
+    qtbot.wait(100)
+    before = viewer.scene.camera.angles
+    for step in range(4):  # pytest-qt fails for what is raised in here
+        QTest.mouseMove(canvas, QPoint(120 + 20 * step, 170 + 20 * step))
+        qtbot.wait(20)
+    QTest.mouseRelease(canvas, LEFT, NONE, QPoint(200, 250))
+    if change != "no grid":  # there the one view takes over
+        assert viewer.scene.camera.angles == before
+    QTest.mousePress(canvas, LEFT, NONE, QPoint(100, 150))
+    for step in range(4):
+        QTest.mouseMove(canvas, QPoint(120 + 20 * step, 170 + 20 * step))
+        qtbot.wait(20)
+    QTest.mouseRelease(canvas, LEFT, NONE, QPoint(200, 250))
+    assert viewer.scene.camera.angles != before
 
 
 def test_a_button_outlives_its_click(make_napari_viewer, dock, qtbot):

@@ -7,6 +7,9 @@ it belongs; ``docs/upstream.md`` has the reports.
 removed, the process may die at a later drawing.  napari's issues 6472, 7351 and 8471
 look like it.
 
+*A mouse that drags in a view that is gone* (vispy).  In napari's grid each layer that
+comes or goes makes new views; the mouse goes on to the former one: an error a move.
+
 *Title bars of panels* (napari).  One is deleted in the click on its own button;
 Python's garbage collector may clear the functions that its buttons call; and one is
 made for a panel that Qt is about to delete.
@@ -36,6 +39,7 @@ from napari._vispy.canvas import VispyCanvas
 from napari.utils.colormap_backend import ColormapBackend, set_backend
 from qtpy.QtCore import QTimer
 from vispy.gloo import glir
+from vispy.scene import SceneCanvas
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +53,7 @@ def mend() -> None:
     """Mend all, for all of the process; again is once."""
     for owner, name, mended in (
         (glir.GlirProgram, "delete", _keep),
+        (SceneCanvas, "_process_mouse_event", _release_first),
         (QtCustomTitleBar, "__init__", _hold),
         (QtCustomTitleBar, "setParent", _hide_instead),
         (QtCustomTitleBar, "deleteLater", _after_the_click),
@@ -85,6 +90,16 @@ def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
 
 def _keep(delete: Any, program: Any) -> None:
     """Leave the program where it is: some kilobytes."""
+
+
+def _release_first(process: Any, canvas: Any, event: Any) -> None:
+    """Let go of a mouse that is held by a view outside of the scene."""
+    node = holder = getattr(canvas, "_mouse_handler", None)
+    while node is not None and node is not canvas.scene:
+        node = node.parent
+    if holder is not None and node is None:
+        canvas._mouse_handler = None
+    process(canvas, event)
 
 
 def _hold(init: Any, bar: Any, *args: Any, **options: Any) -> None:
