@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
+FEWEST, MOST = 2, 30
+"""Numbers of clusters that are asked about."""
+
+
 @dataclass(frozen=True, eq=False)
 class Firmness:
     """What is known so far of the numbers of clusters of one moment."""
@@ -22,14 +26,14 @@ class Firmness:
     merging: Merging
     """What they are cuts of."""
     cuts: tuple[Cut, ...] = ()
-    """From 2 clusters on."""
+    """From ``FEWEST`` clusters on."""
     suggested: int | None = None
     is_whole: bool = False
     """Whether nothing more will come."""
 
     def of(self, n_clusters: int) -> Cut | None:
         """Return what is known of a number of clusters."""
-        place = n_clusters - 2
+        place = n_clusters - FEWEST
         return self.cuts[place] if 0 <= place < len(self.cuts) else None
 
 
@@ -46,13 +50,13 @@ def firmness_job(
         return None
     if not dataset.X.shape[1] or dataset.is_distances:
         return None
-    X, labels, metric = dataset.X, snapshot.labels, _metric(session)
+    X, labels, metric = dataset.X, snapshot.labels, session.made_with.metric
 
     def find() -> Generator[Firmness, None, Firmness]:
         from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
 
         cuts: tuple[Cut, ...] = ()
-        coming = firm_cuts(X, merging.tree, labels, metric=metric)
+        coming = firm_cuts(X, merging.tree, labels, metric=metric, most_clusters=MOST)
         while True:
             with COMPUTING:
                 cut = next(coming, None)
@@ -84,7 +88,7 @@ def separation_job(
             "These data are distances, from which no other rows can be simulated: "
             "open the rows that they were made of."
         )
-    X, metric = dataset.X, _metric(session)
+    X, metric = dataset.X, session.made_with.metric
     first, second = (known.rows(cluster) for cluster in clusters)
 
     def find() -> Any:
@@ -94,9 +98,3 @@ def separation_job(
             return separation(X, first, second, metric=metric)
 
     return find
-
-
-def _metric(session: Session) -> str:
-    played = session.played
-    settings = session.settings.value if played is None else played.settings
-    return str(settings.metric)

@@ -55,8 +55,7 @@ def reclustering(session: Session, n_parts: int) -> Callable[[], Reclustered]:
         )
     clusters = selection.clusters
     cluster = clusters[0] if len(clusters) == 1 else None
-    played = session.played
-    settings = session.settings.value if played is None else played.settings
+    settings = session.made_with
 
     def find() -> Reclustered:
         with COMPUTING:

@@ -540,6 +540,12 @@ class Session:
         moment = self.moment
         return None if moment is None else moment.record
 
+    @property
+    def made_with(self) -> Settings:
+        """Settings of the map on show; those that are chosen where nobody knows."""
+        played = self.played
+        return self.settings.value if played is None else played.settings
+
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.
 

@@ -29,10 +29,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.forces import (
-    Forces,
-    make_forces,
-)
+from napari_embedding_game.core.energy.forces import Forces, make_forces
 from napari_embedding_game.core.energy.methods import (
     OBJECTIVES,
     Aggregate,

@@ -179,7 +179,7 @@ def _symmetric(given: sparse.csr_matrix, affinity: str) -> Edges:
     return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
 
 
-def directed(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
+def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_matrix:
     """Return (N, K) weights of a graph's pairs as a matrix, (N, N)."""
     n, k = graph.indices.shape
     indptr = np.arange(0, n * k + 1, k)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import MergeTree, halves
 
@@ -30,8 +31,6 @@ ALPHA = 0.01
 """Chance that rows which are one group, an ellipsoid, are divided at all."""
 FEWEST, MOST_ROWS = 10, 1_000
 """Rows that a group must have; rows of both together that are looked at."""
-MOST_CLUSTERS = 30
-"""Up to which it is asked."""
 N_NEIGHBORS, MOST_COLUMNS = 15, 50
 """Of the graph; of rows that have more the principal components."""
 DRAWS, MOST_DRAWS = 5, 20
@@ -168,9 +167,10 @@ def firm_cuts(
     labels: _Rows,
     *,
     metric: str = "euclidean",
+    most_clusters: int = 30,
     random_state: int = 0,
 ) -> Iterator[Cut]:
-    """Yield how firm each number of clusters is, from 2 to ``MOST_CLUSTERS``.
+    """Yield how firm each number of clusters is, from 2 to ``most_clusters``.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def firm_cuts(
         Landmark of each row.
     """
     before, divisible = tree.cut(1), {0}
-    for n in range(2, min(MOST_CLUSTERS, tree.n_leaves) + 1):
+    for n in range(2, min(most_clusters, tree.n_leaves) + 1):
         now = tree.cut(n)
         parent = int(before[now == n - 1][0])
         first = np.flatnonzero(now[labels] == parent)
@@ -233,13 +233,11 @@ def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
 
 def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     """Return how often each two rows are neighbours of one another, (m, m)."""
-    n_rows, k = len(points), min(N_NEIGHBORS, len(points) // 3)
+    k = min(N_NEIGHBORS, len(points) // 3)
     # One thread: others are busy, and each search is short.
-    nearest = knn_graph(points.astype(np.float32), k, n_jobs=1).indices
-    ends = np.arange(0, n_rows * k + 1, k)
-    shape = (n_rows, n_rows)
-    directed = sparse.csr_matrix((np.ones(nearest.size), nearest.ravel(), ends), shape)
-    return sparse.csr_matrix(directed + directed.T)
+    graph = knn_graph(points.astype(np.float32), k, n_jobs=1)
+    found = directed(graph, np.ones(graph.indices.shape))
+    return sparse.csr_matrix(found + found.T)
 
 
 def _apart(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:

@@ -100,9 +100,10 @@ def learn(
     if counts.min() > 1:
         n_folds = min(MOST_FOLDS, int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-        scored = {"scoring": "neg_log_loss", "cv": folds}
-        search = GridSearchCV(model, {"C": PENALTIES}, **scored).fit(examples, codes)
-        model = search.best_estimator_
+        search = GridSearchCV(
+            model, {"C": PENALTIES}, scoring="neg_log_loss", cv=folds, refit=False
+        )
+        model.set_params(**search.fit(examples, codes).best_params_)
         told = cross_val_predict(model, examples, codes, cv=folds)
         recalls = np.atleast_1d(recall_score(codes, told, average=None))
         # The standard error of the mean recall, under a flat prior.

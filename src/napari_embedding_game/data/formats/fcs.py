@@ -48,9 +48,15 @@ class _Channels(NamedTuple):
     @property
     def names(self) -> list[str]:
         """What they are called: "CD3 (FITC-A)", or the detector alone."""
-        pairs = zip(self.markers, self.detectors, strict=True)
-        told = [f"{m} ({d})" if m not in ("", d) else d for m, d in pairs]
+        parts = zip(self.are_marked, self.markers, self.detectors, strict=True)
+        told = [f"{marker} ({d})" if is_marked else d for is_marked, marker, d in parts]
         return unique_names(pd.Index(told))
+
+    @property
+    def are_marked(self) -> NDArray[np.bool_]:
+        """(p,) those with a marker besides their detector."""
+        pairs = zip(self.markers, self.detectors, strict=True)
+        return np.array([marker not in ("", detector) for marker, detector in pairs])
 
     @property
     def are_measures(self) -> NDArray[np.bool_]:
@@ -63,10 +69,8 @@ class _Channels(NamedTuple):
 
         Measures with a marker; if there are none, the areas of pulses, or all measures.
         """
-        pairs = zip(self.markers, self.detectors, strict=True)
-        is_marked = np.array([m not in ("", d) for m, d in pairs])
         is_area = np.array([name.endswith("-A") for name in self.detectors])
-        for some in (is_marked, is_area, ~is_area):
+        for some in (self.are_marked, is_area, ~is_area):
             if (some & self.are_measures).any():
                 return some & self.are_measures
         return np.ones(len(self.detectors), bool)

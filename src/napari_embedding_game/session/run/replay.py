@@ -46,13 +46,14 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
 
 
 def replay_frames(
-    X: Any, record: RunRecord, every: int | None = None
+    X: Any, record: RunRecord, n_frames: int | None = None
 ) -> Iterator[Snapshot]:
     """Do what :func:`replay` does, and yield all snapshots on the way.
 
-    There is one wherever the run was steered, and every so many iterations.
+    There is one wherever the run was steered, and about ``n_frames`` at equal steps.
     """
     check(record)
+    every = None if n_frames is None else max(1, record.n_iter // n_frames)
     yield from frames(*prepared(X, record), record, every)
 
 

@@ -6,14 +6,12 @@ from qtpy.QtCore import QEvent, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QToolTip, QWidget
 
-from napari_embedding_game.session.firmness import Firmness
+from napari_embedding_game.session.firmness import FEWEST, MOST, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 BARS, NUMBER, LEAST = 16, 14, 3
 """Pixels of the highest bar, of the suggested number below, and of the lowest bar."""
 ALIGN_RIGHT = Qt.AlignmentFlag.AlignRight
-FEWEST, MOST = 2, 30
-"""Numbers of clusters that have a bar: those that are asked about."""
 FIRM = (
     "{n} clusters: firm. The two parts of what is divided here are further apart than "
     "the halves of one group (p = {p:.1g})."

@@ -43,8 +43,7 @@ def write_film(
     DataError
         The record cannot be played, or ``path`` not be written.
     """
-    every = max(1, record.n_iter // N_FRAMES)
-    maps = (frame.embedding for frame in replay_frames(X, record, every=every))
+    maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES))
     with whole_or_nothing(path) as temporary:
         _save_gif(paint(maps, colors, facing=facing), temporary)
 

@@ -174,9 +174,8 @@ def _page(workspace: Workspace, store: SessionStore, path: Path) -> Write:
 
         frames = []
         if played is not None and is_short:
-            every = max(1, played.n_iter // N_FRAMES)
             with suppress(DataError):  # begun from a map that is not here
-                for shot in replay_frames(rows.X, played, every=every):
+                for shot in replay_frames(rows.X, played, N_FRAMES):
                     frames.append(rows.expand(shot.embedding, np.nan))
         write_web_page(new_anndata(rows, result), path, frames=frames, title=rows.name)
 
