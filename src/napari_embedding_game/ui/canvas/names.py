@@ -196,9 +196,10 @@ class MapNames(QObject):
         return strengths
 
     def _later(self) -> None:
-        if self.names.clusters and not self._is_read():
-            self.update()
-        self._soon.throttle()
+        if self._session.state == "running":
+            self.update()  # painted in one turn with the frame
+        else:
+            self._soon.throttle()
 
     def _is_read(self) -> bool:
         """Whether the map is still enough for names to be read.

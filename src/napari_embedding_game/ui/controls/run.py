@@ -34,7 +34,7 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 if TYPE_CHECKING:
     from napari_embedding_game.ui.tasks.writing import WritingTask
 
-WORDS_MS = 250
+WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
 RUN_TIP = "Lay out the map. A former map stays among the earlier maps."
 CONTINUE_TIP = "Play on from the map that you see."

@@ -27,7 +27,7 @@ from napari_embedding_game.ui.style.texts import far_text, share_text
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
-WORDS_MS = 250
+WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
 AGAIN_MS, SOON_MS = 2_000, 150
 """Between two measurements while the points move, and after a change at rest."""

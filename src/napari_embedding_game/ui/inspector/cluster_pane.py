@@ -26,7 +26,7 @@ from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
-REFRESH_MS = 500
+REFRESH_MS = 1_000
 """Between two updates while the game runs."""
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
@@ -71,7 +71,7 @@ class ClusterPane(QWidget):
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
-        self._timer = QTimer(self)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.refresh)
         connections = Connections(self)
         for signal, slot in (
@@ -99,8 +99,6 @@ class ClusterPane(QWidget):
         session, snapshot = self._session, self._session.snapshot
         if self.table.is_typed_into:
             return
-        if session.state != "running":
-            self._timer.stop()
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
         misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)

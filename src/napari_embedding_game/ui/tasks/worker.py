@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import math
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -20,13 +19,9 @@ from napari_embedding_game.ui.connections import Connections
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-REST, LONGEST_REST = 1.0, 2.0
+REST, LONGEST_REST = 2.0, 2.0
 """After a frame the window rests so many times as long as it was busy, at most these
 seconds: drawing in software takes the cores that the game needs."""
-SMOOTH_SECONDS, LATER_REST, STILL_SMOOTH = 3.0, 3.0, 0.1
-"""A game that takes longer than these seconds is left more of the cores: then the
-window rests so many times as long, but for that shows no fewer than 10 frames a second.
-"""
 DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 CLOSE_SECONDS = 1.0
@@ -71,14 +66,6 @@ def _leave_to_python() -> None:
         gc.enable()
 
 
-def rest_after(busy: float, *, is_long: bool) -> float:
-    """Return how long the window rests after it was busy with a frame, in seconds."""
-    rest = REST * busy
-    if is_long:
-        rest = max(rest, min(LATER_REST * busy, STILL_SMOOTH - busy))
-    return min(rest, LONGEST_REST)
-
-
 class Worker(QThread):
     """One job in a thread of its own; of a generator, all that it yields.
 
@@ -105,7 +92,6 @@ class Worker(QThread):
         self._lock = threading.Lock()
         self._newest: Any = None
         self._next_show = 0.0
-        self._first_shown = math.inf
         self._showing = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -176,9 +162,7 @@ class Worker(QThread):
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
         # The first frame takes long as all is made for it: the second comes at once.
-        self._first_shown = min(self._first_shown, begun)
-        is_long = begun - self._first_shown > SMOOTH_SECONDS
-        rest = rest_after(busy, is_long=is_long) if self._next_show else 0.0
+        rest = min(REST * busy, LONGEST_REST) if self._next_show else 0.0
         self._next_show = begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
