@@ -1,5 +1,7 @@
 """What needs a real window: closing, drawing, clicking on the canvas."""
 
+import time
+
 import numpy as np
 import pytest
 from qtpy.compat import isalive
@@ -9,6 +11,7 @@ from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.inspector.cluster_pane import REFRESH_MS
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -65,6 +68,20 @@ def test_closing_is_told_before_the_event_loop_may_end(qtbot, agrees):
     assert window.told == [True] * agrees
     qtbot.wait(10)
     assert window.told == [True] * agrees
+
+
+def test_the_list_of_clusters_follows_a_run_without_haste(
+    click_run, qtbot, slow, monkeypatch, window, session, docked
+):
+    """Each time it is drawn takes as long as an iteration of 70,000 points."""
+    shown, table = [], docked.clusters.table
+    monkeypatch.setattr(table, "show_frame", lambda frame, **_: shown.append(frame))
+    click_run(docked, "running")
+    began = time.monotonic()
+    qtbot.waitUntil(lambda: session.snapshot is not None)
+    qtbot.wait(1_500)
+    assert shown
+    assert len(shown) <= 3 + (time.monotonic() - began) / (REFRESH_MS / 1_000)
 
 
 def test_deleting_the_layers_ends_the_worker(
