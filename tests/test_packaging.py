@@ -18,6 +18,7 @@ from zipfile import ZipFile
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 WIDGETS = {
@@ -26,6 +27,13 @@ WIDGETS = {
     "Plate",
     "Labels from a reference",
 }
+CONDA = {
+    "dask": "dask-core",
+    "matplotlib": "matplotlib-base",
+    "napari": "napari-base",
+    "torch": "pytorch",
+}
+"""Names of distributions on conda-forge, where they are others."""
 REPOSITORY = "https://github.com/napari-embedding-game/napari-embedding-game"
 
 PROBE = """
@@ -257,3 +265,14 @@ def test_the_base_brings_no_qt_binding(wheel):
     assert any("napari" in requirement for requirement in base)
     assert not [x for x in base if "pyqt" in x.lower() or "pyside" in x.lower()]
     assert not [x for x in base if "napari[" in x]
+
+
+def test_the_recipe_for_conda_asks_for_the_same(wheel):
+    fields, _ = told_by(wheel)
+    asked = [Requirement(line) for line in fields["Requires-Dist"]]
+    base = {f"{CONDA.get(x.name, x.name)} {x.specifier}" for x in asked if not x.marker}
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8"))
+    run = set(recipe["requirements"]["run"])
+    assert recipe["context"]["version"] == fields["Version"][0]
+    assert base < run
+    assert {line.split()[0] for line in run - base} == {"python", "pyside6", "scanpy"}

@@ -10,13 +10,17 @@ from dataclasses import replace
 import anndata
 import h5py
 import imageio.v3 as imageio
+import numpy as np
 import pandas as pd
 import pytest
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import new_anndata
+from napari_embedding_game.data.export.hdf5 import changed_hdf5
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.run.run import UNPACED
@@ -33,28 +37,51 @@ READERS = {
     ".png": imageio.imread,
 }
 BEFORE = b"what was there before"
-ENDINGS = (".zip", ".h5ad", ".csv", ".parquet", ".png", ".svg", ".ipynb", ".html")
+AUTOSAVE = ".open.zip"
 BESIDE = "_beside.h5ad"
 """The end of the name of a map that is written beside what an .h5ad file holds."""
+ENDINGS = (
+    ".zip",
+    AUTOSAVE,
+    ".h5ad",
+    BESIDE,
+    ".csv",
+    ".parquet",
+    ".png",
+    ".svg",
+    ".ipynb",
+    ".html",
+)
 
 
 @pytest.fixture
 def writer(dataset, engine, tmp_path):
     """Return a function that writes a played map in the form that an ending names."""
-    session = Session(engine=engine, pace=UNPACED)
+    return writer_of(*played(dataset, engine), tmp_path)
+
+
+def played(dataset, engine=None):
+    """Return a session whose game is at its end, and its maps."""
+    session = Session(engine, UNPACED)
     tree = MapTree(session)
     session.load(dataset)
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if progress.snapshot is not None and progress.snapshot.finished:
-            break
+    worlds.play(session)
+    return session, tree
+
+
+def writer_of(session, tree, folder):
+    """Return that function; what it writes beside another file is beside `folder`'s."""
     saved, result = tree.capture(), session.result()
-    new_anndata(session.dataset, result).write_h5ad(tmp_path / "cells.h5ad")
-    beside = replace(session.dataset, source=tmp_path / "cells.h5ad")
+    source = folder / "cells.h5ad"
+    new_anndata(session.dataset, result).write_h5ad(source)
+    beside = replace(session.dataset, source=source)
 
     def written(path):
-        if path.suffix == ".zip":
+        if path.name.endswith(AUTOSAVE):
+            autosave = Autosave(lambda: saved, where=path.parent)
+            autosave.path = path
+            autosave.job()()
+        elif path.suffix == ".zip":
             archive.save(saved, path)
         elif path.suffix == ".ipynb":
             write_code(saved, path)
@@ -120,7 +147,7 @@ def assert_is_whole(path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits of a file's size")
-@pytest.mark.parametrize("ending", [*ENDINGS, BESIDE])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_whatever_fails_the_old_file_or_the_new_one_is_whole(tmp_path, writer, ending):
     path = tmp_path / f"map{ending}"
     n_faults = 0
@@ -147,3 +174,17 @@ def test_whatever_fails_the_old_file_or_the_new_one_is_whole(tmp_path, writer, e
     assert open_in_hdf5() == n_open
     writer(path)
     assert_is_whole(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of a file's size")
+def test_hdf5_reads_again_what_could_not_be_written(tmp_path):
+    values, again = np.arange(10_000), np.zeros(10_000, int)
+
+    def write():
+        with full_after(4_000), changed_hdf5(tmp_path / "a.h5", "w+") as file:
+            file["a"] = values
+            file["a"].read_direct(again)
+
+    with pytest.raises(OSError, match="large"):
+        write()
+    np.testing.assert_array_equal(again, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,23 +48,51 @@ def write_h5ad(adata: AnnData, path: Path) -> None:
 
 
 class _Kept(io.FileIO):
-    """A file that keeps its first error, and from then on writes nothing.
+    """A file that keeps its first error, and from then on writes into memory.
 
     HDF5 2.0 frees a file that it could not write, but not the arrays in it, and crashes
-    when a later file takes their place in memory: so it is never told.
+    when a later file takes their place in memory: so it is never told.  It reads again
+    what it has written, and crashes where that is not there.
     """
 
     error: OSError | None = None
 
+    def __init__(self, path: Path, mode: str) -> None:
+        super().__init__(path, mode)
+        self._unwritten: list[tuple[int, bytes]] = []
+        """Where it would begin, in the order of writing."""
+
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
-        begun = 0
+        place, begun = self.tell(), 0
         while begun < len(view) and self.error is None:
             begun += self._tried(super().write, view[begun:]) or 0
+        if self.error is not None:
+            self._unwritten.append((place, bytes(view)))
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
         return self._tried(super().truncate, size) or 0
+
+    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+        end = super().seek(place, whence)
+        if whence == os.SEEK_END:
+            return max([end, *(begin + len(x) for begin, x in self._unwritten)])
+        return end
+
+    def readinto(self, buffer: Any) -> int:
+        place, view = self.tell(), memoryview(buffer).cast("B")
+        n_read = super().readinto(view) or 0
+        if self.error is None:
+            return n_read
+        view[n_read:] = bytes(len(view) - n_read)
+        for begin, content in self._unwritten:
+            first = max(begin, place)
+            n = min(begin + len(content), place + len(view)) - first
+            if n > 0:
+                known = content[first - begin :][:n]
+                view[first - place : first - place + n] = known
+        return len(view)
 
     def _tried(self, call: Callable[[Any], int], value: Any) -> int | None:
         try:
