@@ -35,10 +35,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
     NaN where a number is missing.  Letters may be of the other case where only one name
     is meant.
 
-    Raises
-    ------
-    DataError
-        There is no such column and no such gene.
+    Raises DataError: there is no such column and no such gene.
     """
     name, columns = name.strip(), numeric_columns(dataset)
     if found := find_names([name], columns).places:

@@ -47,24 +47,13 @@ def iter_cluster_expression(
 ) -> Generator[float, None, ClusterExpression]:
     """Yield the share done, 0 to 1, and return the expression in each cluster.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    labels : (n,) int
-        Cluster of each point.
-    clusters : sequence of int
-        Ids, in the order of the result.
-    wanted : sequence of str
-        Names of genes; if empty, the leading markers of every cluster against all
-        other points (Wilcoxon), a gene standing only under the first cluster it leads.
-    n_leading : int
-        Markers of each cluster.
+    ``labels`` (n,) int: cluster of each point. ``clusters``: ids, in the order of the
+    result. ``wanted``: names of genes; if empty, the leading markers of every cluster
+    against all other points (Wilcoxon), a gene standing only under the first cluster it
+    leads. ``n_leading``: markers of each cluster.
 
-    Raises
-    ------
-    DataError
-        None of the names is in the data, they are too many, or nothing sets the
-        clusters apart.
+    Raises DataError: none of the names is in the data, they are too many, or nothing
+    sets the clusters apart.
     """
     note, codes = "", pd.Index(clusters).get_indexer(labels)
     if wanted:

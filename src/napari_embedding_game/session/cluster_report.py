@@ -59,12 +59,8 @@ def cluster_report(
 ) -> ClusterReport:
     """Describe some points, (n,).
 
-    Parameters
-    ----------
-    column : str
-        Metadata column to compose by; "" for none.
-    n_draw : int
-        How many rows to draw at random.
+    ``column``: metadata column to compose by; "" for none. ``n_draw``: how many rows
+    to draw at random.
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation

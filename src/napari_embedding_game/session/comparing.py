@@ -73,10 +73,7 @@ class Compared:
     def side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return both maps in panels, the other laid on the one on show.
 
-        Parameters
-        ----------
-        facing : (2, 3) array
-            As in :func:`~.panels.lay_out`.
+        ``facing`` (2, 3) array: as in :func:`~.panels.lay_out`.
         """
         laid, (here, there) = self.maps.second, self.n_dimensions
         told = ["", self.mark.origin]
@@ -96,10 +93,7 @@ class Compared:
 def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
     """Return what compares the map on show with a mark, for another thread.
 
-    Raises
-    ------
-    DataError
-        The points are moving, there is no map, or the mark was forgotten.
+    Raises DataError: the points are moving, there is no map, or the mark was forgotten.
     """
     base, mark = session.snapshot, session.timeline.find(number)
     if base is None or session.is_moving:

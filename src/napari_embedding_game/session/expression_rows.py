@@ -53,10 +53,7 @@ class ExpressionRows:
 def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """Return what rows can be of: clusters, columns of few names, and both.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The metadata columns that tell something.
+    ``columns``: the metadata columns that tell something.
     """
     named = [column for column in columns if not is_continuous(dataset.obs[column])]
     n_levels = {column: dataset.obs[column].nunique(dropna=False) for column in named}
@@ -73,12 +70,7 @@ def rows_of(
 ) -> ExpressionRows:
     """Return the rows of a choice, those of a cluster below each other.
 
-    Parameters
-    ----------
-    labels : (n,) int
-        Cluster of each point.
-    clusters : sequence of Cluster
-        In the order of the rows.
+    ``labels`` (n,) int: cluster of each point. ``clusters``: in the order of the rows.
     """
     ids, names = [c.id for c in clusters], [c.name for c in clusters]
     if not choice.column:

@@ -73,10 +73,8 @@ def separation_job(
 ) -> Callable[[], Separation]:
     """Return what answers whether two clusters are one, for another thread.
 
-    Raises
-    ------
-    DataError
-        They are not two clusters of a map, or the rows of the data are not there.
+    Raises DataError: they are not two clusters of a map, or the rows of the data are
+    not there.
     """
     dataset, known = session.dataset, session.clusters.clustering
     if dataset is None or len([c for c in clusters if c in known.by_id]) != 2:

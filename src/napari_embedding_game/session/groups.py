@@ -72,10 +72,7 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     Inside of it both ways round of two levels; of more the first with the others, which
     stands for all that can be chosen.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Those of :func:`level_columns`.
+    ``columns``: those of :func:`level_columns`.
     """
     yield "against all the rest", REST
     for column in columns:

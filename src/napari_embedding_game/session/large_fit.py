@@ -74,10 +74,8 @@ Run = Callable[[Work, Iterable[int], Iterable[int]], Iterable[tuple[NDArray[Any]
 def on_cluster(scheduler: str) -> Iterator[Run]:
     """Give what works on chunks by the workers of a Dask cluster.
 
-    Raises
-    ------
-    InputError
-        Dask is not installed, no scheduler answers, or workers end again and again.
+    Raises InputError: Dask is not installed, no scheduler answers, or workers end again
+    and again.
     """
     try:
         from distributed import Client, KilledWorker
@@ -151,30 +149,16 @@ def map_file(
 ) -> dict[str, Any]:
     """Fit some rows of a file, place all others on their map, and write all of them.
 
-    Parameters
-    ----------
-    source, out : Path
-        File of AnnData (.zarr or .h5ad), or an array of zarr; see :func:`place_all`.
-    n_reference : int
-        Rows that are fitted.
-    settings : mapping
-        Fields of :class:`~.core.settings.Settings`.
-    recipe : bool
-        Whether principal components of raw counts are made first.
-    scheduler : str, optional
-        Address of a Dask scheduler, whose workers place the rows.
-    tell : callable, optional
-        Is given a sentence at each stage.
+    ``source`` and ``out``: file of AnnData (.zarr or .h5ad), or an array of zarr; see
+    :func:`place_all`. ``n_reference``: rows that are fitted. ``settings``: fields of
+    :class:`~.core.settings.Settings`. ``recipe``: whether principal components of raw
+    counts are made first. ``scheduler``: address of a Dask scheduler, whose workers
+    place the rows. ``tell``: is given a sentence at each stage.
 
-    Returns
-    -------
-    dict
-        Parameters, and what the map came to: the attributes of ``out``.
+    Returns parameters, and what the map came to: the attributes of ``out``.
 
-    Raises
-    ------
-    DataError, InputError
-        File, settings and scheduler do not do; Ctrl-C ends it, and nothing is written.
+    Raises DataError or InputError: file, settings and scheduler do not do; Ctrl-C ends
+    it, and nothing is written.
     """
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import counts_shape, write_components

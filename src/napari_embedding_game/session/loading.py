@@ -43,10 +43,7 @@ class Loading:
     def ask(self, source: Source | None) -> bool:
         """Note that a source is going to be read; None: a session file is opened.
 
-        Returns
-        -------
-        bool
-            Whether it is another source than before.
+        Returns whether it is another source than before.
         """
         self.is_reading = source is not None
         if source is not None and source is self.source:

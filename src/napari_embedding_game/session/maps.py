@@ -51,10 +51,7 @@ PART, READING, PLACED = "child", "read", "placed"
 class MapTree:
     """All maps of a session; ``changed`` tells that one came, went or was opened.
 
-    Parameters
-    ----------
-    session : Session
-        Shows the map that is open.
+    ``session``: shows the map that is open.
     """
 
     changed = Signal()
@@ -116,19 +113,11 @@ class MapTree:
     ) -> str:
         """Open a child map of some points of the open map, and return its key.
 
-        Parameters
-        ----------
-        points : (n,) bool or (m,) int
-            Rows of the open map.
-        title : str
-            What a person calls them, such as the cluster's name.
-        dataset : Dataset, optional
-            The same source read in another space, where that is to be embedded.
+        ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: what a
+        person calls them, such as the cluster's name. ``dataset``: the same source
+        read in another space, where that is to be embedded.
 
-        Raises
-        ------
-        DataError
-            Too few points, or ``dataset`` is of another source.
+        Raises DataError: too few points, or ``dataset`` is of another source.
         """
         parent = self._session.dataset
         if parent is None:
@@ -146,15 +135,9 @@ class MapTree:
 
         It hangs on the map of these cells, which stays as it is.
 
-        Parameters
-        ----------
-        cells : PlacedCells
-            Of the data on show.
+        ``cells``: of the data on show.
 
-        Raises
-        ------
-        DataError
-            Other data have been opened meanwhile.
+        Raises DataError: other data have been opened meanwhile.
         """
         dataset = self._session.dataset
         if dataset is None or cells.dataset is not dataset:
@@ -202,10 +185,7 @@ class MapTree:
         carried over.  Where there already is a map of the same rows and numbers, that
         one is opened; the open one takes over which objects the rows are.
 
-        Raises
-        ------
-        DataError
-            The dataset does not fit, or has too few of the rows.
+        Raises DataError: the dataset does not fit, or has too few of the rows.
         """
         shown = self._session.dataset
         if shown is None or not self.fits(dataset):

@@ -31,10 +31,7 @@ def marker_frame(markers: MarkerTable) -> pd.DataFrame:
 def write_markers(markers: MarkerTable, path: Path) -> None:
     """Write :func:`marker_frame` as .csv.
 
-    Raises
-    ------
-    DataError
-        ``path`` cannot be written.
+    Raises DataError: ``path`` cannot be written.
     """
     with whole_or_nothing(path) as temporary:
         marker_frame(markers).to_csv(temporary, index=False)

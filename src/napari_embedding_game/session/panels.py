@@ -88,17 +88,11 @@ def lay_out(
 ) -> Panels:
     """Lay panels beside each other.
 
-    Parameters
-    ----------
-    points : (n, d) array
-        What each of them has room for; in space, where they may be seen from any side,
-        for the ball around these.
-    captions : sequence of (str, str)
-        Name of each panel, and what stands behind it.
-    facing : (2, 3) array
-        Steps of length 1 that go right and up on the canvas, in units of the map.
-    gap_above : float
-        For the captions, as a share of the height.
+    ``points`` (n, d) array: what each of them has room for; in space, where they may be
+    seen from any side, for the ball around these. ``captions`` sequence of (str, str):
+    name of each panel, and what stands behind it. ``facing`` (2, 3) array: steps of
+    length 1 that go right and up on the canvas, in units of the map. ``gap_above``:
+    for the captions, as a share of the height.
     """
     low, high = points.min(axis=0).astype(float), points.max(axis=0).astype(float)
     middle, size, n_axes = (low + high) / 2, high - low, len(low)
@@ -150,15 +144,9 @@ def split(
 ) -> Layout:
     """Move the groups of a column apart, each as it lies, in rows of panels.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        Of two or three dimensions.
-    column : Series of length N
-        Of names, or of few whole numbers.  Points without a group have a panel of
-        their own, the last one.
-    facing : (2, 3) array
-        As in :func:`lay_out`.
+    ``snapshot``: of two or three dimensions. ``column``: of names, or of few whole
+    numbers. Points without a group have a panel of their own, the last one.
+    ``facing`` (2, 3) array: as in :func:`lay_out`.
     """
     column = column.astype("category").cat.remove_unused_categories()
     codes = column.cat.codes.to_numpy().astype(np.intp)

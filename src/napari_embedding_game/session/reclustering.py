@@ -35,10 +35,8 @@ class Reclustered:
 def reclustering(session: Session, n_parts: int) -> Callable[[], Reclustered]:
     """Return what finds so many clusters in the selection, to be called in any thread.
 
-    Raises
-    ------
-    DataError
-        There is no map, nothing is selected, or the rows of the data are not there.
+    Raises DataError: there is no map, nothing is selected, or the rows of the data are
+    not there.
     """
     dataset, selection = session.dataset, session.selection
     if dataset is None or session.snapshot is None:
@@ -75,10 +73,8 @@ def reclustering(session: Session, n_parts: int) -> Callable[[], Reclustered]:
 def take_parts(session: Session, found: Reclustered) -> list[int]:
     """Make the parts clusters, as one edit; return their ids, the largest first.
 
-    Raises
-    ------
-    DataError
-        Other data are on show by now, or the points do not fall into parts.
+    Raises DataError: other data are on show by now, or the points do not fall into
+    parts.
     """
     if session.dataset is not found.dataset:
         raise DataError("Other data were opened meanwhile: nothing was clustered.")

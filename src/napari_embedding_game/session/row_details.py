@@ -41,15 +41,9 @@ def row_details(
 ) -> RowDetails:
     """Return what is known of a row.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The one it is in.
-    names : sequence of str
-        Metadata columns and genes, the most important first; what is missing, or
-        no such name, is passed over.
-    worked_out : mapping, optional
-        Numbers of the row that no file has, by what they are called: they come first.
+    ``cluster``: the one it is in. ``names``: metadata columns and genes, the most
+    important first; what is missing, or no such name, is passed over. ``worked_out``:
+    numbers of the row that no file has, by what they are called: they come first.
     """
     said = [(name, _said(number)) for name, number in (worked_out or {}).items()]
     values = ((name, _value(dataset, row, name)) for name in dict.fromkeys(names))

@@ -20,15 +20,9 @@ class Hit:
 def find(lists: Mapping[str, Sequence[str]], query: str, most: int) -> list[Hit]:
     """Return names that are a query, then those that begin with it or contain it.
 
-    Parameters
-    ----------
-    lists : mapping from kind to names
-        Such as {"cluster": ..., "gene": ..., "cell": ...}; what comes first is found
-        first.  60,000 names take some 10 ms.
-    query : str
-        A part of a name; case is the same.
-    most : int
-        How many are returned.
+    ``lists``: such as {"cluster": ..., "gene": ..., "cell": ...}; what comes first is
+    found first. 60,000 names take some 10 ms. ``query``: a part of a name; case is
+    the same. ``most``: how many are returned.
     """
     query = query.strip().casefold()
     ranked: tuple[list[Hit], ...] = [], [], []

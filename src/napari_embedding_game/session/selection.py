@@ -91,12 +91,9 @@ class Selection:
     def select_points(self, points: NDArray[Any], mode: Mode = "replace") -> None:
         """Select points one by one, as with a lasso, a thumbnail or a label.
 
-        Parameters
-        ----------
-        points : (n,) bool or (m,) int
-        mode : {"replace", "add", "remove"}
-            Whether to select these alone, or to add them to what is selected (its
-            clusters are then points too), or to take them out of it.
+        ``points`` (n,) bool or (m,) int. ``mode`` {"replace", "add", "remove"}:
+        whether to select these alone, or to add them to what is selected (its clusters
+        are then points too), or to take them out of it.
         """
         mask = np.zeros(len(self._labels), bool)
         points = np.asarray(points)

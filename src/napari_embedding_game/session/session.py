@@ -76,12 +76,9 @@ ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 class Session:
     """One dataset, its settings, its run, its clusters and its selection.
 
-    Parameters
-    ----------
-    engine : optional
-        What computes: the module :mod:`~.run.engine`, or what has its functions.
-    pace : float
-        Seconds that a small game is made to last, so that it can be seen.
+    ``engine``: what computes: the module :mod:`~.run.engine`, or what has its
+    functions. ``pace``: seconds that a small game is made to last, so that it can be
+    seen.
     """
 
     dataset_changed = Signal(object)
@@ -210,15 +207,10 @@ class Session:
         stays in the timeline.  Where other neighbours or weights are chosen than the
         map was made of, they are worked out anew.
 
-        Parameters
-        ----------
-        label : str
-            What is going to happen to it besides, for a mark of its own.
+        ``label``: what is going to happen to it besides, for a mark of its own.
 
-        Raises
-        ------
-        DataError, InputError
-            There is no map, or nothing that can go on from it.
+        Raises DataError or InputError: there is no map, or nothing that can go on from
+        it.
         """
         snapshot = self._check_goes_on()
         label = label or self._told_staleness()
@@ -245,19 +237,11 @@ class Session:
     ) -> Run:
         """Move a cluster, and return a run that goes on from there, as a branch.
 
-        Parameters
-        ----------
-        cluster : int
-            Id of the cluster.
-        by : (d,) array
-            How far, in units of the map.
-        is_pinned : bool
-            Whether a spring holds it there.
+        ``cluster``: id of the cluster. ``by`` (d,) array: how far, in units of the
+        map. ``is_pinned``: whether a spring holds it there.
 
-        Raises
-        ------
-        DataError, InputError
-            There is no map, the cluster has no points, or nothing can go on from it.
+        Raises DataError or InputError: there is no map, the cluster has no points, or
+        nothing can go on from it.
         """
         snapshot = self._check_goes_on()
         rows = self.clusters.clustering.rows(cluster)
@@ -277,16 +261,11 @@ class Session:
 
         See :func:`~.steering.redimensioned`; what is held by hand goes along.
 
-        Returns
-        -------
-        Run or None
-            What is to be played; None where there is nothing to go on from: no map, or
-            a method that always begins anew.
+        Returns what is to be played; None where there is nothing to go on from: no map,
+        or a method that always begins anew.
 
-        Raises
-        ------
-        DataError
-            The data of the map are not there, so that nothing could move its points.
+        Raises DataError: the data of the map are not there, so that nothing could move
+        its points.
         """
         if n_components == self.settings.n_components:
             return None
@@ -398,11 +377,7 @@ class Session:
         Whoever changes a map by other means than its settings calls this before the
         change, so that a person can come back to what was there.
 
-        Parameters
-        ----------
-        label : str
-            What is about to happen, or has happened, in a person's words.
-        kind : str
+        ``label``: what is about to happen, or has happened, in a person's words.
         """
         if self.snapshot is None or isinstance(self._of, Mark):
             return None
@@ -423,10 +398,7 @@ class Session:
 
         Its run is not played on: :meth:`play_on` begins a branch from here.
 
-        Raises
-        ------
-        DataError
-            The mark was forgotten.
+        Raises DataError: the mark was forgotten.
         """
         self.mark_present("Left here")
         self.stop()
@@ -549,10 +521,8 @@ class Session:
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.
 
-        Raises
-        ------
-        DataError, InputError
-            Nothing was played yet, or it has too few landmarks for so many parts.
+        Raises DataError or InputError: nothing was played yet, or it has too few
+        landmarks for so many parts.
         """
         if self.merging is None or self.snapshot is None:
             raise DataError("Press Run first: a cluster is split along what it finds.")
@@ -564,10 +534,7 @@ class Session:
     def add(self, add: Callable[..., Any], *what: Any) -> str:
         """Add columns to the metadata and return what they are called.
 
-        Parameters
-        ----------
-        add : callable
-            Such as ``Dataset.add_predicted``: receives the dataset and ``what``.
+        ``add``: such as ``Dataset.add_predicted``: receives the dataset and ``what``.
         """
         name: str = add(self.dataset, *what)
         self.columns_changed.emit()

@@ -31,16 +31,9 @@ def moved(
 
     A landmark goes with the points if most of those nearest to it are among them.
 
-    Parameters
-    ----------
-    layout : WarmStart
-        As it is; its arrays are not changed.
-    snapshot : Snapshot
-        What the layout is of: its labels tell which landmark each point belongs to.
-    rows : (m,) int array
-        The points to be moved.
-    by : (d,) array
-        How far, in units of the map.
+    ``layout``: as it is; its arrays are not changed. ``snapshot``: what the layout is
+    of: its labels tell which landmark each point belongs to. ``rows`` (m,) int array:
+    the points to be moved. ``by`` (d,) array: how far, in units of the map.
     """
     n_landmarks = len(layout.landmarks)
     n_all = np.bincount(snapshot.labels, minlength=n_landmarks)[:n_landmarks]
@@ -69,14 +62,9 @@ def redimensioned(
     first principal axes of the points, turned so that the map stands as its first
     coordinates did.
 
-    Parameters
-    ----------
-    layout : WarmStart
-        As it is; its arrays are not changed.
-    random_state : int
-        Draws the noise.
-    snapshot : Snapshot, optional
-        Of the same points and landmarks, if it knows the neighbours in the data.
+    ``layout``: as it is; its arrays are not changed. ``random_state``: draws the
+    noise. ``snapshot``: of the same points and landmarks, if it knows the neighbours
+    in the data.
     """
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
@@ -122,10 +110,7 @@ def _smooth(
     Their spread is 1.  They are the slowest of the modes of a random walk to the
     neighbours that is no linear function of what is known, nearly.
 
-    Parameters
-    ----------
-    neighbors : (N, k) int
-        Rows of each point's neighbours, -1 for none.
+    ``neighbors`` (N, k) int: rows of each point's neighbours, -1 for none.
     """
     near = neighbors[:, :AVERAGED]
     is_there = near >= 0

@@ -62,10 +62,7 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
 
     Examples that are no rows of it are passed over.
 
-    Raises
-    ------
-    InputError
-        If there are fewer than two classes.
+    Raises InputError: if there are fewer than two classes.
     """
     points = [*_points(dataset, examples).values()]
     rows = np.concatenate([*points, np.zeros(0, np.intp)])

@@ -96,12 +96,8 @@ class TimelineState:
 class Timeline:
     """Marks in the order in which they were made; ``changed`` tells of any change.
 
-    Parameters
-    ----------
-    most_bytes : int
-        Memory for the arrays of all marks, above which :func:`thinned` takes some.
-    clock : callable, optional
-        Returns seconds since the epoch.
+    ``most_bytes``: memory for the arrays of all marks, above which :func:`thinned`
+    takes some. ``clock``: returns seconds since the epoch.
     """
 
     changed = Signal()
@@ -142,12 +138,7 @@ class Timeline:
     def add(self, label: str, kind: Kind, moment: Moment) -> Mark:
         """Keep a moment, after the newest mark of the map on show.
 
-        Parameters
-        ----------
-        label : str
-            What happened here, in a person's words.
-        moment : Moment
-            With a layout.
+        ``label``: what happened here, in a person's words. ``moment``: with a layout.
         """
         state, self._changed_at = self.state, self._clock()
         mark = Mark(
@@ -187,10 +178,7 @@ class Timeline:
     def show(self, number: int) -> Mark:
         """Note that the layout of a mark is on show, and return the mark.
 
-        Raises
-        ------
-        DataError
-            It was forgotten.
+        Raises DataError: it was forgotten.
         """
         mark = self.find(number)
         if mark is None:
@@ -205,10 +193,7 @@ class Timeline:
     def remove(self, number: int) -> None:
         """Forget a mark; those after it follow the one before.
 
-        Raises
-        ------
-        DataError
-            It is the one on show.
+        Raises DataError: it is the one on show.
         """
         if number in (self.state.shown, self.state.head):
             raise DataError(

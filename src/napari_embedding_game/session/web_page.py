@@ -61,29 +61,18 @@ def write_web_page(
 ) -> None:
     """Write a map as one .html file that needs no network.
 
-    Parameters
-    ----------
-    adata : AnnData
-        A map with its cells: ``obsm[basis]`` and ``obs``; categories have the
-        colours of ``uns[column + "_colors"]``, as scanpy has them.
-    target : Path
-    basis : str, default "X_embedding_game"
-        Key of ``obsm``; its first two axes are drawn.  Rows that are NaN are left out.
-    columns : sequence of str, optional
-        Of ``obs``, to colour by.  The first one with levels is that of the groups,
-        which have markers and are counted in a selection.  By default the clusters of
-        the map and the first four others that are numbers or have at most 200 levels.
-    genes : sequence of str, optional
-        Of ``var_names``, to colour by.  By default the first markers of the groups, at
-        most 10.
-    frames : sequence of (n_obs, d) arrays, optional
-        The run, to be played; of at most 20,000 of the points.
-    title : str, optional
+    ``adata``: a map with its cells: ``obsm[basis]`` and ``obs``; categories have the
+    colours of ``uns[column + "_colors"]``, as scanpy has them. ``basis``: key of
+    ``obsm``; its first two axes are drawn. Rows that are NaN are left out.
+    ``columns``: of ``obs``, to colour by. The first one with levels is that of the
+    groups, which have markers and are counted in a selection. By default the clusters
+    of the map and the first four others that are numbers or have at most 200 levels.
+    ``genes``: of ``var_names``, to colour by. By default the first markers of the
+    groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
+    played; of at most 20,000 of the points.
 
-    Raises
-    ------
-    DataError
-        There is no such map, column or gene, or the file cannot be written.
+    Raises DataError: there is no such map, column or gene, or the file cannot be
+    written.
     """
     if basis not in adata.obsm:
         known = listed([key for key in adata.obsm if np.ndim(adata.obsm[key]) == 2])

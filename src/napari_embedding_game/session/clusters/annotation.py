@@ -81,13 +81,8 @@ class Annotation:
     ) -> Annotation:
         """Return it with cells annotated by level; a group of the same name is joined.
 
-        Parameters
-        ----------
-        levels : (n,) int
-            Place of each cell's group in ``groups``; -1 where nothing changes.
-        groups : sequence of Group
-        new_ids : iterator of int
-            Ids that are free.
+        ``levels`` (n,) int: place of each cell's group in ``groups``; -1 where nothing
+        changes. ``new_ids``: ids that are free.
         """
         rows = np.flatnonzero(levels >= 0)
         of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))

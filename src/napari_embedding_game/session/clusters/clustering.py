@@ -71,11 +71,7 @@ class Clustering:
 def shown(cluster: NDArray[np.int32], annotation: Annotation) -> Clustering:
     """Return what is on show: annotated cells in their groups, others in clusters.
 
-    Parameters
-    ----------
-    cluster : (n,) int32
-        Number of the cluster of each cell, as the game finds them.
-    annotation : Annotation
+    ``cluster`` (n,) int32: number of the cluster of each cell, as the game finds them.
     """
     groups, codes = annotation.groups, annotation.codes
     labels = np.where(codes == NONE, cluster, codes) if groups else cluster

@@ -80,14 +80,9 @@ class Clusters:
     ) -> None:
         """Follow the game.
 
-        Parameters
-        ----------
-        labels : (n,) int32
-            Landmark of each point.
-        n_landmarks : int
-        merging : Merging, optional
-            How to merge landmarks; None while nobody knows: then each landmark is
-            a cluster of its own, whatever the slider says.
+        ``labels`` (n,) int32: landmark of each point. ``merging``: how to merge
+        landmarks; None while nobody knows: then each landmark is a cluster of its own,
+        whatever the slider says.
         """
         self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
         self._become(replace(self.state, cluster=self._divided()))
@@ -141,10 +136,7 @@ class Clusters:
     def set_n_clusters(self, n_clusters: int | None) -> None:
         """Merge the landmarks into so many clusters; None leaves each its own.
 
-        Raises
-        ------
-        DataError
-            Fewer than one.
+        Raises DataError: fewer than one.
         """
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
@@ -160,10 +152,7 @@ class Clusters:
     def rename(self, cluster: int, name: str) -> None:
         """Annotate the points of a cluster with a name; "" takes their annotation away.
 
-        Raises
-        ------
-        DataError
-            Another cluster has that name.
+        Raises DataError: another cluster has that name.
         """
         name, before = " ".join(name.split()), self._find(cluster)
         if not name:
@@ -220,13 +209,9 @@ class Clusters:
     ) -> list[int]:
         """Make parts of points groups; return their ids, the largest first.
 
-        Parameters
-        ----------
-        cluster : int, optional
-            The cluster that the points are of: its largest part stays what it is.
-        rows : (m,) int
-        parts : (m,) int
-            Which part each belongs to, in any numbers.
+        ``cluster``: the cluster that the points are of: its largest part stays what it
+        is. ``rows`` (m,) int. ``parts`` (m,) int: which part each belongs to, in any
+        numbers.
         """
         _, place = np.unique(parts, return_inverse=True)
         order = np.argsort(-np.bincount(place), kind="stable")
@@ -253,11 +238,7 @@ class Clusters:
     def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
         """Make points a group of their own and return its id.
 
-        Parameters
-        ----------
-        points : (n,) bool or (m,) int
-        name : str
-            "" for the next free "Group 1".
+        ``points`` (n,) bool or (m,) int. ``name``: "" for the next free "Group 1".
         """
         points, name = np.asarray(points), " ".join(name.split())
         if not (points.any() if points.dtype == bool else len(points)):
@@ -411,13 +392,7 @@ def clusters_of(edges: Any, labels: NDArray[np.int32], n_landmarks: int) -> Clus
 
     They are those that a window shows at the end of the same game.
 
-    Parameters
-    ----------
-    edges : core.edges.Edges
-        Of all n points.
-    labels : (n,) int32
-        Landmark of each point.
-    n_landmarks : int
+    ``edges``: of all n points. ``labels`` (n,) int32: landmark of each point.
     """
     clusters = Clusters(len(labels))
     clusters.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))

@@ -23,13 +23,8 @@ def follow(
     numbers that are free, from 1, the largest first.  A part with cells that nobody has
     annotated never gets the id of a group.
 
-    Parameters
-    ----------
-    division : (n,) int
-        Part of each cell, in any numbers from 0.
-    former : (n,) int, optional
-        Numbers that are followed.
-    annotation : Annotation
+    ``division`` (n,) int: part of each cell, in any numbers from 0. ``former`` (n,)
+    int: numbers that are followed.
     """
     sizes = np.bincount(division)
     free = np.bincount(division[annotation.codes == NONE], minlength=len(sizes)) > 0

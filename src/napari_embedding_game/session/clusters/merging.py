@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 class Merging:
     """Every number of clusters of one moment of the game.
 
-    Parameters
-    ----------
-    graph : (L, L) sparse matrix
-        Weight of the edges between the points of landmarks.
-    tree : core.clusters.MergeTree
+    ``graph`` (L, L) sparse matrix: weight of the edges between the points of landmarks.
     """
 
     def __init__(self, graph: Any, tree: Any) -> None:
@@ -53,13 +49,8 @@ class Merging:
     ) -> NDArray[np.int32]:
         """Return the cluster of each landmark, (L,) int32; -1: it has no points.
 
-        Parameters
-        ----------
-        n_clusters : int
-        sizes : (L,) int, optional
-            Points of each landmark.
-        fewest : int
-            Clusters of fewer points go to the one that most of their edges lead to.
+        ``sizes`` (L,) int: points of each landmark. ``fewest``: clusters of fewer
+        points go to the one that most of their edges lead to.
         """
         parts: NDArray[np.int32] = self.tree.cut(n_clusters)
         if sizes is None or not fewest:
@@ -96,10 +87,7 @@ class Merging:
     ) -> NDArray[np.int32]:
         """Return the part of each of these landmarks, (M,) int32.
 
-        Raises
-        ------
-        InputError
-            They are too few to be split.
+        Raises InputError: they are too few to be split.
         """
         from napari_embedding_game.core.inspect.clusters import split
 

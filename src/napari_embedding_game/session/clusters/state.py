@@ -49,10 +49,7 @@ class ClusterState:
     ) -> ClusterState:
         """Return it with another annotation, which can be undone.
 
-        Parameters
-        ----------
-        joins : bool
-            Whether edits of this label that follow each other are one step.
+        ``joins``: whether edits of this label that follow each other are one step.
         """
         if annotation == self.annotation:
             return self

@@ -100,15 +100,9 @@ class _StoredMap(SavedMap):
 def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -> None:
     """Write a session file; an existing one is replaced in one step.
 
-    Parameters
-    ----------
-    is_private : bool
-        Whether only the owner may read a file that was not there before.
+    ``is_private``: whether only the owner may read a file that was not there before.
 
-    Raises
-    ------
-    DataError
-        The file cannot be written, or it is one of the data files.
+    Raises DataError: the file cannot be written, or it is one of the data files.
     """
     path = Path(path)
     for one in session.maps:
@@ -163,10 +157,8 @@ def load(path: str | Path) -> SavedSession:
 
     It may be an .h5ad file that :func:`holds_session`.
 
-    Raises
-    ------
-    DataError
-        It is no session file, is damaged, or was written by another version.
+    Raises DataError: it is no session file, is damaged, or was written by another
+    version.
     """
     path = Path(path)
     return _loaded(path, session_in(path))
@@ -289,12 +281,8 @@ def with_data(
 def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """Read a session file and its data, as far as they are there, in stages.
 
-    Returns
-    -------
-    session : SavedSession
-        A map whose data could not be read can be shown, but not played on.
-    troubles : list of str
-        A sentence for each thing that could not be read.
+    Returns ``session``: a map whose data could not be read can be shown, but not played
+    on; ``troubles``: a sentence for each thing that could not be read.
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")

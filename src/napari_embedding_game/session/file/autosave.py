@@ -76,15 +76,10 @@ def find_recent_sessions(where: Path | None = None) -> list[Path]:
 class Autosave:
     """Saves the session of this program every minute in which it has changed.
 
-    Parameters
-    ----------
-    capture : callable
-        Returns the present session, or None where there is nothing to save; is
-        called in the thread that calls ``tick`` or ``close``.
-    seconds : float
-        Least time between two savings, and most until the first.
-    where : Path, optional
-        Another folder than the user's own.
+    ``capture``: returns the present session, or None where there is nothing to save; is
+    called in the thread that calls ``tick`` or ``close``. ``seconds``: least time
+    between two savings, and most until the first. ``where``: another folder than the
+    user's own.
     """
 
     def __init__(

@@ -78,17 +78,10 @@ def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> 
 
     Only those arrays are read that are in it.
 
-    Parameters
-    ----------
-    content : bytes, optional
-        What the file at ``path`` is or holds, where it is another file's part.
+    ``content``: what the file at ``path`` is or holds, where it is another file's part.
 
-    Raises
-    ------
-    DataError
-        The file is missing, or no such file.
-    DamageError
-        Something in it is not what its type declares.
+    Raises DataError: the file is missing, or no such file. Raises DamageError:
+    something in it is not what its type declares.
     """
     if not path.is_file():
         raise DataError(f"{path} is not there: check the name and the folder.")

@@ -54,15 +54,10 @@ def obs_in(path: Path) -> pd.DataFrame:
 def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
     """Return which row of a file each row of a source is, by their names.
 
-    Parameters
-    ----------
-    names, known : (n_source_rows,) index
-        Of the rows of the file and of the source.
+    ``names`` and ``known`` (n_source_rows,) index: of the rows of the file and of the
+    source.
 
-    Returns
-    -------
-    (n_source_rows,) int or None
-        None where the file has other rows.
+    Returns (n_source_rows,) int or None: none where the file has other rows.
     """
     if names.equals(known):
         return np.arange(len(known))

@@ -175,10 +175,7 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
 def dataset_of(rows: Rows) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
-    Raises
-    ------
-    ValueError
-        Their parts do not fit together.
+    Raises ValueError: their parts do not fit together.
     """
     names, reason = pd.Index(rows.names, dtype=object), ""
     texts: Any = None if rows.texts is None else np.array(rows.texts, dtype=object)
@@ -244,19 +241,11 @@ def read_again(
 ) -> Stages[ReadResult]:
     """Read the data of rows again in stages, as they were read.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Of a file, as :func:`dataset_of` makes it.
-    beside : Path
-        Folder in which a file of the same name is looked for, too.
-    others : iterable of Dataset
-        Those of the same file, of one of which this may be a part.
+    ``dataset``: of a file, as :func:`dataset_of` makes it. ``beside``: folder in which
+    a file of the same name is looked for, too. ``others``: those of the same file, of
+    one of which this may be a part.
 
-    Raises
-    ------
-    DataError
-        The source is missing, or gives other numbers.
+    Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
     made = made_before(rows, [one.known[ROWS] for one in others if ROWS in one.known])

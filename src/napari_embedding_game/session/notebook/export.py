@@ -108,25 +108,14 @@ def write_code(
     Run, the code reads the input, makes the same map, gives its points the clusters of
     the window, by their names, and says how far they agree.
 
-    Parameters
-    ----------
-    session : SavedSession
-        With its data.
-    path : Path
-        The ending says what is written; tables beside it begin with its name.
-    colors : mapping, optional
-        Name of a cluster to its colour on the screen, as "#rrggbb".
+    ``session``: with its data. ``path``: the ending says what is written; tables
+    beside it begin with its name. ``colors``: name of a cluster to its colour on the
+    screen, as "#rrggbb".
 
-    Returns
-    -------
-    list of Path
-        The files that were written, `path` the first.
+    Returns the files that were written, `path` the first.
 
-    Raises
-    ------
-    DataError
-        Nothing was played, the run or the data are not at hand, the ending is
-        another, or a file cannot be written.
+    Raises DataError: nothing was played, the run or the data are not at hand, the
+    ending is another, or a file cannot be written.
     """
     saved = session[session.current]
     files: dict[Path, Callable[[Path], object]]

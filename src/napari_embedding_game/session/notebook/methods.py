@@ -79,15 +79,9 @@ _LIMITS = {
 def methods_text(saved: SavedMap) -> str:
     """Return a paragraph with all that was used, its versions, and its references.
 
-    Parameters
-    ----------
-    saved : SavedMap
-        Played.
+    ``saved``: played.
 
-    Raises
-    ------
-    DataError
-        Nothing was played on the map.
+    Raises DataError: nothing was played on the map.
     """
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)

@@ -66,10 +66,8 @@ class PlacedCells:
 def load_reference(path: Path) -> Stages[ReferenceMap]:
     """Read the reference of an .h5ad file, in stages.
 
-    Raises
-    ------
-    DataError
-        There is no map in it, or new cells cannot be projected into its space.
+    Raises DataError: there is no map in it, or new cells cannot be projected into its
+    space.
     """
     adata: AnnData = yield from read_apart(path, read_whole)
     yield Stage("Finding the neighbours of the cells of the reference")
@@ -85,14 +83,8 @@ def predict_labels(
 ) -> Stages[MappedCells]:
     """Predict a label of each cell of a dataset, in stages.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        With expression of genes.
-    label : str
-        Column of the reference.
-    correct_batch : bool
-        As in :func:`~.mapping.map_cells`, with its errors.
+    ``dataset``: with expression of genes. ``label``: column of the reference.
+    ``correct_batch``: as in :func:`~.mapping.map_cells`, with its errors.
     """
     cells, how = as_anndata(dataset), {"correct_batch": correct_batch}
     place = split_space(dataset.space)

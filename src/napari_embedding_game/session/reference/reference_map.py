@@ -80,20 +80,11 @@ def read_whole(path: Path) -> AnnData:
 def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """Return the reference of an AnnData that holds a result.
 
-    Parameters
-    ----------
-    adata : AnnData
-        With a map, as ``tl.embedding_game`` or a saved file leave it; or with one that
-        another program made, of which ``X_umap`` is taken if there are more.
-    name : str
-        What it is called in sentences.
-    path : str
-        Its file, if there is one.
+    ``adata``: with a map, as ``tl.embedding_game`` or a saved file leave it; or with
+    one that another program made, of which ``X_umap`` is taken if there are more.
+    ``name``: what it is called in sentences. ``path``: its file, if there is one.
 
-    Raises
-    ------
-    DataError
-        There is no map, or new cells cannot be projected into its space.
+    Raises DataError: there is no map, or new cells cannot be projected into its space.
     """
     at = f"X_{KEY}"
     if KEY not in adata.uns or at not in adata.obsm:

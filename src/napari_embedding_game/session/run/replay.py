@@ -28,18 +28,11 @@ from napari_embedding_game.session.run.record import RunRecord, result_of
 def replay(X: Any, record: RunRecord) -> Snapshot:
     """Play what was recorded on the rows of ``X`` and return the last snapshot.
 
-    Parameters
-    ----------
-    X : (n, D) array or sparse matrix
-        The same rows as then.
+    ``X`` (n, D) array or sparse matrix: the same rows as then.
 
-    Raises
-    ------
-    DataError
-        The record cannot be true: it steers after its end or out of order.  Or the
-        run went on from a map that the record does not hold.
-    InputError
-        A setting is out of its range for these data.
+    Raises DataError: the record cannot be true: it steers after its end or out of
+    order. Or the run went on from a map that the record does not hold. Raises
+    InputError: a setting is out of its range for these data.
     """
     *_, last = replay_frames(X, record)
     return last
@@ -122,14 +115,9 @@ def replayed_result(
 ) -> EmbeddingResult:
     """Play what was recorded and return the map, with its clusters.
 
-    Parameters
-    ----------
-    X, record
-        As for :func:`replay`, with its errors.
-    where : mapping
-        Where ``X`` is from, for the parameters of the result.
-    n_clusters : int, optional
-        Landmarks are merged into so many; None leaves each a cluster.
+    ``X`` and ``record``: as for :func:`replay`, with its errors. ``where``: where
+    ``X`` is from, for the parameters of the result. ``n_clusters``: landmarks are
+    merged into so many; None leaves each a cluster.
     """
     check(record)
     edges, layout = prepared(X, record)
