@@ -69,8 +69,8 @@ def test_a_score_is_a_column_of_its_own_name(dataset):
     part = dataset.subset(np.arange(N - 1) < 10)
     assert part.obs["cytotoxic"].tolist() == values[:10].tolist()
     add_score(part, GeneSet("a/b", ("g1", "g2")), values[:10])
-    assert list(part.scores) == ["cytotoxic", "cytotoxic 2", "a_b"]
-    assert "a_b" not in dataset.scores
+    assert part.added_columns == ["cytotoxic", "cytotoxic 2", "a_b"]
+    assert "a_b" not in dataset.added
 
 
 def test_a_gmt_file_has_a_set_in_each_line(tmp_path):

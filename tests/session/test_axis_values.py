@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.axis_values import (
     axis_names,
@@ -23,7 +24,7 @@ def cells(dataset):
 
 
 def test_numbers_come_first_and_scores_before_them(cells):
-    cells.add_score("mine", np.arange(40.0), ("a", "b"))
+    cells.add("mine", {"": np.arange(40.0)}, Added(kind="score"))
     assert axis_names(cells) == ["mine", "counts", "doubt", *"abcde"]
 
 

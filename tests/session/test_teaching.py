@@ -1,7 +1,5 @@
 """Annotated points are the examples of classes of all rows, in files, too."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +7,6 @@ import pytest
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import teaching
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
 from worlds import session_of
 
 N = 60
@@ -98,26 +94,3 @@ def test_in_a_map_of_a_part_classes_stay(session):
     learn(filled(session))
     part = session.dataset.subset(np.arange(N) >= 9)
     assert part.obs["taught"].equals(session.dataset.obs["taught"][9:])
-
-
-def test_boxes_of_a_former_file_are_annotation(session, tmp_path):
-    path = tmp_path / "work.zip"
-    group = session.clusters.make_cluster(np.arange(2), "named before")
-    archive.save(SavedSession(maps=(session.capture(),)), path)
-    with np.load(path) as file:
-        parts = dict(file)
-    (one,) = json.loads(parts["maps"].tobytes())
-    boxes = {"Box 1": [0, 5, 10, 12], "Box 2": [], "Box 3": [1, 60]}
-    text = json.dumps([{**one, "boxes": boxes}]).encode()
-    parts["maps"] = np.frombuffer(text, np.uint8)
-    with path.open("wb") as file:
-        np.savez(file, **parts)
-    opened, troubles = archive.open_session(path)
-    assert troubles == []
-    clusters = opened.maps[0].clusters
-    names = {g.name: c for c, g in clusters.annotation.groups.items()}
-    rows = {n: np.flatnonzero(clusters.annotation.codes == c) for n, c in names.items()}
-    rows = {name: found.tolist() for name, found in rows.items()}
-    assert rows == {"named before": [0, 1], "Box 1": [5, 11], "Box 3": [59]}
-    assert names["named before"] == group
-    assert not clusters.done

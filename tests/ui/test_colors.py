@@ -152,11 +152,13 @@ def test_colours_and_order_of_the_file_are_everywhere(
 ):
     cells = worlds.cells(40)
     cells.obs["kind"] = cells.obs["kind"].cat.set_categories([*"CAXB"])
-    cells.obs["other"] = pd.Categorical(np.array([*"QPR"])[np.arange(40) % 3])
+    of_other = np.array([*"QPR"])[np.arange(40) % 3]
+    cells.obs["other"] = pd.Categorical(of_other, [*"QPZR"])
     colors = ["#ff0000", "lime", "#777777", "#0000ff"]
     cells.uns["kind_colors"] = np.array(colors, dtype=object)
     cells.obsm["X_pca"] = np.random.default_rng(0).normal(size=(40, 4))
     cells.write_h5ad(tmp_path / "cells.h5ad")
+    colors[1] = "#00ff00"
     assert list(read(tmp_path / "cells.h5ad").uns["kind_colors"]) == colors
 
     session.load(readers.read(tmp_path / "cells.h5ad"))

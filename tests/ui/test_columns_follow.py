@@ -70,10 +70,9 @@ def test_a_file_has_what_there_was_when_its_saving_began(
     saver = Autosave(window_of_two.workspace.maps.capture, 0.0, tmp_path)
     job = saver.job()
     session.add(Dataset.add_column, "depth", np.arange(40.0))
-    session.dataset.add_taught("late", np.zeros(40), np.ones(40), {"a": (1,)})
     job()
     saver.path.rename(tmp_path / "0-0-killed.open.zip")
     saved = archive.load(find_recovery_files(tmp_path)[0]).maps[0]
-    assert "late" not in saved.dataset.taught
-    assert not {"late", "depth"} & set(saved.dataset.obs)
-    assert not {"late", "depth"} & set(session.dataset.source_obs)
+    assert "depth" not in saved.dataset.added
+    assert "depth" not in saved.dataset.obs
+    assert "depth" not in session.dataset.source_obs

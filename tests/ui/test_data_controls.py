@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.sources import FileSource, LoadResult, SampleSource
+from napari_embedding_game.session.sources import FileSource, SampleSource
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES
 
 
@@ -37,7 +38,7 @@ class Staged:
             yield Stage("Reading X", 0.4)
             self.gate.wait(10)
             yield Stage("Checking the numbers")
-            return LoadResult(dataset=self.dataset)
+            return ReadResult(dataset=self.dataset)
         finally:
             self.closed.set()
 

@@ -15,8 +15,8 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.controls.method import (
     AUTOMATICALLY,
 )
@@ -301,7 +301,7 @@ class Table:
             raise MissingValuesError(
                 "cells.csv has 3 missing values in 2 of 42 rows: leave them out"
             )
-        return LoadResult(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
+        return ReadResult(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
 
 
 def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(

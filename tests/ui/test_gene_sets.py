@@ -59,7 +59,7 @@ def test_a_set_is_chosen_from_a_file(qtbot, panel, session, tmp_path, monkeypatc
     assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
     QTest.keyClick(panel.genes, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: session.look.color_by == "BETA")
-    assert session.dataset.scores == {"BETA": ("g5", "g6", "g7")}
+    assert session.dataset.added["BETA"].genes == ("g5", "g6", "g7")
     path = tmp_path / "cycle.txt"
     path.write_text("g1\ng2\n")
     QTest.mouseClick(panel.file, LEFT)

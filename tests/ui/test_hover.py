@@ -73,7 +73,7 @@ def test_a_tooltip_tells_of_the_point_under_the_mouse(hover, session, qtbot):
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
     mixed = pd.Categorical(list("pqrst") * 8)
     for name, values in {**dict.fromkeys("abcdef", mixed), "my label": parts}.items():
-        session.dataset.add_taught(name, values, np.ones(40), {})
+        session.dataset.add_column(name, values)
     session.columns_changed.emit()
     told = hover(30)
     assert "Cluster 3" in told

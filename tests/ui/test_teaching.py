@@ -141,6 +141,6 @@ def test_columns_that_come_to_data_without_any_are_offered(inspector, session):
     session.load(bare)
     assert inspector.details.column.value is None
     classes = pd.Categorical(["x", "y"] * 20)
-    session.dataset.add_taught("a", classes, np.ones(40), {})
+    session.dataset.add_column("a", classes)
     session.columns_changed.emit()
     assert inspector.details.column.value == "a"

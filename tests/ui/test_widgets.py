@@ -153,7 +153,7 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
     click(chosen.predict)
     session.load(dataset)  # no genes
     assert not chosen.file.isEnabled()
-    assert session.dataset.predicted == {}
+    assert session.dataset.added == {}
 
 
 def test_what_is_no_reference_is_told(qtbot, cells, opened, tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
 
@@ -26,10 +25,31 @@ Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Rows of the source by the class that they are examples of."""
 CONFIDENCE = "_confidence"
 """Ends the name of the column with the probability of a class that was taught."""
+Kind: TypeAlias = Literal["score", "map", "taught", "predicted"]
+"""Columns scored by genes, worked out of a map, learned by example, voted for by a
+reference."""
 
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
 """Why rows were left out, where nothing else is said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """Columns of ``obs`` that were made here since it was read, and how."""
+
+    kind: Kind
+    columns: tuple[str, ...] = ()
+    """Their names: that of the first, and the same with endings."""
+    genes: tuple[str, ...] = ()
+    """Of the set that was scored."""
+    examples: Examples = field(default_factory=dict)
+    """That were learned from."""
+    reference: str = ""
+    """File of the reference, of which the column ``label`` was predicted."""
+    label: str = ""
+    correct_batch: bool = False
+    """Whether a batch effect was taken away first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +111,8 @@ class Dataset:
     projection: Projection | None = None
     """The way from genes to ``X``, where these are principal components and it is
     known."""
-    scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Genes of the sets that were scored since, by their column of ``obs``."""
-    worked_out: dict[str, bool] = field(default_factory=dict)
-    """Columns of ``obs`` that were worked out of a map since."""
-    taught: dict[str, Examples] = field(default_factory=dict)
-    """Examples of the classes that were taught since, by their column of ``obs``."""
-    predicted: dict[str, PredictedLabels] = field(default_factory=dict)
-    """Labels that were predicted since from a reference, by their column of ``obs``."""
+    added: Mapping[str, Added] = field(default_factory=dict)
+    """What was made of the rows since, by the first of its columns of ``obs``."""
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """(n_source_rows,) figures of all cells of the source by which some were left out,
     by scanpy's name of their column."""
@@ -179,7 +193,6 @@ class Dataset:
             left_out={**self.left_out, **(left_out if others.any() else {})},
             images=None if images is None else images[rows],
             texts=texts,
-            predicted={k: one.take(rows) for k, one in self.predicted.items()},
         )
 
     def frozen(self) -> Dataset:
@@ -189,73 +202,21 @@ class Dataset:
         """
         return copy(self)
 
-    def add_score(
-        self, name: str, values: NDArray[np.floating], genes: Sequence[str]
-    ) -> str:
-        """Add the score (n,) of a gene set to ``obs``; return the name of its column.
-
-        A number is added where there is such a column.
-        """
-        return self._add(name, {"": values}, "scores", tuple(genes), replaces=False)
-
-    def add_column(self, name: str, values: NDArray[np.floating]) -> str:
-        """Add to ``obs`` what was worked out of a map (n,), or replace it.
-
-        Return its name: a column of the file that has it stays, a number is added.
-        """
-        return self._add(name, {"": values}, "worked_out", True)
-
-    def add_taught(
-        self,
-        name: str,
-        classes: pd.Categorical,
-        confidence: NDArray[np.floating],
-        examples: Examples,
-    ) -> str:
-        """Add taught classes of the n rows to ``obs``, or replace them.
-
-        The confidence (n,) goes into a column whose name ends in "_confidence".  Return
-        the column's name: one of the file that has it stays, a number is added.
-        """
-        columns = {"": classes, CONFIDENCE: confidence}
-        return self._add(name, columns, "taught", dict(examples))
-
-    def add_predicted(self, predicted: PredictedLabels) -> str:
-        """Add predicted labels of the n rows to ``obs``; return their column's name.
-
-        It is ``<label>_predicted``; confidence, likeness and distance are beside it.
-        Those that were predicted before from the same column are replaced; a column of
-        the file that has such a name stays: a number is added.
-        """
-        wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-        return self._add(wanted, predicted.columns, "predicted", predicted)
-
-    @property
-    def added_columns(self) -> list[str]:
-        """Names of the columns of ``obs`` that were added since it was read."""
-        names = [*self.scores, *sorted(self.worked_out)]
-        names += [name + end for name in self.taught for end in ("", CONFIDENCE)]
-        for name, predicted in self.predicted.items():
-            names += [name + end for end in predicted.columns]
-        return names
-
-    def _add(
+    def add(
         self,
         wanted: str,
         columns: Mapping[str, Any],
-        kind: str,
-        record: Any,
+        how: Added,
         *,
         replaces: bool = True,
     ) -> str:
-        """Put columns, by the ending of their name, and a record of them into new obs.
+        """Put columns (n,), by the ending of their name, into ``obs``; return the name.
 
-        Columns of the file stay: the name gets a number where it has any of them.
+        Those that were made in the same way before are replaced.  Columns of the file
+        stay: the name gets a number where there are any of it.
         """
-        known, name, number = getattr(self, kind), wanted, 1
-        while not (replaces and name in known) and any(
-            name + ending in self.obs for ending in columns
-        ):
+        known, name, number = self.made(how.kind) if replaces else {}, wanted, 1
+        while name not in known and any(name + end in self.obs for end in columns):
             number += 1
             name = f"{wanted} {number}"
         new = {name + ending: values for ending, values in columns.items()}
@@ -266,8 +227,22 @@ class Dataset:
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
         object.__setattr__(self, "obs", obs)
-        object.__setattr__(self, kind, {**known, name: record})
+        added = {**self.added, name: replace(how, columns=tuple(new))}
+        object.__setattr__(self, "added", added)
         return name
+
+    def add_column(self, name: str, values: NDArray[np.floating]) -> str:
+        """Add to ``obs`` what was worked out of a map (n,), as :meth:`add`."""
+        return self.add(name, {"": values}, Added(kind="map"))
+
+    def made(self, kind: Kind) -> dict[str, Added]:
+        """Return what was made in one way."""
+        return {name: one for name, one in self.added.items() if one.kind == kind}
+
+    @property
+    def added_columns(self) -> list[str]:
+        """Names of the columns of ``obs`` that were added since it was read."""
+        return [column for one in self.added.values() for column in one.columns]
 
     def _check_lengths(self) -> None:
         n, n_all = self.X.shape[0], self.n_source_rows

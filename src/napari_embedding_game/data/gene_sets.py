@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
 
@@ -115,17 +115,5 @@ def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating])
     """
     wanted = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     wanted = "gene set" if wanted in ("", "_index") else wanted
-    return dataset.add_score(wanted, values, gene_set.genes)
-
-
-def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str]:
-    """Score sets anew on data that were read again; tell which could not be scored."""
-    troubles = []
-    for name, genes in known.items():
-        try:
-            scores, _ = score_genes(dataset, GeneSet(name, genes))
-        except DataError as error:
-            troubles.append(str(error))
-        else:
-            dataset.add_score(name, scores, genes)
-    return troubles
+    how = Added(kind="score", genes=gene_set.genes)
+    return dataset.add(wanted, {"": values}, how, replaces=False)

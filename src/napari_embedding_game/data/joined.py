@@ -28,7 +28,7 @@ FINDING = Stage("Finding the objects")
 
 def load_joined(
     path: Path, request: JoinRequest, options: ReadOptions
-) -> Stages[tuple[ReadResult, Join]]:
+) -> Stages[ReadResult]:
     """Load a file in stages, with the label and the bounding box of each row.
 
     The rows are objects where there is a match; its sentences, or why there is none,
@@ -47,8 +47,7 @@ def load_joined(
         result = yield from load_with_choices(path, options)
         yield FINDING
         found = join(_table_of(result.dataset), request, path.name)
-    dataset = joined(result.dataset, found)
-    return replace(result, dataset=dataset), found
+    return replace(result, dataset=joined(result.dataset, found), join=found)
 
 
 def joined(dataset: Dataset, found: Join) -> Dataset:

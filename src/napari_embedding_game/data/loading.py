@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.harmony import (
     SEED,
+    can_mix,
     check_batches,
     mixed_by_harmony,
     told_of_batches,
@@ -90,18 +90,12 @@ def prepared(
     return replace(result, dataset=dataset)
 
 
-def can_mix(dataset: Dataset) -> bool:
-    """Return whether a dataset holds components that a file came with."""
-    is_dense = not dataset.is_distances and not sp.issparse(dataset.X)
-    return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1
-
-
 def with_batches_mixed(
     dataset: Dataset, key: str, made: Prepared | None = None
 ) -> Stages[Dataset]:
     """Return a dataset whose components have the batches of a column mixed.
 
-    Its components come with the file (:func:`can_mix`); `made` is what came of the same
+    Its components come with the file; `made` is what came of the same
     another time.  Raises DataError if these are no components, the column names no
     batches, or there is no harmonypy.
     """

@@ -7,7 +7,7 @@ an eye sees (Ottosson, 2020).  So thirty groups differ in lightness, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -76,9 +76,23 @@ def category_colors(n_levels: int) -> Colors:
     return _spread(chosen())[np.arange(n_levels) % N_COLORS]
 
 
-def category_hexes(n_levels: int) -> list[str]:
-    """Return the same as texts such as "#4c8dd6"."""
-    levels = np.rint(255 * category_colors(n_levels)[:, :3]).astype(np.uint8)
+def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
+    """Return a colour for each level (L, 4): the one known of it, else the palette's.
+
+    A part of a map has all levels of the whole, so that they keep their colours.
+    """
+    from matplotlib.colors import is_color_like, to_rgba
+
+    colors = category_colors(len(levels))
+    for place, level in enumerate(levels):
+        if is_color_like(text := known.get(str(level))):
+            colors[place] = to_rgba(text)
+    return colors
+
+
+def hexes(colors: Colors) -> list[str]:
+    """Return colours (L, 4) as texts such as "#4c8dd6"."""
+    levels = np.rint(255 * colors[:, :3]).astype(np.uint8)
     return [f"#{level.tobytes().hex()}" for level in levels]
 
 
@@ -87,17 +101,16 @@ def scanpy_colors(
 ) -> dict[str, NDArray[Any]]:
     """Return what scanpy keeps in ``uns``: colours of the levels of columns.
 
-    `known` are colours by column and level; other levels of these columns have those of
-    the palette.
+    `known` are colours by column and level.
     """
-    found = {}
-    for name, colors in known.items():
-        if isinstance(obs.get(name), pd.Series) and obs[name].dtype == "category":
-            levels = map(str, obs[name].cat.categories)
-            others = category_hexes(len(obs[name].cat.categories))
-            of_levels = map(colors.get, levels, others)
-            found[f"{name}_colors"] = np.array([*of_levels], dtype=object)
-    return found
+    columns = [n for n in known if isinstance(obs.get(n), pd.Series)]
+    return {
+        f"{n}_colors": np.array(
+            hexes(level_colors(obs[n].cat.categories, known[n])), dtype=object
+        )
+        for n in columns
+        if obs[n].dtype == "category"
+    }
 
 
 def seen_as(rgb: NDArray[np.floating], eyes: NDArray[np.floating]) -> NDArray[Any]:

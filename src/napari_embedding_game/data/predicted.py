@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset
+
 PREDICTED = "_predicted"
 """Ends the name of the column with predicted labels."""
 OR_UNLIKE = "_or_unlike"
 """Ends the name of the column that tells besides which cells are unlike any."""
+REFERENCE = "_reference"
+"""Ends the name of the column that tells which cells are unlike the reference."""
 LIKE, UNLIKE = "like the reference", "unlike the reference"
 
 
@@ -43,24 +47,13 @@ class PredictedLabels:
     unlike: NDArray[np.bool_]
     """(n,) whether it has none like them."""
 
-    def take(self, rows: NDArray[np.bool_]) -> PredictedLabels:
-        """Return those of the rows where `rows` (n,) is True."""
-        return replace(
-            self,
-            codes=self.codes[rows],
-            confidence=self.confidence[rows],
-            likeness=self.likeness[rows],
-            distance=self.distance[rows],
-            unlike=self.unlike[rows],
-        )
-
     @property
     def columns(self) -> Mapping[str, Any]:
         """(n,) each: by the ending of the column that they go into."""
         return {
             "": pd.Categorical.from_codes(self.codes, list(self.names)),
-            "_confidence": self.confidence,
-            "_reference": pd.Categorical.from_codes(
+            CONFIDENCE: self.confidence,
+            REFERENCE: pd.Categorical.from_codes(
                 self.unlike.astype(np.int8), [LIKE, UNLIKE]
             ),
             OR_UNLIKE: self._or_unlike(),
@@ -73,3 +66,19 @@ class PredictedLabels:
         names = list(dict.fromkeys([*self.names, UNLIKE]))
         codes = np.where(self.unlike, names.index(UNLIKE), self.codes)
         return pd.Categorical.from_codes(codes.astype(np.int32), names)
+
+
+def add_predicted(dataset: Dataset, predicted: PredictedLabels) -> str:
+    """Add predicted labels of the n rows to ``obs``; return their column's name.
+
+    It is ``<label>_predicted``, with a number where the file has such a column;
+    confidence, likeness and distance are beside it.
+    """
+    wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+    how = Added(
+        kind="predicted",
+        reference=predicted.reference,
+        label=predicted.label,
+        correct_batch=predicted.correct_batch,
+    )
+    return dataset.add(wanted, predicted.columns, how)

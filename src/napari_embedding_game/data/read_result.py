@@ -1,25 +1,54 @@
-"""What comes of reading a file once: its data, and what else it could have given."""
+"""What comes of reading a source once: its data, and what else it could have given."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.harmony import batch_columns, can_mix
+from napari_embedding_game.data.images.join import Join
+from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ReadResult:
-    """A dataset with the choices that its file offers."""
+    """A dataset with the choices that its source offers."""
 
     dataset: Dataset
-    spaces: Sequence[str]
-    """What can be embedded, the default first."""
-    columns: Sequence[str]
+    spaces: Sequence[str] = ()
+    """What can be embedded, the default first; one or none: there is no choice."""
+    columns: Sequence[str] = ()
     """All columns of the space that was read, of which some may be chosen."""
     quality: pd.DataFrame | None = None
     """:func:`~.cell_quality` of every cell that was read, where it has raw counts."""
     has_genes_in_rows: bool = False
     """Whether the file is a table whose rows look like genes, and may be transposed."""
+    image: Any = None
+    labels: Any = None
+    """The picture and the objects that were measured, where the source has its own."""
+    images: Any = None
+    """:class:`~.ExperimentImages` that were measured, of a folder of them."""
+    join: Join | None = None
+    """How the rows were joined with label images, where there were some."""
+    source: Any = None
+    """What was read, with ``options``: how."""
+    options: ReadOptions = AS_USUAL
+
+    @cached_property
+    def is_counts(self) -> bool:
+        """Whether these are raw counts, which the recipe is meant for, or were."""
+        options = self.dataset.read_options
+        is_made = options is not None and options.recipe is not None
+        return is_made or looks_like_counts(self.dataset)
+
+    @cached_property
+    def batch_columns(self) -> Sequence[str]:
+        """Columns of the metadata whose levels Harmony can mix as batches."""
+        is_mixable = self.is_counts or can_mix(self.dataset)
+        return batch_columns(self.dataset.obs) if is_mixable else ()

@@ -19,7 +19,7 @@ def numeric_columns(dataset: Dataset) -> list[str]:
         and not pd.api.types.is_bool_dtype(kind)
         and dataset.obs[name].notna().any()
     ]
-    return sorted(columns, key=lambda name: name not in dataset.scores)
+    return sorted(columns, key=lambda name: name not in dataset.made("score"))
 
 
 def axis_names(dataset: Dataset) -> list[str]:

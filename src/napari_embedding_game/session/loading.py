@@ -8,10 +8,10 @@ from typing import Any
 from psygnal import Signal
 
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
-    LoadResult,
     Source,
     note_read,
     read_of,
@@ -33,7 +33,7 @@ class Loading:
         self.options = ReadOptions()
         self.taken: Source | None = None
         """The source of what is on show; None before anything was read."""
-        self.shown: LoadResult | None = None
+        self.shown: ReadResult | None = None
         """How that was read; None of a session file."""
         self.columns: tuple[str, ...] = ()
         """Columns of the space that was asked for, before any were left out."""
@@ -69,7 +69,7 @@ class Loading:
         """Whether the source that is asked for is the one on show."""
         return self.source is self.taken
 
-    def take_up(self, source: Source, loaded: LoadResult) -> None:
+    def take_up(self, source: Source, loaded: ReadResult) -> None:
         """Note what came of reading a source: the data of the open map."""
         self.is_reading = False
         read = replace(loaded, source=source, options=self.options)
@@ -77,7 +77,7 @@ class Loading:
         note_read(self._session.dataset, read)
         self._show(read)
 
-    def take_back(self) -> LoadResult | None:
+    def take_back(self) -> ReadResult | None:
         """Return how the data of the open map were read, after a session was opened.
 
         None where they were not read from a file, or how is not known.
@@ -112,7 +112,7 @@ class Loading:
         self.go_back()
         self.changed.emit()
 
-    def _show(self, read: LoadResult) -> None:
+    def _show(self, read: ReadResult) -> None:
         self.taken, self.shown = read.source, read
         if not self.columns:
             self.columns = tuple(read.columns)

@@ -25,7 +25,7 @@ from psygnal import Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.predicted import OR_UNLIKE
+from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
 from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
@@ -145,7 +145,7 @@ class MapTree:
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = self._session.add(Dataset.add_predicted, cells.predicted) + OR_UNLIKE
+        column = self._session.add(add_predicted, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
             self._session.add(Dataset.add_column, name, axis)
         title = f"On {Path(cells.on.reference).name}"
@@ -298,7 +298,7 @@ class MapTree:
         parent, said = self._session.dataset, self._session.clusters.state.annotation
         assert parent is not None
         rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
-        if ANNOTATION in child.worked_out:
+        if ANNOTATION in child.made("map"):
             names = child.obs[ANNOTATION].astype(object)
         for code, group in said.groups.items():
             names[said.codes[rows] == code] = group.name

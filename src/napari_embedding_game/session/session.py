@@ -534,7 +534,7 @@ class Session:
     def add(self, add: Callable[..., Any], *what: Any) -> str:
         """Add columns to the metadata and return what they are called.
 
-        ``add``: such as ``Dataset.add_predicted``: receives the dataset and ``what``.
+        ``add``: such as ``Dataset.add_column``: receives the dataset and ``what``.
         """
         name: str = add(self.dataset, *what)
         self.columns_changed.emit()

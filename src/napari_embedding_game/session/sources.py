@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
-from napari_embedding_game.data.harmony import batch_columns
-from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
-from napari_embedding_game.data.images.join import Join, JoinRequest, join
+from napari_embedding_game.data.images.experiment import Experiment
+from napari_embedding_game.data.images.join import JoinRequest, join
 from napari_embedding_game.data.images.measure import (
     USUAL,
     FirstAxis,
@@ -22,9 +20,8 @@ from napari_embedding_game.data.images.measure import (
 )
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
-from napari_embedding_game.data.loading import can_mix, load_with_choices, prepared
-from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.loading import load_with_choices, prepared
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
@@ -41,59 +38,15 @@ SAMPLES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LoadResult:
-    """What came of reading a source, and what else could come of it."""
-
-    dataset: Dataset
-    spaces: Sequence[str] = ()
-    """What can be embedded; one or none: there is no choice."""
-    columns: Sequence[str] = ()
-    """Columns of the space, of which some may be chosen."""
-    quality: pd.DataFrame | None = None
-    """Of every cell that was read, where it has raw counts."""
-    has_genes_in_rows: bool = False
-    """Whether these are rows of a table that look like genes, and may be transposed."""
-    image: Any = None
-    labels: Any = None
-    """The picture and the objects that were measured, where the source has its own."""
-    join: Join | None = None
-    """How the rows were joined with label images, where there were some."""
-    images: ExperimentImages | None = None
-    """The images that were measured, where the source is a folder of them."""
-    source: Source | None = None
-    """What was read, with ``options``: how."""
-    options: ReadOptions = AS_USUAL
-
-    @classmethod
-    def of(cls, result: ReadResult, **others: Any) -> LoadResult:
-        """Return what was read, with what else is known of it."""
-        known = {one.name: getattr(result, one.name) for one in fields(result)}
-        return cls(**{**known, **others})
-
-    @cached_property
-    def is_counts(self) -> bool:
-        """Whether these are raw counts, which the recipe is meant for, or were."""
-        options = self.dataset.read_options
-        is_made = options is not None and options.recipe is not None
-        return is_made or looks_like_counts(self.dataset)
-
-    @cached_property
-    def batch_columns(self) -> Sequence[str]:
-        """Columns of the metadata whose levels Harmony can mix as batches."""
-        is_mixable = self.is_counts or can_mix(self.dataset)
-        return batch_columns(self.dataset.obs) if is_mixable else ()
-
-
-def note_read(dataset: Dataset, read: LoadResult) -> None:
+def note_read(dataset: Dataset, read: ReadResult) -> None:
     """Note how a dataset was read with the dataset itself."""
     itself: Any = None  # no circle that would keep it in memory
     dataset.known["read"] = replace(read, dataset=itself)
 
 
-def read_of(dataset: Dataset) -> LoadResult | None:
+def read_of(dataset: Dataset) -> ReadResult | None:
     """Return how a dataset was read; None where nobody has noted it."""
-    read: LoadResult | None = dataset.known.get("read")
+    read: ReadResult | None = dataset.known.get("read")
     return None if read is None else replace(read, dataset=dataset)
 
 
@@ -108,7 +61,7 @@ class Source:
         """What a person calls it."""
         return self.words.format(**vars(self))
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
         raise NotImplementedError
 
@@ -123,14 +76,11 @@ class FileSource(Source):
     request: JoinRequest | None = None
     """The label images whose objects the rows may be; None: they are no objects."""
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        found = None
         if self.request is None or options.transposed:
-            result = yield from load_with_choices(self.path, options)
-        else:
-            result, found = yield from load_joined(self.path, self.request, options)
-        return LoadResult.of(result, join=found)
+            return (yield from load_with_choices(self.path, options))
+        return (yield from load_joined(self.path, self.request, options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +94,7 @@ class AnnDataSource(Source):
     labels: Any = None
     """The label image whose instances the rows are; None: a layer of another kind."""
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read the rows about the layer, and find the object of each."""
         yield Stage("Reading the table")
         part = self.table.part()
@@ -161,7 +111,7 @@ class AnnDataSource(Source):
             dataset = joined(dataset, join(dataset.source_obs, request, where))
         if self.table.told:
             dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
-        return LoadResult.of(result, dataset=dataset)
+        return replace(result, dataset=dataset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +125,7 @@ class FeaturesSource(Source):
     request: JoinRequest | None = None
     """The label image that the rows are the objects of."""
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it, and find the object of each row."""
         found = None
         if self.request is not None:
@@ -190,7 +140,7 @@ class FeaturesSource(Source):
             ids=None if found is None else found.column,
             left_out=None if found is None else found.left_out,
         )
-        return LoadResult(
+        return ReadResult(
             dataset=dataset if found is None else joined(dataset, found),
             columns=tables.number_columns(self.features, self.name),
             join=found,
@@ -214,7 +164,7 @@ class MeasuredSource(Source):
     notes: tuple[str, ...] = ()
     """Sentences on what is measured in, told with what came of it."""
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure every object."""
         dataset = yield from measure_stages(
             self.image,
@@ -227,7 +177,7 @@ class MeasuredSource(Source):
             options=options,
         )
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
-        return LoadResult(dataset=dataset, columns=dataset.profile_names)
+        return ReadResult(dataset=dataset, columns=dataset.profile_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +188,10 @@ class ExperimentSource(Source):
 
     experiment: Experiment
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure the objects of every image."""
         dataset = yield from self.experiment.measure(options)
-        return LoadResult(
+        return ReadResult(
             dataset=replace(dataset, read_options=options),
             columns=dataset.profile_names,
             images=self.experiment.images,
@@ -263,12 +213,10 @@ class SampleSource(Source):
 
     key: str
 
-    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+    def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it."""
         if self.key == "nuclei":
             sample = yield from nuclei_stages()
-            return LoadResult(
-                dataset=sample.dataset, image=sample.image, labels=sample.labels
-            )
+            return ReadResult(sample.dataset, image=sample.image, labels=sample.labels)
         yield Stage("Opening the sample")
-        return LoadResult(dataset=getattr(samples, self.key)())
+        return ReadResult(dataset=getattr(samples, self.key)())

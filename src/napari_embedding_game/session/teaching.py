@@ -5,15 +5,20 @@ The groups that a person has annotated are the classes, their points the example
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.teaching import Learned, learn
-from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
-from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.dataset import (
+    CONFIDENCE,
+    Added,
+    Dataset,
+    Examples,
+)
+from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 
 TAUGHT = "taught"
@@ -86,15 +91,8 @@ def add_classes(
     """Make learned classes columns of the metadata; return what they are called."""
     present = [*_points(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
-    return dataset.add_taught(name, classes, learned.confidence, examples)
-
-
-def teach_again(dataset: Dataset, taught: Mapping[str, Examples]) -> None:
-    """Learn classes anew on data that were read again, as columns of the metadata."""
-    for name, examples in taught.items():
-        if len(_points(dataset, examples)) > 1 and not dataset.is_distances:
-            learned = finish(learn_examples(dataset, examples))
-            add_classes(dataset, name, learned, examples)
+    how = Added(kind="taught", examples=dict(examples))
+    return dataset.add(name, {"": classes, CONFIDENCE: learned.confidence}, how)
 
 
 def doubtful(dataset: Dataset, column: str, annotation: Annotation) -> NDArray[np.intp]:

@@ -31,7 +31,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import drawing_order
 from napari_embedding_game.data.expression import Expression
-from napari_embedding_game.data.palette import category_hexes
+from napari_embedding_game.data.palette import hexes, level_colors
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -83,8 +83,9 @@ def write_web_page(
         raise DataError(f'The map "{basis}" has no row with a position.')
     rows = drawing_order(len(positions))
     rows = rows[is_drawn[rows]]
-    adata, positions = adata[rows], positions[rows]
-    chosen = [_column(adata, name) for name in _columns(adata, columns)]
+    positions = positions[rows]
+    chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
+    adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
     expression = Expression(adata.X, is_expression=True)
     markers = {}
@@ -145,11 +146,11 @@ def _is_number(column: pd.Series) -> bool:
     return column.dtype.kind in "iuf"
 
 
-def _column(adata: AnnData, name: str) -> dict[str, Any]:
+def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return what the page knows of a column: codes of levels, or of numbers."""
     column = adata.obs[name]
     if _is_number(column):
-        return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan))
+        return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan)[rows])
     if column.nunique() > MOST_LEVELS:
         raise DataError(
             f'Column "{name}" has {column.nunique()} levels: choose one that has at '
@@ -158,18 +159,22 @@ def _column(adata: AnnData, name: str) -> dict[str, Any]:
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(str).where(column.notna()).astype("category")
     levels = [str(level) for level in column.cat.categories]
-    colors = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
-    if len(colors) != len(levels):  # as scanpy has it, the file has none
-        colors = category_hexes(len(levels))
-    codes = column.cat.codes.to_numpy(np.int64)
+    of_file = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
+    # As scanpy has it, colours of another number of levels are none.
+    known = zip(levels, of_file, strict=True) if len(of_file) == len(levels) else ()
+    colors = hexes(level_colors(levels, dict(known)))
+    codes = column.cat.codes.to_numpy(np.int64)[rows]
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    there = np.flatnonzero(counts)
+    codes = pd.Index(there).get_indexer(codes)
     return {
         "name": name.removeprefix(f"{KEY}_"),
         "codes": np.where(codes < 0, MISSING, codes).astype(np.uint16),
         "limits": (0.0, 0.0),
         "is_gene": False,
-        "levels": levels,
-        "colors": colors,
-        "counts": np.bincount(codes[codes >= 0], minlength=len(levels)).tolist(),
+        "levels": [levels[place] for place in there],
+        "colors": [colors[place] for place in there],
+        "counts": counts[there].tolist(),
     }
 
 

@@ -30,7 +30,7 @@ from napari_embedding_game.data.export.plots import (
     write_plot,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.palette import category_hexes
+from napari_embedding_game.data.palette import level_colors
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -117,10 +117,9 @@ def write_figure(
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
-    column, colors = result.column(), result.groups().values()
-    palette = category_hexes(len(colors))
-    named = [c or usual for c, usual in zip(colors, palette, strict=True)]
-    table = np.array([[*bytes.fromhex(color[1:]), 255] for color in named]) / 255
+    column, groups = result.column(), result.groups()
+    known = {name: color for name, color in groups.items() if color}
+    table = level_colors(list(groups), known)
     levels = Levels(tuple(column.categories), column.codes)
     return PointColors(rgba=table[column.codes], title="Cluster", levels=levels)
 

@@ -8,18 +8,15 @@ fit together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.data.dataset import Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
@@ -27,8 +24,7 @@ from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.session.clusters.annotation import NONE, Group
-from napari_embedding_game.session.clusters.state import ClusterState, untouched
+from napari_embedding_game.session.clusters.state import untouched
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
@@ -48,13 +44,12 @@ from napari_embedding_game.session.file.rows import (
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.sources import FileSource, LoadResult, note_read
-from napari_embedding_game.session.teaching import teach_again
+from napari_embedding_game.session.sources import FileSource, note_read
 from napari_embedding_game.session.timeline import thinned
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
-VERSION = 3
-"""Raised when files are written that an older program would read wrongly."""
+VERSION, READ = 4, (3, 4)
+"""Of the files that are written, and of those that are read."""
 ENDING = ".zip"
 MOST_BYTES = 64 * 2**20
 """Of the arrays of marks that are stored: what is saved each minute stays small."""
@@ -93,8 +88,6 @@ class _StoredMap(SavedMap):
     """A map whose data are in their own file."""
 
     dataset: Rows  # type: ignore[assignment]
-    boxes: Examples = field(default_factory=dict)
-    """Of a file of 0.3: rows of the source that were examples of classes."""
 
 
 def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -> None:
@@ -200,7 +193,7 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
             f"{path.name} is damaged, or no session of this version ({error}): open "
             "another copy of it."
         ) from error
-    if head.version != VERSION:
+    if head.version not in READ:
         raise DataError(
             f"{path.name} was written by another version of this program: update "
             "napari-embedding-game to open it, or open it with the version before 0.4."
@@ -239,26 +232,9 @@ def _small(moment: OneMoment) -> OneMoment:
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
     values = {part.name: getattr(stored, part.name) for part in fields(SavedMap)}
     try:
-        clusters = _with_examples(stored.clusters, stored.boxes, rows.kept)
-        dataset = dataset_of(rows)
-        return SavedMap(**{**values, "dataset": dataset, "clusters": clusters})
-    except (ValueError, TypeError, IndexError) as error:
+        return SavedMap(**{**values, "dataset": dataset_of(rows)})
+    except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
-
-
-def _with_examples(
-    clusters: ClusterState, boxes: Examples, kept: NDArray[np.bool_]
-) -> ClusterState:
-    """Return clusters where examples of classes are annotated, unless they were."""
-    if not any(boxes.values()):
-        return clusters
-    levels, said = np.full(len(kept), NONE), clusters.annotation
-    for level, rows in enumerate(boxes.values()):
-        levels[list(rows)] = level
-    levels = np.where(said.codes == NONE, levels[kept], NONE)
-    groups = [Group(name=name) for name in boxes]
-    said = said.joined(levels, groups, clusters.free_ids())
-    return replace(clusters.edited("", said), done=())
 
 
 def with_data(
@@ -269,7 +245,6 @@ def with_data(
     Where these are missing or have changed the map can be shown without them.
     """
     if saved.dataset.X.shape[1]:  # they were stored with the map
-        teach_again(saved.dataset, saved.dataset.taught)
         return saved
     of_others = [one.dataset for one in others]
     result = yield from read_again(saved.dataset, Path(beside), of_others)
@@ -312,7 +287,7 @@ def _note_reading(result: ReadResult) -> None:
     if dataset.source is not None:
         options = dataset.read_options or ReadOptions()
         source = FileSource(dataset.source)
-        note_read(dataset, LoadResult.of(result, source=source, options=options))
+        note_read(dataset, replace(result, source=source, options=options))
 
 
 def _as_data(path: Path) -> Stages[SavedMap]:

@@ -34,12 +34,9 @@ SHAPES = {
     "MergeTree": {"born": "l", "leader": "l", "levels": "sl"},
     "SavedMap": {"drawn": "n"},
     "ShownComparison": {"inside": "n", "outside": "n"},
-    "PlacedOn": {"placed": "nd", "cells": "md", "codes": "m"},
+    "PlacedOn": {"placed": "nd", "cells": "md"},
     "Rows": {"kept": "a", "background": "a", "X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
-    "PredictedLabels": dict.fromkeys(
-        ("codes", "confidence", "likeness", "distance", "unlike"), "n"
-    ),
     "Prepared": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
     "ClusterState": {"cluster": "n"},
@@ -54,7 +51,6 @@ BOUNDS = {
     "MergeTree": {"leader": (0, "l"), "levels": (0, "l")},
     "ClusterState": {"cluster": (0, "i")},
     "Annotation": {"codes": (-1, "i")},
-    "PlacedOn": {"codes": (-1, "i")},
 }
 """By class and field the least number, and the letter that all are below."""
 NOT_NEGATIVE = {"stretch", "isolation"}
@@ -81,7 +77,7 @@ def check_session(session: SavedSession) -> None:
 
 
 def _check_map(one: SavedMap) -> None:
-    dataset, said, on = one.dataset, one.clusters.annotation, one.placed_on
+    dataset, said = one.dataset, one.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MOST_IDS}
     _check_arrays(replace(one, dataset=rows), sizes, "its map")
@@ -93,11 +89,9 @@ def _check_map(one: SavedMap) -> None:
         names = {group.name for group in each.groups.values()}
         is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
         _expect(is_right and len(names - {""}) == len(each.groups), "its annotation")
-    for examples in dataset.taught.values():
-        found = [row for each in examples.values() for row in each]
+    for made in dataset.added.values():
+        found = [row for each in made.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in found), "its examples")
-    is_right = on is None or bool(on.codes.max(initial=-1) < len(on.names))
-    _expect(is_right, "the map of its reference")
     for moment in (one, *(one.timeline.marks if one.timeline else ())):
         _check_moment(moment)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
-from napari_embedding_game.data.dataset import Dataset, Examples
+from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import is_kept_in_h5ad
 from napari_embedding_game.data.formats.anndata import (
@@ -32,10 +32,8 @@ from napari_embedding_game.data.formats.tables import (
     KnownRows,
     read_frame,
 )
-from napari_embedding_game.data.gene_sets import score_again
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load_with_choices, prepared
-from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read, is_table
@@ -48,7 +46,6 @@ from napari_embedding_game.session.file.h5ad import (
     order_of,
     without_made,
 )
-from napari_embedding_game.session.teaching import teach_again
 
 LARGEST_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
@@ -89,13 +86,10 @@ class Rows:
     """(n rows) metadata, where no file has them."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
-    scores: dict[str, tuple[str, ...]]
-    """Gene sets, to be scored again when the source is read."""
-    taught: dict[str, Examples]
-    """Examples of taught classes, to be learned from again."""
-    predicted: tuple[PredictedLabels, ...]
+    added: Mapping[str, Added] | None = None
+    """How columns were made here; None in a file of 0.3."""
     worked_out: pd.DataFrame
-    """(n rows) what was worked out of the map."""
+    """(n rows) these columns."""
     prepared: Prepared | None = None
     """What the recipe came to, so that it need not be done again."""
 
@@ -125,10 +119,8 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         kept=dataset.kept,
         background=dataset.left_out.get(NO_OBJECT),
         objects=dataset.source_objects,
-        scores=dataset.scores,
-        taught=dict(dataset.taught),
-        predicted=tuple(dataset.predicted.values()),
-        worked_out=dataset.obs[sorted(dataset.worked_out)],
+        added=dict(dataset.added),
+        worked_out=dataset.obs[dataset.added_columns],
         prepared=_prepared(dataset),
         **stored,
     )
@@ -147,11 +139,10 @@ def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
 
 def _numbers(dataset: Dataset) -> dict[str, Any]:
     """Return what only a source has otherwise."""
-    made = [name for name in dataset.added_columns if name not in dataset.scores]
     parts = {
         "X": dataset.X,
         "var_names": dataset.var_names,
-        "obs": dataset.obs.loc[:, ~dataset.obs.columns.isin(made)],
+        "obs": dataset.obs.loc[:, ~dataset.obs.columns.isin(dataset.added_columns)],
         "texts": None if dataset.texts is None else tuple(map(str, dataset.texts)),
         "has_expression": dataset.has_expression,
     }
@@ -201,7 +192,7 @@ def dataset_of(rows: Rows) -> Dataset:
         notes=(reason,) if reason else (),
         missing_reason=reason,
         source_objects=rows.objects,
-        **{part: getattr(rows, part) for part in (*same.split(), "scores", "taught")},
+        **{part: getattr(rows, part) for part in same.split()},
     )
     _add_made(dataset, rows)
     dataset.known[ROWS] = rows
@@ -209,10 +200,11 @@ def dataset_of(rows: Rows) -> Dataset:
 
 
 def _add_made(dataset: Dataset, rows: Rows) -> None:
-    for one in rows.predicted:
-        dataset.add_predicted(one)
-    for name, values in rows.worked_out.items():
-        dataset.add_column(str(name), values.array)
+    table, usual = rows.worked_out, Added(kind="map")
+    known = {name: replace(usual, columns=(name,)) for name in map(str, table)}
+    for name, how in (known if rows.added is None else rows.added).items():
+        made = {one.removeprefix(name): table[one].array for one in how.columns}
+        dataset.add(name, made, how)
 
 
 def fingerprint(dataset: Dataset) -> str:
@@ -272,10 +264,8 @@ def read_again(
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}
         found = replace(found, source_objects=rows.objects, provenance=told)
-    teach_again(found, rows.taught)
     _add_made(found, rows)
-    troubles = score_again(found, rows.scores)
-    return replace(result, dataset=replace(found, notes=(*found.notes, *troubles)))
+    return replace(result, dataset=found)
 
 
 def _found(rows: Rows, beside: Path) -> Path:

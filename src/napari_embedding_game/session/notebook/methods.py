@@ -12,6 +12,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
 from napari_embedding_game.session.clusters.clustering import Clustering, shown
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
@@ -265,23 +266,23 @@ def how_merged(saved: SavedMap, clustering: Clustering) -> str:
 
 def _of_columns(dataset: Dataset) -> Iterator[str]:
     """Yield what was made of the data besides: scores, labels and classes."""
-    if dataset.scores:
-        names = ", ".join(f'"{name}"' for name in dataset.scores)
+    if scores := dataset.made("score"):
+        names = ", ".join(f'"{name}"' for name in scores)
         scored = "were scored by scanpy's score_genes (Wolf et al. 2018)"
         yield f"Gene sets ({names}) {scored}."
-    for one in dataset.predicted.values():
+    for name, one in dataset.made("predicted").items():
         batch = " after a batch effect was taken away" if one.correct_batch else ""
+        unlike = dataset.obs[name + REFERENCE] == UNLIKE
         yield (
             f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '
             f"of a reference ({Path(one.reference).name}) nearest on its map; "
-            f"{int(one.unlike.sum()):,} of {len(one.unlike):,} cells were unlike any "
-            "of it."
+            f"{int(unlike.sum()):,} of {len(unlike):,} cells were unlike any of it."
         )
-    for name, examples in dataset.taught.items():
+    for name, one in dataset.made("taught").items():
         yield (
             f'Classes "{name}" of all points are those that logistic regression gives '
-            f"from {sum(map(len, examples.values())):,} examples sorted by hand "
-            f"({', '.join(examples)})."
+            f"from {sum(map(len, one.examples.values())):,} examples sorted by hand "
+            f"({', '.join(one.examples)})."
         )
 
 

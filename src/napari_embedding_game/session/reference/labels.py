@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve
@@ -126,15 +125,11 @@ def place_cells(
     merging = Merging.of(edges, snapshot.labels, n_landmarks)
     axes = () if mapped.published is None else mapped.published.T
     of = f"{reference.basis} of {reference.name}"
-    codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
     return PlacedCells(
         dataset=dataset,
         predicted=mapped.labels[label],
         on=PlacedOn(
             reference=reference.path,
-            label=label,
-            names=tuple(map(str, names)),
-            codes=np.asarray(codes, np.int32),
             cells=np.asarray(fitted.points, np.float32),
             placed=snapshot.embedding,
         ),

@@ -14,12 +14,6 @@ class PlacedOn:
 
     reference: str
     """File of the reference: its path."""
-    label: str
-    """Column of the reference that was predicted."""
-    names: tuple[str, ...]
-    """(K,) the labels that its cells have."""
-    codes: NDArray[np.int32]
-    """(M,) place of the label among them, -1 for none."""
     cells: NDArray[np.float32]
     """(M, d) places of its cells."""
     placed: NDArray[np.float32]

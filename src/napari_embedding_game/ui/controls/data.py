@@ -18,6 +18,7 @@ from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import (
@@ -25,7 +26,6 @@ from napari_embedding_game.session.sources import (
     ExperimentSource,
     FeaturesSource,
     FileSource,
-    LoadResult,
     MeasuredSource,
     Source,
 )
@@ -172,7 +172,7 @@ class DataControls(QWidget):
             self.recipe.leave()
             self.offers_changed.emit()
 
-    def note_loaded(self, source: Source, loaded: LoadResult) -> None:
+    def note_loaded(self, source: Source, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
         self.relink.note_loaded()
         self._show_read(loaded)
@@ -352,7 +352,7 @@ class DataControls(QWidget):
             self.recovery.hide()  # the next start offers it again
         self._show()
 
-    def _show_read(self, loaded: LoadResult) -> None:
+    def _show_read(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source."""
         dataset, options = loaded.dataset, self._loading.options
         recipe, is_turned = options.recipe, options.transposed

@@ -11,7 +11,7 @@ from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
 from napari_embedding_game.data.images.masks import as_labels
-from napari_embedding_game.session.sources import LoadResult
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.ui.compat import camera_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def use_as_labels(viewer: napari.Viewer, mask: Image) -> Labels:
     return viewer.add_labels(as_labels(finest(mask)), metadata=metadata, **how)
 
 
-def show_pictures(viewer: napari.Viewer, loaded: LoadResult) -> Linked:
+def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
     """Add the source's own picture and objects as layers."""
     image = viewer.add_image(loaded.image, name=PICTURE_NAME)
     labels = viewer.add_labels(

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QColorDialog, QInputDialog, QMenu, QToolButton, QWidg
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.palette import hexes, level_colors
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.reclustering import (
@@ -22,7 +23,6 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
-from napari_embedding_game.ui.style.colors import level_colors, to_hex
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -225,7 +225,7 @@ class ClusterEdits(QWidget):
         column = dataset.obs[self._column()]
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
-        shown = dict(zip(levels, map(to_hex, colors), strict=True))
+        shown = dict(zip(levels, hexes(colors), strict=True))
         self._do(self._book.annotate_by, column, shown)
         self._session.look.color_by = CLUSTER
 

@@ -15,6 +15,7 @@ from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Levels, PointColors
 from napari_embedding_game.data.images.join import label_column
+from napari_embedding_game.data.palette import level_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.session import Session
@@ -22,7 +23,6 @@ from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
     Colors,
-    level_colors,
     value_colors,
     value_extent,
     value_limits,

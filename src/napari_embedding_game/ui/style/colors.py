@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from napari.utils.colormaps import ensure_colormap
 from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 from qtpy.QtGui import QColor
 
-from napari_embedding_game.data.palette import Colors, category_colors
+from napari_embedding_game.data.palette import Colors
 
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
 
 
-def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
-    """Return the colours (L, 4) of groups: those known of a file, else a palette's."""
-    colors = category_colors(len(levels))
-    for place, level in enumerate(levels):
-        of_file = from_text(known.get(str(level), ""))
-        if of_file is not None:
-            colors[place] = of_file
-    return colors
-
-
 def from_hex(name: str) -> Colors:
     """Return one colour, such as "#1f77b4", as RGBA: (4,)."""
     color: Colors = transform_color(name)[0].astype(np.float32)
     return color
-
-
-def from_text(text: str) -> Colors | None:
-    """Return a colour of a file, such as "#1f77b4" or "red"; None if it is none."""
-    try:
-        return from_hex(text) if text else None
-    except ValueError:
-        return None
 
 
 def to_hex(rgba: NDArray[np.floating]) -> str:

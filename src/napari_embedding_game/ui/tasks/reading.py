@@ -13,6 +13,7 @@ from qtpy.QtCore import QObject, Signal
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
@@ -20,7 +21,6 @@ from napari_embedding_game.session.file.autosave import shelve
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import (
-    LoadResult,
     Source,
     source_of,
 )
@@ -48,7 +48,7 @@ class ReadingTask(QObject):
     None: a session file was taken up.
     """
     loaded = Signal(object, object)
-    """The source that was taken up, and the :class:`LoadResult` that came of it."""
+    """The source that was taken up, and the :class:`ReadResult` that came of it."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
     given_up = Signal(bool)
@@ -111,7 +111,7 @@ class ReadingTask(QObject):
         if options is not None:
             self._loading.options = options
 
-        def take_up(loaded: LoadResult) -> None:
+        def take_up(loaded: ReadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
             self._take_up(loaded, linked, is_reading=is_reading)
             self._loading.take_up(source, loaded)
@@ -202,7 +202,7 @@ class ReadingTask(QObject):
             self._give_up()
 
     def _take_up(
-        self, loaded: LoadResult, linked: Linked | None, *, is_reading: bool
+        self, loaded: ReadResult, linked: Linked | None, *, is_reading: bool
     ) -> None:
         """Show what was read: another reading of the open map, or other data."""
         viewer, name = self._viewer, loaded.dataset.name
@@ -227,7 +227,7 @@ class ReadingTask(QObject):
         has_objects = loaded.dataset.objects is not None
         self._workspace.linked.set(linked if has_objects else None)
 
-    def _show_pictures(self, loaded: LoadResult) -> Linked:
+    def _show_pictures(self, loaded: ReadResult) -> Linked:
         present = self._workspace.linked.current
         if present is None or present.labels not in self._viewer.layers:
             return show_pictures(self._viewer, loaded)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
@@ -141,7 +140,7 @@ class ReferenceWidget(MapTool):
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (found,) = mapped.labels.values()
-        name = self._session.add(Dataset.add_predicted, found)
+        name = self._session.add(add_predicted, found)
         assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
         self._tell(found, mapped.notes)

@@ -202,13 +202,13 @@ class TeachWidget(MapTool):
     def _column(self) -> str:
         """The column of the classes: the newest, or the one that is to come."""
         dataset = self._session.dataset
-        taught = {} if dataset is None else dataset.taught
+        taught = {} if dataset is None else dataset.made("taught")
         return next(reversed(taught), teaching.TAUGHT)
 
     @property
     def _has_classes(self) -> bool:
         dataset = self._session.dataset
-        return dataset is not None and self._column in dataset.taught
+        return dataset is not None and self._column in dataset.made("taught")
 
     def _show_classes(self) -> None:
         self._shown = self._said
@@ -275,7 +275,7 @@ class TeachWidget(MapTool):
             return refusal
         examples = teaching.examples_of(dataset, said)
         if self._has_classes:
-            if examples != dataset.taught[self._column]:
+            if examples != dataset.added[self._column].examples:
                 return OUTDATED
             found = self._found
             return KNOWN if found is None else teaching.told(found[0], [*examples])
