@@ -187,7 +187,7 @@ class ClusterEdits(QWidget):
 
     def _recolor(self) -> None:
         cluster = self._chosen()[0]
-        present = QColor(to_hex(self._palette.of((cluster,))[0]))
+        present = QColor(hexes(self._palette.of((cluster,)))[0])
         color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
         if color.isValid():
             self._do(self._book.recolor, cluster.id, color.name())
