@@ -127,7 +127,9 @@ def test_a_row_about_the_background_is_on_no_map(numbered):
     assert ids(found) == [0, 1, 2, 3, 4, 5]
     assert found.sentences[0].startswith("5 of 5 rows match a label")
     assert "1 row about the background, left out." in found.sentences
-    dataset = from_features(table(index=range(6)), "t", left_out=found.left_out)
+    dataset = from_features(
+        table(index=range(6)), "t", ReadOptions(id_column=found.column)
+    )
     assert dataset.kept.tolist() == [False] + [True] * 5
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.formats.tables import (
-    NO_OBJECT,
-    KnownRows,
-    read_frame,
+from napari_embedding_game.data.formats.tables import NO_OBJECT
+from napari_embedding_game.data.images.join import (
+    FIRST,
+    Join,
+    JoinRequest,
+    join,
+    linked,
 )
-from napari_embedding_game.data.images.join import Join, JoinRequest, join, linked
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import is_table
-from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
@@ -34,19 +36,26 @@ def load_joined(
     The rows are objects where there is a match; its sentences, or why there is none,
     are among the notes of the dataset.
     """
-    if is_table(path):
-        yield Stage(f"Reading {path.name}")
-        frame = yield from read_apart(path, read_frame)
-        yield FINDING
-        found = join(frame, request, path.name)
-        rows = KnownRows(frame, found.column, found.left_out)
-        if found.objects is not None:
-            options = replace(options, id_column=found.column)
-        result = yield from load_with_choices(path, options, rows=rows)
-    else:
+    is_of_columns = is_table(path)
+    if not is_of_columns:
         result = yield from load_with_choices(path, options)
-        yield FINDING
-        found = join(_table_of(result.dataset), request, path.name)
+    else:
+        options = replace(options, id_column=request.column or options.id_column)
+        look = replace(options, missing="drop")
+        result = yield from load_with_choices(path, look)
+    yield FINDING
+    dataset = result.dataset
+    found = join(_table_of(dataset, is_of_columns), request, path.name)
+    if is_of_columns:
+        is_other = options.missing != "drop" and not dataset.kept.all()
+        if found.left_out is not None and found.column != options.id_column:
+            options = replace(options, id_column=found.column)
+            is_embedded = found.column in dataset.profile_names
+            is_other |= is_embedded or bool(found.left_out.any())
+        if is_other:  # ids measure nothing, and what misses values is told now
+            result = yield from load_with_choices(path, options)
+        else:
+            result = replace(result, dataset=replace(dataset, read_options=options))
     return replace(result, dataset=joined(result.dataset, found), join=found)
 
 
@@ -62,11 +71,17 @@ def joined(dataset: Dataset, found: Join) -> Dataset:
     return linked(dataset, found)
 
 
-def _table_of(dataset: Dataset) -> pd.DataFrame:
-    """Return the metadata of all rows of the source, with names that are numbers."""
+def _table_of(dataset: Dataset, is_of_columns: bool) -> pd.DataFrame:
+    """Return what all rows of the source are told by, with names that are numbers."""
     obs, source = dataset.source_obs, dataset.source
     if obs is None:
         return pd.DataFrame(index=range(dataset.n_source_rows))
+    if is_of_columns:  # whole numbers under another name were embedded
+        places = np.flatnonzero(dataset.kept)
+        values = pd.DataFrame(dataset.profile, places, list(dataset.profile_names))
+        whole = values.loc[:, (values.head(FIRST) % 1 == 0).all()]
+        parts = [obs.reset_index(drop=True), whole.reindex(range(len(obs)))]
+        return pd.concat(parts, axis="columns")
     if source is None or source.suffix.lower() not in (".h5ad", ".zarr"):
         return obs
     return obs.assign(**{ROW_NAMES: obs.index})

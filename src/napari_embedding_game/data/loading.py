@@ -16,7 +16,6 @@ import numpy as np
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.harmony import (
     SEED,
     can_mix,
@@ -55,21 +54,15 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
 def load_with_choices(
     path: str | Path,
     options: ReadOptions,
-    *,
-    rows: KnownRows | None = None,
     made: Prepared | None = None,
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does for a window, and tell what else is in the file.
 
     What the recipe has `made` another time is not made again.
 
-    The file is read in a process of its own.  What is made of it, and `rows` that were
-    read before, are worked on here.
+    The file is read in a process of its own; what is made of it is worked on here.
     """
-    if rows is None:
-        result = yield from read_apart(path, read_stages, options=options)
-    else:
-        result = yield from read_stages(path, options, rows)
+    result = yield from read_apart(path, read_stages, options=options)
     return (yield from prepared(result, options, made))
 
 

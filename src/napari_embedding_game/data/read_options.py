@@ -68,7 +68,8 @@ class ReadOptions:
     transposed: bool = False
     """Whether the columns of a table are its rows."""
     id_column: str | None = None
-    """Column of a table that says which object of a label image a row is."""
+    """Column of a table that says which object of a label image a row is; 0, the
+    background, is left out."""
     recipe: Recipe | None = None
     """Makes principal components of raw counts."""
     batch_key: str | None = None

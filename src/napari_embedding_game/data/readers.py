@@ -14,7 +14,7 @@ from napari_embedding_game.data.formats.anndata import anndata_stages
 from napari_embedding_game.data.formats.arrays import array_stages
 from napari_embedding_game.data.formats.fcs import fcs_stages
 from napari_embedding_game.data.formats.store import is_zarr
-from napari_embedding_game.data.formats.tables import TABLES, KnownRows, table_stages
+from napari_embedding_game.data.formats.tables import TABLES, table_stages
 from napari_embedding_game.data.formats.tenx import matrix_file, tenx_stages
 from napari_embedding_game.data.images.experiment import experiment_stages
 from napari_embedding_game.data.images.folder import HOW, has_pairs
@@ -55,21 +55,13 @@ def read(path: str | Path, **options: Any) -> Dataset:
     return finish(read_stages(path, ReadOptions(**options))).dataset
 
 
-def read_stages(
-    path: str | Path, options: ReadOptions, rows: KnownRows | None = None
-) -> Stages[ReadResult]:
-    """Do what :func:`read` does, in stages: a generator that may be closed.
-
-    `rows` is the content of a table that was read before.
-    """
+def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Do what :func:`read` does, in stages: a generator that may be closed."""
     path = Path(path)
     reader = _reader(path)
-    if reader is table_stages:
-        result = yield from table_stages(path, options, rows)
-    elif options.transposed:
+    if options.transposed and reader is not table_stages:
         raise DataError(f"{path.name} is no table, which alone can be transposed.")
-    else:
-        result = yield from reader(path, options)
+    result = yield from reader(path, options)
     return replace(result, dataset=replace(result.dataset, read_options=options))
 
 

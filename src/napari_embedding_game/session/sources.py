@@ -132,14 +132,10 @@ class FeaturesSource(Source):
             yield FINDING
             where = f"the table of '{self.layer_name}'"
             found = join(self.features, self.request, where)
+            options = replace(options, id_column=found.column)
         yield Stage("Checking the numbers")
-        dataset = tables.from_features(
-            self.features,
-            self.layer_name,
-            replace(options, space=None),
-            ids=None if found is None else found.column,
-            left_out=None if found is None else found.left_out,
-        )
+        how = replace(options, space=None)
+        dataset = tables.from_features(self.features, self.layer_name, how)
         return ReadResult(
             dataset=dataset if found is None else joined(dataset, found),
             columns=tables.number_columns(self.features, self.name),

@@ -7,7 +7,7 @@ import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from napari_embedding_game.data.columns import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.images.join import numbers_of
 from napari_embedding_game.data.limits.memory import (
     check_fits,
     check_inflates,
@@ -70,34 +71,19 @@ _BARCODE = re.compile(r"(.*[_\-.:#])?[ACGT]{10,}([_\-.:].*)?")
 Numbers = dict[str, NDArray[np.float64]]
 
 
-@dataclass(frozen=True, eq=False)
-class KnownRows:
-    """The table of a file that was read already, and what is known of its rows."""
-
-    frame: pd.DataFrame
-    ids: str | None = None
-    left_out: NDArray[np.bool_] | None = None
-    """As for :func:`from_frame`, both."""
-
-
-def table_stages(
-    path: Path, options: ReadOptions, rows: KnownRows | None = None
-) -> Stages[ReadResult]:
-    """Read .csv, .tsv or .parquet, also with .gz behind it; `rows` are not read again.
+def table_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read .csv, .tsv or .parquet, also with .gz behind it.
 
     `options.columns` are those to embed; `options.space` may also name them, with
     commas between them.
     """
     yield Stage(f"Reading {path.name}")
-    rows = rows or KnownRows(read_frame(path))
-    frame, name = rows.frame, path.name
+    frame, name = read_frame(path), path.name
     yield Stage("Checking the numbers")
     has_genes = has_genes_in_rows(frame)
     if options.transposed:
         frame = transposed(frame, name)
-    dataset = from_frame(
-        frame, name, name, options, source=path, ids=rows.ids, left_out=rows.left_out
-    )
+    dataset = from_frame(frame, name, name, options, source=path)
     if has_genes and not options.transposed:
         notes = (GENES_IN_ROWS.format(name), *dataset.notes)
         dataset = replace(dataset, notes=notes)
@@ -110,21 +96,15 @@ def from_features(
     features: Mapping[str, Any] | pd.DataFrame,
     name: str,
     options: ReadOptions = AS_USUAL,
-    *,
-    ids: str | None = None,
-    left_out: NDArray[np.bool_] | None = None,
 ) -> Dataset:
-    """Dataset from the features table of a napari layer called `name`.
-
-    `ids` and `left_out` are as for :func:`from_frame`.
-    """
+    """Dataset from the features table of a napari layer called `name`."""
     where = f"The features table of the layer '{name}'"
     frame = pd.DataFrame(features)
     if frame.shape[1] == 0:
         raise DataError(
             f"{where} is empty: measure its objects first, or choose another layer."
         )
-    return from_frame(frame, where, name, options, ids=ids, left_out=left_out)
+    return from_frame(frame, where, name, options)
 
 
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
@@ -138,18 +118,14 @@ def from_frame(
     where: str,
     name: str,
     options: ReadOptions,
-    *,
     source: Path | None = None,
-    ids: str | None = None,
-    left_out: NDArray[np.bool_] | None = None,
 ) -> Dataset:
     """Dataset from a table; `where` is the subject of what is told about it.
 
     Embeds the chosen columns, or those that the space names, or all measurements:
-    standardised, unless they are raw counts.  The column `ids` says which object a
-    row is, and measures nothing; rows of `left_out` (n_rows,) are not embedded,
-    whatever they hold.  All columns of a transposed table are measures, as genes are,
-    whatever they are called.
+    standardised, unless they are raw counts.  The column of ids measures nothing, and
+    rows about the background (0) are not embedded, whatever they hold.  All columns
+    of a transposed table are measures, as genes are, whatever they are called.
     """
     check_shape(frame.shape, where)
     notes = list(frame.attrs.get(_NOTES, []))
@@ -167,7 +143,7 @@ def from_frame(
     if chosen is not None:
         by_column = _wanted(frame, where, chosen)
     else:
-        by_column, column_notes = _measured(frame, where, ids)
+        by_column, column_notes = _measured(frame, where, options.id_column)
     others = {one: as_metadata(frame[one]) for one in frame if one not in by_column}
     empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
     names = [one for one in by_column if one not in empty]
@@ -178,8 +154,12 @@ def from_frame(
         )
     notes += [*name_notes, *column_notes, *repeated_names(frame.index)]
     notes += [f"Left out because empty: {listed(empty)}."] if empty else []
-    if left_out is not None:
-        check_shape((int(np.count_nonzero(~left_out)), len(names)), where)
+    reasons = {}
+    if options.id_column in frame:
+        ids = numbers_of(frame[options.id_column])
+        if ids is not None:
+            reasons = {NO_OBJECT: ids == 0}
+            check_shape((np.count_nonzero(ids), len(names)), where)
     return from_matrix(
         np.column_stack([by_column[one] for one in names]),
         pd.DataFrame(others, index=frame.index),
@@ -187,7 +167,7 @@ def from_frame(
         space,
         where,
         options,
-        left_out=None if left_out is None else {NO_OBJECT: left_out},
+        left_out=reasons,
         standardise=True,
         notes=notes,
         name=name,

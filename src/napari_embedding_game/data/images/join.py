@@ -40,7 +40,8 @@ _KNOWN = [
 ]
 _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
 _PICTURE = re.compile(r"image(number|id|name)?|file(name)?|field|position|site")
-_FIRST = 100
+FIRST = 100
+"""Rows that are looked at first."""
 LEAST_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
 
@@ -231,7 +232,7 @@ def numbers_of(column: pd.Series) -> IntArray | None:
     if pd.api.types.is_bool_dtype(column):
         return None
     # Most columns are measures: the first rows tell it.
-    for part in (column.head(_FIRST), column):
+    for part in (column.head(FIRST), column):
         known = part.notna().to_numpy()
         if not pd.api.types.is_numeric_dtype(part):
             part = pd.to_numeric(part.astype(object), errors="coerce")

@@ -35,7 +35,7 @@ SHAPES = {
     "SavedMap": {"drawn": "n"},
     "ShownComparison": {"inside": "n", "outside": "n"},
     "PlacedOn": {"placed": "nd", "cells": "md"},
-    "Rows": {"kept": "a", "background": "a", "X": "nf"},
+    "Rows": {"kept": "a", "X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
     "Prepared": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},

@@ -27,17 +27,11 @@ from napari_embedding_game.data.formats.anndata import (
     object_spaces,
     read_whole,
 )
-from napari_embedding_game.data.formats.tables import (
-    NO_OBJECT,
-    KnownRows,
-    read_frame,
-)
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import can_read, is_table
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.readers import can_read
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.h5ad import (
@@ -71,9 +65,6 @@ class Rows:
     """(n_source_rows,) in an .h5ad file, where some are left out."""
     kept: NDArray[np.bool_]
     """(n_source_rows,) which of them are on the map."""
-    background: NDArray[np.bool_] | None = None
-    """(n_source_rows,) which are about no object of the labels: nothing was
-    standardised with these."""
     X: NDArray[np.floating] | None = None
     """(n, D) their numbers, where no file has them."""
     var_names: tuple[str, ...] = ()
@@ -117,7 +108,6 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         provenance=dict(dataset.provenance),
         names=tuple(map(str, dataset.obs.index)),
         kept=dataset.kept,
-        background=dataset.left_out.get(NO_OBJECT),
         objects=dataset.source_objects,
         added=dict(dataset.added),
         worked_out=dataset.obs[dataset.added_columns],
@@ -249,7 +239,8 @@ def read_again(
         obs = without_made(result.dataset.obs, dataset)
         result = replace(result, dataset=replace(result.dataset, obs=obs))
     else:
-        result = yield from _read(rows, _found(rows, beside), made)
+        path, options = _found(rows, beside), rows.options or ReadOptions()
+        result = yield from load_with_choices(path, options, made)
     found = result.dataset
     is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if is_same and not rows.kept[found.kept].all():
@@ -282,17 +273,6 @@ def _found(rows: Rows, beside: Path) -> Path:
         f"The data file {path} is missing: put it back, or beside the session file. "
         "The map is shown as it was saved."
     )
-
-
-def _read(rows: Rows, path: Path, made: Prepared | None) -> Stages[ReadResult]:
-    options, left_out = rows.options or ReadOptions(), rows.background
-    table = None
-    if is_table(path) and (options.id_column or left_out is not None):
-        frame = yield from read_apart(path, read_frame)
-        if left_out is None or len(left_out) != len(frame):
-            left_out = np.zeros(len(frame), bool)
-        table = KnownRows(frame, options.id_column, left_out)
-    return (yield from load_with_choices(path, options, rows=table, made=made))
 
 
 def _read_h5ad(rows: Rows, made: Prepared | None) -> Stages[ReadResult]:

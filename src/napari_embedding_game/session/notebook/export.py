@@ -25,7 +25,6 @@ from napari_embedding_game.data.export.atomic import is_same_file, whole_or_noth
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.looked_at import ShownComparison
@@ -331,12 +330,7 @@ class _Notebook:
 
 def _is_read_again(dataset: Dataset) -> bool:
     """Return whether ``read`` gives the numbers that the window had."""
-    source, options = dataset.source, dataset.read_options
-    if source is None:
-        return dataset.name.lower() in SAMPLES
-    # Columns of a table of objects were standardised without the background.
-    is_joined = dataset.source_objects is not None and is_table(source)
-    return not is_joined and (options is None or options.id_column is None)
+    return dataset.source is not None or dataset.name.lower() in SAMPLES
 
 
 def _options(options: ReadOptions | None) -> dict[str, Any]:
