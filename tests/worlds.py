@@ -1,11 +1,14 @@
 """Worlds that tests have in common: rows, cells of some kinds, played sessions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from anndata import AnnData
 from flowio import create_fcs
 
+from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.run.run import UNPACED
@@ -60,6 +63,17 @@ def layout(n, n_clusters=2, **parts):
         "energy": 1.0,
     }
     return EmbeddingResult(**{**known, **parts})
+
+
+def clustering(labels, names, colors=None, notes=None):
+    """Clusters with names, colours and notes, by their numbers."""
+    known = numbered(np.asarray(labels, np.int32))
+    said = {"name": names, "color": colors or {}, "note": notes or {}}
+    clusters = (
+        replace(one, **{k: v[one.id] for k, v in said.items() if one.id in v})
+        for one in known.clusters
+    )
+    return replace(known, clusters=tuple(clusters))
 
 
 def play(session, run=None):

@@ -199,9 +199,7 @@ def replay(
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
     made = replayed_result(X, record, noted, n_clusters)
     found = {name: getattr(made, name) for name in _WRITTEN}
-    return _with_map(
-        adata, found, made.shown_clusters, made.parameters, key_added, copy
-    )
+    return _with_map(adata, found, made.shown.labels, made.parameters, key_added, copy)
 
 
 def map_onto_reference(

@@ -23,7 +23,7 @@ from napari_embedding_game.data.images.join import (
 )
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.read_options import ReadOptions
-from worlds import layout
+from worlds import clustering, layout
 
 NAMES = {0: "T cells", 2: "B, naïve"}
 
@@ -62,10 +62,7 @@ def result():
         stretch=np.array([1, 7.5, 0.5], np.float32),
         isolation=np.array([3, 1, 0.5], np.float32),
         energy=2.0,
-        clusters=np.array([0, 0, 2], np.int32),
-        cluster_names=NAMES,
-        cluster_colors=COLORS,
-        cluster_notes={2: "look again"},
+        clustering=clustering(np.array([0, 0, 2]), NAMES, COLORS, {2: "look again"}),
     )
 
 
@@ -118,7 +115,8 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
 def test_scanpy_draws_the_result(dataset, result, tmp_path, colored):
     sc = pytest.importorskip("scanpy")
     if not colored:
-        result = replace(result, cluster_colors={})
+        plain = clustering(np.array([0, 0, 2]), NAMES)
+        result = replace(result, clustering=plain)
     write(dataset, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     matplotlib.use("Agg")

@@ -153,8 +153,8 @@ def test_what_an_earlier_map_wrote_is_not_embedded():
 
 def read(path, labels, **request):
     request = JoinRequest("nuclei", labels, **request)
-    (result, found) = finish(load_joined(path, request, ReadOptions()))
-    return result.dataset, found
+    result = finish(load_joined(path, request, ReadOptions()))
+    return result.dataset, result.join
 
 
 def test_a_chosen_column_is_no_measurement(labels, tmp_path):

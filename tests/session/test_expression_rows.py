@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.expression_rows import (
     RowChoice,
     rows_of,

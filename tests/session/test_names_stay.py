@@ -69,7 +69,7 @@ class Player:
 
     def names(self):
         """Return what a file would hold of each cell."""
-        return np.asarray(self.session.result().column())
+        return np.asarray(self.session.result().shown.names)
 
 
 @pytest.fixture

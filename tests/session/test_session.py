@@ -126,14 +126,14 @@ def test_the_result_holds_the_clusters_as_they_are_shown(session):
     session.clusters.recolor(0, "#102030")
     session.clusters.make_cluster(np.arange(5, 15), "odd")
     result = session.result()
-    assert list(result.column()) == session.clusters.clustering.names.tolist()
-    assert result.groups() == {
+    assert {one.name: one.color for one in result.shown.clusters} == {
         "T cells": "#102030",
-        "1": None,
-        "2": None,
-        "3": None,
-        "odd": None,
+        "1": "",
+        "2": "",
+        "3": "",
+        "odd": "",
     }
+    assert result.shown.names[7] == "odd"
 
 
 def test_other_errors_become_one_sentence():

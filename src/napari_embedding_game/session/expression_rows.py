@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
-from napari_embedding_game.session.clusters.clustering import Cluster
 
 MOST_ROWS = 60
 """More levels than this are no rows of a figure."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.clustering import Cluster
 
 MOST = 5
 """Facts that are taken in at a glance."""

@@ -47,15 +47,14 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """
     added = [name for name in dataset.added_columns if name in dataset.obs]
     values = {name: dataset.obs[name].array for name in added}
-    values[_CLUSTER] = names = result.column()
-    if result.annotated:
-        said = [name for name in names.categories if name in result.annotated]
+    values[_CLUSTER] = names = result.shown.names
+    if said := [one.name for one in result.shown.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(said)
     for word in _FIGURES:
         figure = getattr(result, word)
         if figure is not None and (word != "pressure" or result.has_pressure):
             values[f"{KEY}_{word}"] = figure
-    if result.clusters is not None:
+    if result.clustering is not None:
         values[f"{KEY}_landmark"] = result.labels
     places = np.full(dataset.n_source_rows, -1)
     places[dataset.kept] = np.arange(len(dataset.obs))
@@ -101,14 +100,13 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
             "held: put it back, or save the result as .csv."
         )
     if source is None or not is_kept_in_h5ad(source):
-        adata = _of_dataset(dataset)
+        write_h5ad(_of_dataset(dataset), target)
     elif source.name.lower().endswith(".h5ad"):
-        _write_into_copy(dataset, result, source, target)
-        return
+        shutil.copyfile(source, target)  # without loading what is only copied
     else:
         adata = read_whole(source) if is_zarr(source) else _of_counts(source)
-    _put(adata, _made(dataset, result, _rows_in(dataset, adata.obs_names)))
-    write_h5ad(adata, target)
+        write_h5ad(adata, target)
+    _add(dataset, result, target)
 
 
 def is_kept_in_h5ad(source: Path) -> bool:
@@ -123,7 +121,10 @@ def is_kept_in_h5ad(source: Path) -> bool:
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)
-    _put(adata, _made(dataset, result, np.arange(dataset.n_source_rows)))
+    made = _made(dataset, result, np.arange(dataset.n_source_rows))
+    adata.obs = adata.obs.assign(**made["obs"])
+    adata.obsm.update(made["obsm"])
+    adata.uns.update(made["uns"])
     return adata
 
 
@@ -193,13 +194,10 @@ def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
     return sp.diags_array(ones, format="csr")[:, dataset.kept] @ matrix
 
 
-def _write_into_copy(
-    dataset: Dataset, result: EmbeddingResult, source: Path, target: Path
-) -> None:
-    """Copy a file and add the result, without loading what is only copied."""
+def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
+    """Add a result to the file of its source."""
     from anndata.io import read_elem, write_elem
 
-    shutil.copyfile(source, target)
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
         made = _made(dataset, result, _rows_in(dataset, obs.index))
@@ -213,18 +211,6 @@ def _write_into_copy(
         for key in _COLORED.keys() - made["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
-
-
-def _put(adata: AnnData, made: dict[str, dict[str, Any]]) -> None:
-    with warnings.catch_warnings():
-        # A view of another AnnData becomes one of its own, as anndata has it.
-        warnings.filterwarnings("ignore", message=".*view")
-        former = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        adata.obs = former.assign(**made["obs"])
-    adata.obsm.update(made["obsm"])
-    for key in _COLORED:
-        adata.uns.pop(key, None)
-    adata.uns.update(made["uns"])
 
 
 def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
@@ -262,10 +248,10 @@ def _made(
     positions = dataset.expand(result.embedding, np.nan)
     obsm = {f"X_{KEY}": positions, **made_components(dataset)}
     uns: dict[str, Any] = {KEY: _record(dataset, result)}
-    known = result.groups() if result.cluster_colors else {}
+    known = {one.name: one.color for one in result.shown.clusters if one.color}
     for key, name in _COLORED.items():
         if known and name in obs:
-            colors = [known.get(n) or GREY for n in obs[name].categories]
+            colors = [known.get(n, GREY) for n in obs[name].categories]
             uns[key] = np.array(colors, dtype=object)
     obsm = {key: _laid_out(values, places) for key, values in obsm.items()}
     return {"obs": obs, "obsm": obsm, "uns": uns}
@@ -286,16 +272,13 @@ def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
 
 def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Everything that is needed to do the same again."""
-    clusters = np.unique(result.shown_clusters).tolist()
-    texts = {
-        "name": [result.name_of(one) for one in clusters],
-        "color": [result.cluster_colors.get(one, "") for one in clusters],
-        "note": [result.cluster_notes.get(one, "") for one in clusters],
-    }
+    clusters, said = result.shown.clusters, ("name", "color", "note")
+    texts = {one: [getattr(cluster, one) for cluster in clusters] for one in said}
+    numbers = np.array([cluster.id for cluster in clusters])
     record = {
         "parameters": storable(result.parameters),
         "landmarks": result.landmarks,
-        "clusters": {"number": np.array(clusters), **storable(texts)},
+        "clusters": {"number": numbers, **storable(texts)},
         "energy": float(result.energy),
         "map_hash": result.map_hash,
         "input": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -10,8 +10,9 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+
+from napari_embedding_game.data.clustering import Clustering, numbered
 
 _VERSIONS_OF = (
     *("napari-embedding-game", "numpy", "scipy", "numba", "torch", "scikit-learn"),
@@ -44,17 +45,8 @@ class EmbeddingResult:
     """Digits by which the map is recognised on another machine."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
-    clusters: NDArray[np.int32] | None = None
-    """(n,) cluster of each point as merged and edited; ``labels`` if None."""
-    cluster_names: Mapping[int, str] = field(default_factory=dict)
-    """Names given to clusters, in the order of the groups in files; another is called
-    by its number."""
-    cluster_colors: Mapping[int, str] = field(default_factory=dict)
-    """Colours of clusters as "#rrggbb"."""
-    cluster_notes: Mapping[int, str] = field(default_factory=dict)
-    """What the person noted about clusters."""
-    annotated: Collection[str] = ()
-    """Names of the clusters that a person annotated; the others are the game's."""
+    clustering: Clustering | None = None
+    """Its clusters as merged and edited, in colours; None: the landmarks."""
     session: bytes | None = None
     """The session file of the map; in an .h5ad file it makes the map complete."""
 
@@ -64,33 +56,9 @@ class EmbeddingResult:
         return not np.isnan(self.pressure).all()
 
     @property
-    def shown_clusters(self) -> NDArray[np.int32]:
-        """(n,) cluster of each point: the merged one, else that of its landmark."""
-        return self.labels if self.clusters is None else self.clusters
-
-    def name_of(self, cluster: int) -> str:
-        """Return the name of a cluster; two of the same name are one in a file."""
-        return self.cluster_names.get(int(cluster), str(int(cluster)))
-
-    def groups(self) -> dict[str, str | None]:
-        """Names of the clusters, each with its colour if known.
-
-        In the order of ``cluster_names``, which is that of a table on the screen; then
-        those without a name, by growing number.
-        """
-        clusters = np.unique(self.shown_clusters).tolist()
-        named = [cluster for cluster in self.cluster_names if cluster in clusters]
-        groups: dict[str, str | None] = {}
-        for cluster in [*named, *clusters]:
-            groups.setdefault(self.name_of(cluster), self.cluster_colors.get(cluster))
-        return groups
-
-    def column(self) -> pd.Categorical:
-        """(n,) the name of the cluster of each point; the levels are :meth:`groups`."""
-        clusters, places = np.unique(self.shown_clusters, return_inverse=True)
-        groups = list(self.groups())
-        codes = np.array([groups.index(self.name_of(one)) for one in clusters])
-        return pd.Categorical.from_codes(codes[places], groups)
+    def shown(self) -> Clustering:
+        """The clusters, else those of the landmarks."""
+        return numbered(self.labels) if self.clustering is None else self.clustering
 
 
 def storable(value: Any) -> Any:

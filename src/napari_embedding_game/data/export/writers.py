@@ -117,9 +117,9 @@ def write_figure(
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
-    column, groups = result.column(), result.groups()
-    known = {name: color for name, color in groups.items() if color}
-    table = level_colors(list(groups), known)
+    shown, column = result.shown, result.shown.names
+    known = {one.name: one.color for one in shown.clusters if one.color}
+    table = level_colors(list(column.categories), known)
     levels = Levels(tuple(column.categories), column.codes)
     return PointColors(rgba=table[column.codes], title="Cluster", levels=levels)
 

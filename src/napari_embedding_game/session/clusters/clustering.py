@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
@@ -19,53 +17,6 @@ ALIKE = 0.5
 """Intersection over union from which a named group is one cluster of the game."""
 MOST_LISTED = 3
 """More names than this are counted in a sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """One cluster, as a table or a legend shows it."""
-
-    id: int
-    """Lasting number: the same cells keep it, and its colour goes by it."""
-    name: str
-    """That of the group, or the number as text; no two clusters have the same."""
-    is_named: bool
-    """Whether it is a group that a person annotated."""
-    color: str = ""
-    """The given colour as "#rrggbb"; "" where none was given."""
-    note: str = ""
-    size: int
-
-    @property
-    def title(self) -> str:
-        """What it is called in a sentence."""
-        return self.name if self.is_named else f"Cluster {self.name}"
-
-
-@dataclass(frozen=True, eq=False)
-class Clustering:
-    """The clusters at one moment; immutable, so it may be handed to a thread."""
-
-    labels: NDArray[np.int32]
-    """(n,) cluster id of each point."""
-    clusters: tuple[Cluster, ...]
-    """All that have points, by ascending ids."""
-
-    @cached_property
-    def by_id(self) -> dict[int, Cluster]:
-        """The clusters by their ids."""
-        return {cluster.id: cluster for cluster in self.clusters}
-
-    @cached_property
-    def names(self) -> NDArray[np.object_]:
-        """(n,) name of each point's cluster."""
-        known = np.full(max(self.by_id, default=0) + 1, "", object)
-        known[list(self.by_id)] = [cluster.name for cluster in self.clusters]
-        return known[self.labels]
-
-    def rows(self, cluster: int) -> NDArray[np.intp]:
-        """Return the points of a cluster."""
-        return np.flatnonzero(self.labels == cluster)
 
 
 def shown(cluster: NDArray[np.int32], annotation: Annotation) -> Clustering:

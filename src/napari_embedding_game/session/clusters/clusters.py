@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
     Annotation,
@@ -26,12 +27,7 @@ from napari_embedding_game.session.clusters.annotation import (
     is_color,
     unique_name,
 )
-from napari_embedding_game.session.clusters.clustering import (
-    Cluster,
-    Clustering,
-    shown,
-    told_parted,
-)
+from napari_embedding_game.session.clusters.clustering import shown, told_parted
 from napari_embedding_game.session.clusters.following import follow
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.clusters.state import (

@@ -10,10 +10,11 @@ from typing import Any
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
+from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
-from napari_embedding_game.session.clusters.clustering import Clustering, shown
+from napari_embedding_game.session.clusters.clustering import shown
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda

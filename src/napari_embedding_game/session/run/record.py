@@ -16,8 +16,8 @@ import msgspec
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
+from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.session.clusters.clustering import Clustering
 from napari_embedding_game.session.run.run import Run
 
 
@@ -119,26 +119,18 @@ def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, A
     }
 
 
+_KEPT = (
+    *("embedding", "landmarks", "labels", "pressure", "stretch", "isolation"),
+    *("energy", "map_hash"),
+)
+"""What a result has of a snapshot."""
+
+
 def result_of(
     snapshot: Snapshot,
     parameters: Mapping[str, Any],
     clustering: Clustering | None = None,
 ) -> EmbeddingResult:
     """Return the snapshot as a result, with what is known of its clusters."""
-    clusters = () if clustering is None else clustering.clusters
-    return EmbeddingResult(
-        embedding=snapshot.embedding,
-        landmarks=snapshot.landmarks,
-        labels=snapshot.labels,
-        pressure=snapshot.pressure,
-        stretch=snapshot.stretch,
-        isolation=snapshot.isolation,
-        energy=snapshot.energy,
-        map_hash=snapshot.map_hash,
-        parameters=parameters,
-        clusters=None if clustering is None else clustering.labels,
-        cluster_names={c.id: c.name for c in clusters},
-        cluster_colors={c.id: c.color for c in clusters if c.color},
-        cluster_notes={c.id: c.note for c in clusters if c.note},
-        annotated={c.name for c in clusters if c.is_named},
-    )
+    parts = {part: getattr(snapshot, part) for part in _KEPT}
+    return EmbeddingResult(**parts, parameters=parameters, clustering=clustering)

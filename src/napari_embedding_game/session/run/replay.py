@@ -19,6 +19,7 @@ from napari_embedding_game.core.live_run import Run
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
@@ -127,7 +128,8 @@ def replayed_result(
     if n_clusters is None:
         return found
     merging = Merging.of(edges, last.labels, len(last.landmarks))
-    return replace(found, clusters=merging.cut(n_clusters)[last.labels])
+    clusters = merging.cut(n_clusters)[last.labels]
+    return replace(found, clustering=numbered(clusters))
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:

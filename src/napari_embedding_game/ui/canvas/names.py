@@ -12,8 +12,8 @@ from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.export.plots import Name
-from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
 from napari_embedding_game.ui.canvas.label_layout import (
     lifts,

@@ -10,9 +10,9 @@ from qtpy.QtGui import QAction, QColor, QKeySequence
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QMenu, QToolButton, QWidget
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import hexes, level_colors
-from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.reclustering import (
     Reclustered,

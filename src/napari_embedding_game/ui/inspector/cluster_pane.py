@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.firmness import Firmness, firmness_job
 from napari_embedding_game.ui.connections import Connections

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.palette import Colors, category_colors
-from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.style.colors import from_hex, to_hex
 

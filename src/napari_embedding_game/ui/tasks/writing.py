@@ -120,7 +120,10 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     dataset, result = workspace.session.dataset, workspace.session.result()
     if dataset is None or result is None:
         raise DataError(NO_MAP)
-    return dataset, replace(result, cluster_colors=workspace.palette.by_id())
+    colors, shown = workspace.palette.by_id(), result.shown
+    clusters = tuple(replace(one, color=colors[one.id]) for one in shown.clusters)
+    clustering = replace(shown, clusters=clusters)
+    return dataset, replace(result, clustering=clustering)
 
 
 def _table(workspace: Workspace, store: SessionStore, path: Path) -> Write:
