@@ -109,9 +109,9 @@ def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     from sklearn.datasets import load_digits
 
     from napari_embedding_game.data.export.writers import write
-    from napari_embedding_game.data.readers import read
     from napari_embedding_game.session.run.run import UNPACED
     from napari_embedding_game.session.session import Session
+    from worlds import read
 
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "digits.npz", X=X[:600], y=y[:600])
@@ -461,11 +461,11 @@ def test_command_ends_without_traceback(tmp_path):
 @pytest.fixture
 def session_file(table, tmp_path):
     """A session on the table: steered once, one cluster named."""
-    from napari_embedding_game.data.readers import read
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.file.saved_map import SavedSession
     from napari_embedding_game.session.run.run import UNPACED
     from napari_embedding_game.session.session import Session
+    from worlds import read
 
     session = Session(pace=UNPACED)
     session.load(read(table))

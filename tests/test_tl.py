@@ -13,11 +13,11 @@ from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import neighbors_kept
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from worlds import read
 
 KEY = "embedding_game"
 QUICK = {"max_iter": 30, "n_landmarks": 20}

@@ -11,6 +11,8 @@ from flowio import create_fcs
 from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -30,6 +32,11 @@ def rows(X, **parts):
     if not sp.issparse(X):
         X = np.asarray(X, np.float32)
     return Dataset.from_rows(X=X, **(values | parts))
+
+
+def read(path, **options):
+    """Read and check a file."""
+    return finish(load(path, **options))
 
 
 def cells(n, kinds="ABC", seed=0, column="kind"):

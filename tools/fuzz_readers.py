@@ -28,7 +28,8 @@ with atheris.instrument_imports(
     from test_damage import WRITERS
 
     from napari_embedding_game.data.errors import DataError
-    from napari_embedding_game.data.readers import read
+    from napari_embedding_game.data.loading import load
+    from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
 
 LIMITS = ("-timeout=5", "-rss_limit_mb=2048")
@@ -43,7 +44,8 @@ def main() -> None:
     """Damage the files of one format until the fuzzer ends."""
     name, options = sys.argv[1], sys.argv[2:]
     write = session_file if name == "session.zip" else WRITERS[name]
-    open_file = archive.open_session if name == "session.zip" else read
+    is_session = name == "session.zip"
+    open_file = archive.open_session if is_session else lambda at: finish(load(at))
     folder = Path(tempfile.mkdtemp())
     path, corpus = folder / name, folder / "corpus"
     write(path)

@@ -253,7 +253,8 @@ def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
 
 KILLED = """
 import os, numpy as np
-from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
@@ -261,7 +262,7 @@ np.savetxt("cells.csv", np.random.default_rng(0).normal(size=(300, 5)), delimite
            header="a,b,c,d,e", comments="")
 session = Session()
 maps = MapTree(session)
-session.load(read("cells.csv"))
+session.load(finish(load("cells.csv")))
 session.settings.max_iter = 50
 run = session.begin()
 for progress in run.frames():

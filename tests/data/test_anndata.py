@@ -11,7 +11,7 @@ from napari_embedding_game.data.formats.anndata import (
     from_anndata,
 )
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 
 def cells(n=12, genes=6, **obsm):

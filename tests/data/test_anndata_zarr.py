@@ -10,8 +10,8 @@ from anndata import AnnData
 from anndata.io import write_elem
 
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.readers import can_read, read
-from worlds import layout
+from napari_embedding_game.data.readers import can_read
+from worlds import layout, read
 
 
 def cells(n=8):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 
 @pytest.fixture

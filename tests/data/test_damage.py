@@ -21,8 +21,9 @@ from scipy.io import mmwrite
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read, read_stages
+from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
+from worlds import read
 
 N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "12"))
 SECONDS = 5

@@ -37,7 +37,9 @@ def test_rows_keep_their_identity_through_left_out_rows(kept):
 
 
 def test_subset_leaves_rows_of_the_source_what_they_are():
-    obs = pd.DataFrame({"k": [*"abcdef"]}, index=[f"r{i}" for i in range(6)])
+    obs = pd.DataFrame(
+        {"k": [*"abcdef"], "text": [*"ABCDEF"]}, index=[f"r{i}" for i in range(6)]
+    )
     kept = np.array([1, 1, 0, 1, 1, 1], dtype=bool)
     dataset = Dataset.from_rows(
         name="d",
@@ -46,7 +48,6 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
         var_names=["x", "y"],
         space="X",
         kept=kept,
-        texts=[*"ABCDEF"],
         images=np.arange(6 * 4).reshape(6, 2, 2),
         objects=Objects(np.arange(6) + 10, np.zeros((6, 4), np.int64)),
     )
@@ -54,7 +55,7 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert part.obs.index.tolist() == ["r1", "r3", "r5"]
     assert part.X[:, 0].tolist() == [2, 6, 10]
     assert part.profile is part.X
-    assert list(part.texts) == ["B", "D", "F"]
+    assert part.texts == ["B", "D", "F"]
     assert part.images[:, 0, 0].tolist() == [4, 12, 20]
     assert part.objects.label_ids.tolist() == [11, 13, 15]
     assert dataset.objects.label_ids.tolist() == [10, 11, 13, 14, 15]

@@ -14,6 +14,7 @@ from napari_embedding_game.data.images.experiment import Experiment
 from napari_embedding_game.data.images.folder import find_pairs, has_pairs
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.stages import finish
+from worlds import read
 
 SHAPE = (40, 50)
 
@@ -173,7 +174,7 @@ def test_a_folder_without_pairs_says_how_files_are_named(tmp_path):
     with pytest.raises(DataError, match=r"1 image and 0 labels files.*_cp_masks"):
         find_pairs(tmp_path)
     with pytest.raises(DataError, match="or one of images and labels"):
-        readers.read(tmp_path)
+        read(tmp_path)
 
 
 def test_channels_in_files_of_their_own(tmp_path):
@@ -273,9 +274,9 @@ def test_edited_labels_are_measured_as_they_are(plate):
 def test_the_readers_take_a_folder_of_images(plate, spaces, columns):
     folder, _ = plate
     assert readers.can_read(folder)
-    dataset = readers.read(folder, columns=["area", "intensity_mean"])
+    dataset = read(folder, columns=["area", "intensity_mean"])
     assert dataset.var_names == ("area", "intensity_mean")
     assert spaces(folder) == [dataset.space]
     assert "intensity_mean" in columns(folder)
     with pytest.raises(DataError, match="only 'measures of plate'"):
-        readers.read(folder, space="X_pca")
+        read(folder, space="X_pca")

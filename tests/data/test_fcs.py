@@ -7,8 +7,9 @@ from flowio import FlowData
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read, read_stages
+from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.stages import finish
+from worlds import read
 
 CD3, CD19 = "CD3 (FITC-A)", "CD19 (PE-A)"
 

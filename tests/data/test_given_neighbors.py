@@ -12,7 +12,7 @@ from sklearn.neighbors import kneighbors_graph
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 SPACE = "obsp['distances']"
 

@@ -18,7 +18,7 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 HUGE = 10**12
 

@@ -17,10 +17,9 @@ from napari_embedding_game.data.projection import (
     normalised,
 )
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
-from worlds import layout
+from worlds import layout, read
 
 SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 

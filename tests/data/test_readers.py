@@ -4,7 +4,8 @@ import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import can_read, read
+from napari_embedding_game.data.readers import can_read
+from worlds import read
 
 
 @pytest.fixture

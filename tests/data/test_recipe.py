@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import apply_recipe, looks_like_counts
 from napari_embedding_game.data.stages import finish
-from worlds import layout
+from worlds import layout, read
 
 sc = pytest.importorskip("scanpy")
 

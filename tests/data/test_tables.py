@@ -13,7 +13,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features, has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 
 @pytest.fixture

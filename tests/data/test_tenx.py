@@ -9,8 +9,7 @@ from scipy.io import mmwrite
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.readers import read
-from worlds import layout
+from worlds import layout, read
 
 N_CELLS, N_GENES = 12, 130
 

@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read
+from worlds import read
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
 

@@ -59,6 +59,7 @@ def obs():
     )
     columns = {
         "well": np.array(["A01", "A02", "B01", "B02"])[i // 20],
+        "text": [f"text {n}" for n in i],
         "dose": np.array([0.0, 0.5, 1.0, np.nan])[i // 20],
         "stage": stage,
         "far": np.where(i == 3, np.inf, 2.5),
@@ -120,7 +121,6 @@ def measured(folder):
     values = numbers() * 7
     return of_layer(
         objects=objects,
-        texts=[f"text {i}" for i in range(N)],
         kept=np.arange(N) != 5,
         profile=values,
         profile_names=["area", "length", "mean", "sum"],

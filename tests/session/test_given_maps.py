@@ -8,8 +8,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.session import Session
+from worlds import read
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.data.readers import read
-from worlds import play, session_of
+from worlds import play, read, session_of
 
 SHORT = {"max_iter": 40, "n_landmarks": 20}
 

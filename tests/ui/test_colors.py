@@ -11,7 +11,7 @@ from napari.settings import get_plugin_settings
 from qtpy.QtWidgets import QFileDialog
 
 import worlds
-from napari_embedding_game.data import palette, readers
+from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
@@ -161,7 +161,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     colors[1] = "#00ff00"
     assert list(read(tmp_path / "cells.h5ad").uns["kind_colors"]) == colors
 
-    session.load(readers.read(tmp_path / "cells.h5ad"))
+    session.load(worlds.read(tmp_path / "cells.h5ad"))
     play()
     session.look.color_by = "kind"
     legend = dock.controller.scene.legend()

@@ -31,7 +31,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     """Move the mouse onto the point of a row; returns what is told of it."""
     images = np.arange(40, dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
     texts = [f"text <{i}>" for i in range(40)]
-    session.load(replace(dataset, images=images, texts=texts))
+    session.load(replace(dataset, images=images, obs=dataset.obs.assign(text=texts)))
     viewer = make_napari_viewer(show=True)
     dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")

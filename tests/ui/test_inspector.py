@@ -86,7 +86,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     qtbot, play, inspector, session, dataset
 ):
     texts = ["long " * 200, *(f"text\n\n{i}" for i in range(1, 40))]
-    session.load(replace(dataset, texts=texts))
+    session.load(replace(dataset, obs=dataset.obs.assign(text=texts)))
     play()
     session.selection.select(0)
     report = report_of(qtbot, inspector, (0,))
@@ -186,7 +186,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
 
 
 def test_linked_layers_leave_the_tab_that_is_open(inspector, session, dataset, play):
-    session.load(replace(dataset, texts=["text"] * 40))
+    session.load(replace(dataset, obs=dataset.obs.assign(text="text")))
     play()
     details = inspector.details
     details.tabs.setCurrentWidget(details.markers)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
 
@@ -35,7 +36,6 @@ _OF_A_GIVEN_MAP = re.compile(
     r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?[1-3]",
     re.IGNORECASE,
 )
-_TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
 # From this share of numbers on, the other values of a column are mistakes.
 _MOSTLY_NUMBERS = 0.8
 _MAY_BE_NUMBERS = {
@@ -120,7 +120,7 @@ def is_row_name(column: pd.Series) -> bool:
     heading = str(column.name)
     if heading == "" or heading.startswith("Unnamed: 0"):
         return True
-    if pd.api.types.infer_dtype(column) != "string" or _TEXT.match(heading):
+    if pd.api.types.infer_dtype(column) != "string" or TEXT.match(heading):
         return False
     # Numbers with a few mistakes among them are measurements, and told as such.
     numeric = pd.to_numeric(column, errors="coerce").notna().mean()
@@ -198,11 +198,3 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 def counted(n: int, what: str) -> str:
     """Number and noun, such as "1 image" and "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
-def texts(obs: pd.DataFrame) -> Sequence[str] | None:
-    """Return the column with a text or word for each row, if there is one."""
-    for name in obs.columns:
-        if _TEXT.match(str(name)):
-            return ["" if pd.isna(value) else str(value) for value in obs[name]]
-    return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,8 @@ from napari_embedding_game.data.read_options import ReadOptions
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 # (X is of float64 where float32 takes away what tells rows apart)
 
+TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
+"""Names of columns with a text or word for each row."""
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Rows of the source by the class that they are examples of."""
 CONFIDENCE = "_confidence"
@@ -54,7 +57,7 @@ class Added:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Usable rows of one source; n of its ``n_source_rows`` rows.
+    """Usable rows of one source; n of its :attr:`n_source_rows` rows.
 
     Made by the readers, which have checked it: ``X`` is finite, has at least
     two rows, and its rows are not all the same.
@@ -77,8 +80,6 @@ class Dataset:
     """Where ``X`` comes from, such as ``obsm['X_pca']``."""
     source: Path | None
     """File that was read; None for a sample or a layer."""
-    n_source_rows: int
-    """Rows of the source, left-out ones included."""
     kept: NDArray[np.bool_]
     """(n_source_rows,) True where a row of the source is a row of ``X``."""
     source_obs_names: pd.Index
@@ -89,8 +90,6 @@ class Dataset:
     """Sentences: what was left out or changed, and why."""
     images: NDArray[Any] | None = None
     """(n, h, w) or (n, h, w, 3) picture of each row, uint8 or float 0 to 1."""
-    texts: Sequence[str] | None = None
-    """(n,) text of each row."""
     profile: Matrix = None
     """(n, G) numbers to compare clusters by, in their own units; ``X`` if not given.
 
@@ -141,6 +140,19 @@ class Dataset:
         return Expression(self.profile, self.has_expression)
 
     @property
+    def n_source_rows(self) -> int:
+        """Rows of the source, left-out ones included."""
+        return len(self.kept)
+
+    @cached_property
+    def texts(self) -> list[str] | None:
+        """(n,) text or word of each row, where a column has them."""
+        for name, column in self.obs.items():
+            if TEXT.match(str(name)):
+                return ["" if pd.isna(value) else str(value) for value in column]
+        return None
+
+    @property
     def word(self) -> Literal["gene", "measure", "column"]:
         """What a column of the ``profile`` is called."""
         if self.source_objects is not None:
@@ -175,9 +187,6 @@ class Dataset:
         former = self.left_out.get(why)
         left_out = {why: others if former is None else others | former}
         images = self.images
-        texts: Any = None
-        if self.texts is not None:
-            texts = np.asarray(self.texts, dtype=object)[rows]
         whole = self.profile is self.X
         X, names = self.X[rows], self.var_names
         if self.is_distances:
@@ -192,7 +201,6 @@ class Dataset:
             notes=(*self.notes, *notes),
             left_out={**self.left_out, **(left_out if others.any() else {})},
             images=None if images is None else images[rows],
-            texts=texts,
         )
 
     def frozen(self) -> Dataset:
@@ -249,7 +257,6 @@ class Dataset:
         known = {
             "obs": (self.obs, n),
             "images": (self.images, n),
-            "texts": (self.texts, n),
             "kept": (self.kept, n_all),
             "source_obs_names": (self.source_obs_names, n_all),
             "source_objects": (self.source_objects, n_all),
@@ -283,7 +290,6 @@ class Dataset:
         whole = cls(
             obs=obs,
             source=source,
-            n_source_rows=len(obs),
             kept=np.ones(len(obs), bool),
             source_obs_names=obs.index,
             source_obs=obs,

@@ -1,4 +1,4 @@
-"""Read any supported file by its extension: :func:`read`."""
+"""Read any supported file by its extension."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.anndata import anndata_stages
 from napari_embedding_game.data.formats.arrays import array_stages
@@ -20,7 +18,7 @@ from napari_embedding_game.data.images.experiment import experiment_stages
 from napari_embedding_game.data.images.folder import HOW, has_pairs
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stages, finish
+from napari_embedding_game.data.stages import Stages
 
 _Reader = Callable[..., Stages[ReadResult]]
 
@@ -37,26 +35,16 @@ FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
 """Endings of folders that can be read; those of 10x and of images have any name."""
 
 
-def read(path: str | Path, **options: Any) -> Dataset:
-    """Read and check a file or folder.
+def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read and check a file or folder in stages: a generator that may be closed.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first table
-        of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, or one of images
-        with their labels, whose objects are measured.
-    **options
-        ``space``, ``columns``, ``missing`` and ``transposed`` of
-        :class:`~.read_options.ReadOptions`.
+    `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
+    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, or one of
+    images with their labels, whose objects are measured.  The recipe is not applied,
+    see :func:`~.loading.load`.
 
     Raises DataError with one sentence that names the file and the way out.
     """
-    return finish(read_stages(path, ReadOptions(**options))).dataset
-
-
-def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Do what :func:`read` does, in stages: a generator that may be closed."""
     path = Path(path)
     reader = _reader(path)
     if options.transposed and reader is not table_stages:

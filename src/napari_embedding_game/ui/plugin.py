@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NO_VIEWER = (
     "Files are opened in napari's window: make a napari.Viewer first, or read them by "
-    "napari_embedding_game.data.readers.read."
+    "napari_embedding_game.read."
 )
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.columns import as_metadata, texts
+from napari_embedding_game.data.columns import as_metadata
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
@@ -228,6 +228,5 @@ def _with_table(dataset: Dataset, path: Path) -> Dataset:
         dataset,
         obs=obs,
         source_obs=source_obs,
-        texts=texts(obs) if dataset.texts is None else dataset.texts,
         notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}."),
     )

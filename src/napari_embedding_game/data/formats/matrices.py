@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import check_chosen, listed, texts
+from napari_embedding_game.data.columns import check_chosen, listed
 from napari_embedding_game.data.dataset import (
     MISSING_VALUES,
     Dataset,
@@ -104,7 +104,6 @@ def from_matrix(
         space=space,
         kept=kept,
         notes=tuple(notes),
-        texts=texts(obs),
         left_out=reasons,
         **more,
     )

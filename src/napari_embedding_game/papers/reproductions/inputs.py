@@ -51,9 +51,10 @@ class Inputs:
 
     def load(self, name: str) -> Dataset:
         """Read a data set, or raise DataError.  Pixels are from 0 to 1."""
-        from napari_embedding_game.data.readers import read
+        from napari_embedding_game.data.loading import load
+        from napari_embedding_game.data.stages import finish
 
-        return read(self.path(name))
+        return finish(load(self.path(name)))
 
     def described(self, names: str) -> str:
         """Return names and sizes of the files of data sets, with ", " between."""

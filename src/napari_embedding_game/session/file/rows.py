@@ -72,7 +72,6 @@ class Rows:
     """(n, G) their numbers in their own units, where these are others."""
     profile_names: tuple[str, ...] = ()
     has_expression: bool = False
-    texts: tuple[str, ...] | None = None
     obs: pd.DataFrame | None = None
     """(n rows) metadata, where no file has them."""
     objects: Objects | None = None
@@ -133,7 +132,6 @@ def _numbers(dataset: Dataset) -> dict[str, Any]:
         "X": dataset.X,
         "var_names": dataset.var_names,
         "obs": dataset.obs.loc[:, ~dataset.obs.columns.isin(dataset.added_columns)],
-        "texts": None if dataset.texts is None else tuple(map(str, dataset.texts)),
         "has_expression": dataset.has_expression,
     }
     profile = dataset.profile
@@ -159,7 +157,6 @@ def dataset_of(rows: Rows) -> Dataset:
     Raises ValueError: their parts do not fit together.
     """
     names, reason = pd.Index(rows.names, dtype=object), ""
-    texts: Any = None if rows.texts is None else np.array(rows.texts, dtype=object)
     if rows.X is None:
         reason = (
             f"The data of {rows.name} are not loaded: open the session again when the "
@@ -175,9 +172,7 @@ def dataset_of(rows: Rows) -> Dataset:
     dataset = Dataset(
         X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
         obs=obs,
-        texts=texts,
         source=None,
-        n_source_rows=len(rows.kept),
         source_obs_names=pd.Index(source_names),
         notes=(reason,) if reason else (),
         missing_reason=reason,
