@@ -94,7 +94,7 @@ class Loading:
         self.is_reading, self.source, shown = False, self.taken, self.shown
         self.options = ReadOptions() if shown is None else shown.options
         if shown is not None and not self.columns:
-            self.columns = tuple(shown.namess)
+            self.columns = tuple(shown.columns)
 
     # Inside
 

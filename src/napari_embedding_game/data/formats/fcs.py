@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,42 +37,25 @@ _BESIDE = re.compile(
 )
 
 
-class _Channels(NamedTuple):
-    """The p channels of a file."""
+def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
+    """Return what the p channels are called, and of what kind they are.
 
-    detectors: list[str]
-    markers: list[str]
-    """"" where a detector has none."""
-
-    @property
-    def names(self) -> list[str]:
-        """What they are called: "CD3 (FITC-A)", or the detector alone."""
-        parts = zip(self.are_marked, self.markers, self.detectors, strict=True)
-        told = [f"{marker} ({d})" if is_marked else d for is_marked, marker, d in parts]
-        return unique_names(pd.Index(told))
-
-    @property
-    def are_marked(self) -> NDArray[np.bool_]:
-        """(p,) those with a marker besides their detector."""
-        pairs = zip(self.markers, self.detectors, strict=True)
-        return np.array([marker not in ("", detector) for marker, detector in pairs])
-
-    @property
-    def are_measures(self) -> NDArray[np.bool_]:
-        """(p,) those that measure a cell by a stain."""
-        return np.array([not _BESIDE.fullmatch(name) for name in self.detectors])
-
-    @property
-    def usual(self) -> NDArray[np.bool_]:
-        """(p,) those that are embedded if none is chosen.
-
-        Measures with a marker; if there are none, the areas of pulses, or all measures.
-        """
-        is_area = np.array([name.endswith("-A") for name in self.detectors])
-        for some in (self.are_marked, is_area, ~is_area):
-            if (some & self.are_measures).any():
-                return some & self.are_measures
-        return np.ones(len(self.detectors), bool)
+    ``name`` is "CD3 (FITC-A)", or the detector alone; ``measures`` those that measure
+    a cell by a stain.  ``usual`` are embedded if none is chosen: measures with a
+    marker; if there are none, the areas of pulses, or all measures.
+    """
+    table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
+    is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
+    names = (table["marker"] + " (" + table["detector"] + ")").where(
+        is_marked, table["detector"]
+    )
+    measures = ~table["detector"].str.fullmatch(_BESIDE)
+    is_area = table["detector"].str.endswith("-A")
+    wanted = (some & measures for some in (is_marked, is_area, ~is_area))
+    usual = next((some for some in wanted if some.any()), measures | True)
+    return table.assign(
+        name=unique_names(pd.Index(names)), measures=measures, usual=usual
+    )
 
 
 def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -94,18 +76,18 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         events, channels, notes = _read(path)
     check_shape(events.shape, path.name)
     yield Stage("Checking the numbers")
-    is_mass, names = any(map(_MASS.fullmatch, channels.detectors)), channels.names
-    space = options.space or (MASS if is_mass else FLOW)
+    is_mass, names = channels["detector"].str.fullmatch(_MASS), channels["name"]
+    space = options.space or (MASS if is_mass.any() else FLOW)
     if cofactor := COFACTORS[space]:
-        measures = channels.are_measures
+        measures = channels["measures"].to_numpy()
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
-    chosen = options.columns or tuple(np.array(names)[channels.usual].tolist())
+    chosen = options.columns or tuple(names[channels["usual"]])
     columns = pd.DataFrame(events, [str(i + 1) for i in range(len(events))], names)
     others = {c: as_metadata(columns[c]) for c in names if c not in chosen}
     dataset = from_matrix(
         as_rows(events),
         pd.DataFrame(others, index=columns.index),
-        names,
+        list(names),
         space,
         path.name,
         replace(options, columns=chosen),
@@ -113,10 +95,12 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         source=path,
         notes=notes,
     )
-    return ReadResult(dataset, sorted(COFACTORS, key=lambda one: one != space), names)
+    return ReadResult(
+        dataset, sorted(COFACTORS, key=lambda one: one != space), list(names)
+    )
 
 
-def _read(path: Path) -> tuple[NDArray[np.float64], _Channels, list[str]]:
+def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
     """Return events (n, p) on a linear scale and compensated, channels, and notes."""
     import flowio
 
@@ -140,13 +124,13 @@ def _read(path: Path) -> tuple[NDArray[np.float64], _Channels, list[str]]:
             raise ValueError(str(error)) from error
     if events.shape != (data.event_count, len(data.pnn_labels)):
         raise ValueError("another number of events or channels than is declared")
-    channels = _Channels(data.pnn_labels, [one.strip() for one in data.pns_labels])
+    markers = [one.strip() for one in data.pns_labels]
     notes = []
     if int(data.text.get("nextdata", "0")):
         notes.append("The file has several data sets, of which the first one was read.")
     if spillover := data.text.get("spillover") or data.text.get("spill"):
-        notes.append(_compensated(events, channels.detectors, spillover))
-    return events, channels, notes
+        notes.append(_compensated(events, data.pnn_labels, spillover))
+    return events, _channels(data.pnn_labels, markers), notes
 
 
 def _compensated(
