@@ -44,27 +44,15 @@ def from_matrix(
 ) -> Dataset:
     """Return the dataset of the usable rows of a matrix; checks what it holds.
 
-    Parameters
-    ----------
-    X : (N, D) dense array or CSR matrix
-    obs : (N rows) DataFrame
-    names : (D,)
-        Of the columns.
-    space, where : str
-        What is embedded, and the subject of sentences.
-    options : ReadOptions
-    left_out : mapping of str to (N,) mask, optional
-        Rows that are not embedded, whatever they hold, by why.
-    standardise : bool
-        Whether each column gets mean 0 and standard deviation 1, unless they are raw
-        counts; :attr:`Dataset.profile` keeps their units.
-    **more
-        As for :meth:`Dataset.from_rows`.
+    ``X`` (N, D) dense array or CSR matrix. ``obs`` (N rows) DataFrame. ``names``
+    (D,): of the columns. ``space`` and ``where``: what is embedded, and the subject of
+    sentences. ``left_out`` mapping of str to (N,) mask: rows that are not embedded,
+    whatever they hold, by why. ``standardise``: whether each column gets mean 0 and
+    standard deviation 1, unless they are raw counts; :attr:`Dataset.profile` keeps
+    their units. ``**more``: as for :meth:`Dataset.from_rows`.
 
-    Raises
-    ------
-    DataError
-        If values are missing, all rows are the same, or there is no such column.
+    Raises DataError: if values are missing, all rows are the same, or there is no such
+    column.
     """
     notes = list(notes)
     if options.columns is not None and not is_of_pairs(space) and not standardise:

@@ -68,38 +68,23 @@ def measure_stages(
 ) -> Stages[Dataset]:
     """Measure every object of a label image, in stages.
 
-    Parameters
-    ----------
-    image : array, mapping of str to array, or None
-        Of the shape of `labels`, with one more axis for channels first or last, or
-        one array for each channel by name.  None: only form is measured.
-    labels : array of integers
-        (y, x), (z, y, x), (time, y, x) or (image, y, x), the last with any number of
-        axes before (y, x); 0 is background.
-    name : str
-        What the person calls the labels.
-    scale : sequence of float, optional
-        Size of a pixel along each axis of `labels`; 1 by default.
-    first_axis : {"z", "time", "image"}
-        What the first of three axes is; "image": each picture is an image of its own.
-    groups : sequence of {"shape", "intensity", "texture", "neighbours"}
-        What is measured; :func:`measured_table` says what is in each.
-    with_border : bool
-        Whether objects that touch the border of their picture are measured, too.
-    options : ReadOptions
-        Its columns, and what becomes of missing values and of repeated columns.
+    ``image``: of the shape of `labels`, with one more axis for channels first or last,
+    or one array for each channel by name. None: only form is measured. ``labels``:
+    (y, x), (z, y, x), (time, y, x) or (image, y, x), the last with any number of axes
+    before (y, x); 0 is background. ``name``: what the person calls the labels.
+    ``scale``: size of a pixel along each axis of `labels`; 1 by default.
+    ``first_axis`` {"z", "time", "image"}: what the first of three axes is; "image":
+    each picture is an image of its own. ``groups`` sequence of {"shape", "intensity",
+    "texture", "neighbours"}: what is measured; :func:`measured_table` says what is in
+    each. ``with_border``: whether objects that touch the border of their picture are
+    measured, too. ``options``: its columns, and what becomes of missing values and of
+    repeated columns.
 
-    Returns
-    -------
-    Dataset
-        Each measure with mean 0 and standard deviation 1 in ``X``, as measured in
-        ``profile``; label and centre (in pixels) of each object in ``obs``; label
-        and bounding box in ``objects``.
+    Returns each measure with mean 0 and standard deviation 1 in ``X``, as measured in
+    ``profile``; label and centre (in pixels) of each object in ``obs``; label and
+    bounding box in ``objects``.
 
-    Raises
-    ------
-    DataError
-        If shapes do not fit or there are fewer than two objects.
+    Raises DataError: if shapes do not fit or there are fewer than two objects.
     """
     yield Stage("Looking at the image")
     pixels = check_labels(of_image.in_memory(labels, name))
