@@ -3,13 +3,13 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from napari_embedding_game.data.export.plots import (
     SIZE_EXPONENT,
     ExpressionPlot,
-    Levels,
     MapPlot,
     PlatePlot,
     PointColors,
@@ -28,7 +28,8 @@ SCALE = np.linspace([0, 0, 0, 1], [1, 1, 0, 1], 8)
 def clusters():
     codes = np.arange(60) % 3
     places = np.random.default_rng(0).normal(size=(60, 2)) + 5 * codes[:, None]
-    levels = Levels(("T cells", "B cells", "_$odd"), codes)
+    names = ["T cells", "B cells", "_$odd"]
+    levels = pd.Categorical.from_codes(codes, names)
     return MapPlot(
         embedding=places,
         colors=PointColors(np.eye(4)[codes] + [0, 0, 0, 1], "Cluster", levels),

@@ -171,7 +171,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     rows = rows_of(RowChoice("kind"), session.dataset, None, ())
     assert rows.names == tuple("CAB")
     figure = colors_of(dock.workspace)
-    assert figure.levels.names == tuple("CAB")
+    assert figure.levels.categories.tolist() == [*"CAB"]
     assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()
 
     other = of_column("other", session.dataset).legend.colors

@@ -48,9 +48,10 @@ class Clustering:
     @cached_property
     def names(self) -> pd.Categorical:
         """(n,) the name of each point's cluster."""
-        codes = pd.Index(list(self.by_id)).get_indexer(self.labels)
+        codes = np.zeros(max(self.by_id, default=0) + 1, np.intp)
+        codes[list(self.by_id)] = np.arange(len(self.clusters))
         names = [cluster.name for cluster in self.clusters]
-        return pd.Categorical.from_codes(codes, names)
+        return pd.Categorical.from_codes(codes.take(self.labels), names)
 
     def rows(self, cluster: int) -> NDArray[np.intp]:
         """Return the points of a cluster."""

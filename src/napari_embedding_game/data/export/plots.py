@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
@@ -101,15 +102,6 @@ def write_plot(plot: Plot, path: Path) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """Named groups of points, each of one colour."""
-
-    names: tuple[str, ...]
-    codes: NDArray[np.integer]
-    """(n,) place of each point's group among the names, -1 where it has none."""
-
-
-@dataclass(frozen=True, eq=False)
 class PointColors:
     """The colour of every point, and how to read it."""
 
@@ -117,16 +109,15 @@ class PointColors:
     """(n, 4) from 0 to 1."""
     title: str = ""
     """What the colours tell, such as the name of a gene."""
-    levels: Levels | None = None
+    levels: pd.Categorical | None = None
+    """(n,) the named group of each point, where each has one colour."""
     scale: Points | None = None
     """(K, 4) colours from the low to the high limit."""
     limits: tuple[float, float] = (0.0, 1.0)
 
     def of(self, rows: NDArray[Any]) -> PointColors:
         """Return the colours of some points."""
-        levels = self.levels
-        if levels is not None:
-            levels = Levels(levels.names, levels.codes[rows])
+        levels = None if self.levels is None else self.levels[rows]
         return replace(self, rgba=self.rgba[rows], levels=levels)
 
 
@@ -179,7 +170,7 @@ class MapPlot(Plot):
             return key
         found = np.unique(levels.codes, return_index=True, return_counts=True)
         for code, row, count in zip(*found, strict=True):
-            name = levels.names[code] if code >= 0 else MISSING
+            name = levels.categories[code] if code >= 0 else MISSING
             key.append((f"{name} ({count:,})", self.colors.rgba[row]))
         is_some_missing = bool(len(key)) and found[0][0] < 0
         return [*key[1:], key[0]] if is_some_missing else key

@@ -22,7 +22,6 @@ from napari_embedding_game.data.export.atomic import (
 )
 from napari_embedding_game.data.export.plots import (
     FACING,
-    Levels,
     MapPlot,
     Name,
     PointColors,
@@ -117,11 +116,10 @@ def write_figure(
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
-    shown, column = result.shown, result.shown.names
-    known = {one.name: one.color for one in shown.clusters if one.color}
-    table = level_colors(list(column.categories), known)
-    levels = Levels(tuple(column.categories), column.codes)
-    return PointColors(rgba=table[column.codes], title="Cluster", levels=levels)
+    clusters, names = result.shown.clusters, result.shown.names
+    known = {one.name: one.color for one in clusters if one.color}
+    table = level_colors(list(names.categories), known)
+    return PointColors(rgba=table[names.codes], title="Cluster", levels=names)
 
 
 WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {

@@ -21,7 +21,6 @@ from napari_embedding_game.core.inspect.true_neighbors import Correction, correc
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import Levels
 from napari_embedding_game.data.palette import chosen
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
@@ -35,7 +34,6 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     Colored,
     Legend,
-    cluster_levels,
     colored,
     is_choice,
     of_column,
@@ -243,7 +241,7 @@ class Scene(QObject):
 
     # The legend
 
-    def levels(self) -> Levels | None:
+    def levels(self) -> pd.Categorical | None:
         """Return the group that each point is coloured by; None of a scale."""
         return None if self._colored is None else self._colored.find_levels()
 
@@ -355,9 +353,8 @@ class Scene(QObject):
         dataset, snapshot = self._session.dataset, self._session.snapshot
         if dataset is None or snapshot is None:
             return
-        clusters = cluster_levels(self._session.clusters)
         columns = {
-            "cluster": pd.Categorical.from_codes(clusters.codes, clusters.names),
+            "cluster": self._session.clusters.clustering.names,
             "pressure": snapshot.pressure,
             "stretch": snapshot.stretch,
             "isolation": snapshot.isolation,

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import Levels, PointColors
+from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import label_column
 from napari_embedding_game.data.palette import level_colors
 from napari_embedding_game.session.cluster_report import is_continuous
-from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.colors import (
     MISSING,
     Colors,
@@ -86,7 +85,7 @@ class Colored:
     rgba: Colors
     """(N, 4), not to be changed."""
     legend: Legend
-    find_levels: Callable[[], Levels | None] = lambda: None
+    find_levels: Callable[[], pd.Categorical | None] = lambda: None
     """Returns the group that each point is in; None of a scale."""
 
     def for_figure(self, title: str) -> PointColors:
@@ -118,7 +117,7 @@ def colored(
     """
     if choice == CLUSTER:
         legend, book = Legend(CLUSTER), session.clusters  # whose list says the rest
-        return Colored(palette.of_points(), legend, lambda: cluster_levels(book))
+        return Colored(palette.of_points(), legend, lambda: book.clustering.names)
     if choice not in BUILT_IN:
         assert session.dataset is not None
         return of_column(choice, session.dataset, limits)
@@ -148,14 +147,6 @@ def _measured(
         return known, (0.0, value_limits(known)[1]), NO_PRESSURE
     compared = session.view.compared
     return None if compared is None else compared.maps.moved, None, NOTHING_COMPARED
-
-
-def cluster_levels(book: Clusters) -> Levels:
-    """Return the cluster that each point is in."""
-    ids = np.array([cluster.id for cluster in book.clusters])
-    order = np.argsort(ids)
-    codes = order[places(ids[order].tolist(), book.labels)]
-    return Levels(tuple(cluster.name for cluster in book.clusters), codes)
 
 
 def of_column(
@@ -196,7 +187,7 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     legend = Legend(TOO_MANY.format(name, len(names)))
     if len(names) <= MAX_LEVELS:
         legend = Legend(name, tuple((str(c), int(counts[c])) for c in names), palette)
-    levels = Levels(tuple(map(str, names)), codes)
+    levels = pd.Categorical.from_codes(codes, names)
     return Colored(table.take(codes, axis=0), legend, lambda: levels)
 
 
