@@ -21,7 +21,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import kneighbors_graph
 
 from napari_embedding_game.data import samples
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
@@ -185,11 +185,11 @@ def predicted_and_placed(tree, session):
     n = len(session.dataset.obs)
     figures = [np.linspace(0, 1, n, dtype=np.float32) for _ in range(3)]
     codes = np.arange(n, dtype=np.int32) % 3 - 1
+    how = Added(kind="predicted", reference="ref.h5ad", label="kind")
+    labels = pd.Categorical.from_codes(codes, ["A", "B"])
     session.add(
         add_predicted,
-        PredictedLabels(
-            "ref.h5ad", "kind", False, ("A", "B"), codes, *figures, codes == 0
-        ),
+        PredictedLabels(how, labels, *figures, codes == 0),
     )
     places = session.snapshot.embedding
     on = PlacedOn("ref.h5ad", places, places)

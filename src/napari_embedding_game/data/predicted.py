@@ -14,10 +14,8 @@ from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset
 
 PREDICTED = "_predicted"
 """Ends the name of the column with predicted labels."""
-OR_UNLIKE = "_or_unlike"
-"""Ends the name of the column that tells besides which cells are unlike any."""
-REFERENCE = "_reference"
-"""Ends the name of the column that tells which cells are unlike the reference."""
+OR_UNLIKE, REFERENCE = "_or_unlike", "_reference"
+"""End the names of those that tell which cells are unlike any, with and without."""
 LIKE, UNLIKE = "like the reference", "unlike the reference"
 
 
@@ -28,16 +26,10 @@ class PredictedLabels:
     Of n rows, see :mod:`~napari_embedding_game.session.reference.mapping`.
     """
 
-    reference: str
-    """File of the reference: its path."""
-    label: str
-    """Column of the reference that was predicted."""
-    correct_batch: bool
-    """Whether a batch effect was taken away first."""
-    names: tuple[str, ...]
-    """(K,) the labels that occur."""
-    codes: NDArray[np.int32]
-    """(n,) place of the label among them, -1 for none."""
+    how: Added
+    """From which column of which reference."""
+    labels: pd.Categorical
+    """(n,)"""
     confidence: NDArray[np.float32]
     """(n,) share of the votes, 0 to 1."""
     likeness: NDArray[np.float32]
@@ -50,22 +42,17 @@ class PredictedLabels:
     @property
     def columns(self) -> Mapping[str, Any]:
         """(n,) each: by the ending of the column that they go into."""
+        are_unlike = pd.Categorical.from_codes(self.unlike.astype(int), [LIKE, UNLIKE])
+        names = list(dict.fromkeys([*self.labels.categories, UNLIKE]))
+        codes = np.where(self.unlike, names.index(UNLIKE), self.labels.codes)
         return {
-            "": pd.Categorical.from_codes(self.codes, list(self.names)),
+            "": self.labels,
             CONFIDENCE: self.confidence,
-            REFERENCE: pd.Categorical.from_codes(
-                self.unlike.astype(np.int8), [LIKE, UNLIKE]
-            ),
-            OR_UNLIKE: self._or_unlike(),
+            REFERENCE: are_unlike,
+            OR_UNLIKE: pd.Categorical.from_codes(codes, names),
             "_likeness": self.likeness,
             "_distance": self.distance,
         }
-
-    def _or_unlike(self) -> pd.Categorical:
-        """Return the labels, with another one for rows unlike the reference."""
-        names = list(dict.fromkeys([*self.names, UNLIKE]))
-        codes = np.where(self.unlike, names.index(UNLIKE), self.codes)
-        return pd.Categorical.from_codes(codes.astype(np.int32), names)
 
 
 def add_predicted(dataset: Dataset, predicted: PredictedLabels) -> str:
@@ -74,11 +61,5 @@ def add_predicted(dataset: Dataset, predicted: PredictedLabels) -> str:
     It is ``<label>_predicted``, with a number where the file has such a column;
     confidence, likeness and distance are beside it.
     """
-    wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-    how = Added(
-        kind="predicted",
-        reference=predicted.reference,
-        label=predicted.label,
-        correct_batch=predicted.correct_batch,
-    )
-    return dataset.add(wanted, predicted.columns, how)
+    wanted = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+    return dataset.add(wanted, predicted.columns, predicted.how)

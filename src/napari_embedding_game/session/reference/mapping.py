@@ -34,6 +34,7 @@ from napari_embedding_game.core.new_rows.likeness import (
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
@@ -156,14 +157,15 @@ def map_cells(
         told = dataset.obs[column].astype(object).map(str, na_action="ignore")
         codes, names = pd.factorize(told, sort=True)
         winners, confidence = vote(codes[voters], weights)
-        present, of_present = np.unique(winners[winners >= 0], return_inverse=True)
-        winners[winners >= 0] = of_present
+        voted = pd.Categorical.from_codes(winners, names)
         predicted[column] = PredictedLabels(
-            reference=reference.path or reference.name,
-            label=column,
-            correct_batch=correct_batch,
-            names=tuple(names[present]),
-            codes=winners.astype(np.int32),
+            how=Added(
+                kind="predicted",
+                reference=reference.path or reference.name,
+                label=column,
+                correct_batch=correct_batch,
+            ),
+            labels=voted.remove_unused_categories(),
             confidence=confidence.astype(np.float32),
             **of_cells,
         )
@@ -209,7 +211,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     if space is not None and space[0] == "obsm" and mapped.rows is not None:
         adata.obsm[space[1]] = mapped.rows
     for label, one in mapped.labels.items():
-        adata.obs[f"{label}_predicted"] = one.columns[""]
+        adata.obs[f"{label}_predicted"] = one.labels
         adata.obs[f"{label}_confidence"] = one.confidence
     adata.obs["unlike_reference"] = mapped.unlike
     adata.obs["reference_likeness"] = mapped.likeness
