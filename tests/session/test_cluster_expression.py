@@ -48,7 +48,7 @@ def test_the_figures_are_those_of_scanpy(kind, is_scaled):
     counts, labels = counts_of()
     found, _ = result_of(
         iter_cluster_expression(
-            dataset_of(kind(counts)), labels, [2, 5, 7], ["g4", "g0", "g20"]
+            dataset_of(kind(counts)), pd.Categorical(labels), ["g4", "g0", "g20"]
         )
     )
     obs = pd.DataFrame({"cluster": pd.Categorical(labels)})
@@ -76,7 +76,7 @@ def test_leading_markers_stand_under_their_cluster():
     counts, labels = counts_of()
     data = dataset_of(sp.csr_matrix(counts))
     found, shares = result_of(
-        iter_cluster_expression(data, labels, [7, 2, 5], n_leading=3)
+        iter_cluster_expression(data, pd.Categorical(labels, [7, 2, 5]), n_leading=3)
     )
     assert [set(found.genes[i : i + 3]) for i in (0, 3, 6)] == [
         {"g0", "g1", "g2"},

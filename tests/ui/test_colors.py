@@ -168,8 +168,8 @@ def test_colours_and_order_of_the_file_are_everywhere(
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
     assert seen == ["#ff0000", "#00ff00", "#0000ff"]
-    rows = rows_of(RowChoice("kind"), session.dataset, None, ())
-    assert rows.names == tuple("CAB")
+    rows = rows_of(RowChoice("kind"), session.dataset, session.clusters.clustering)
+    assert rows.categories.tolist() == [*"CAB"]
     figure = colors_of(dock.workspace)
     assert figure.levels.categories.tolist() == [*"CAB"]
     assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()

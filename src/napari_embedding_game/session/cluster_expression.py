@@ -23,10 +23,8 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClusterExpression:
-    """What G genes, or other columns, are in C clusters."""
+    """What G genes, or other columns, are in C groups of points."""
 
-    clusters: tuple[int, ...]
-    """(C,) ids."""
     sizes: tuple[int, ...]
     """(C,) points of each."""
     genes: tuple[str, ...]
@@ -39,28 +37,27 @@ class ClusterExpression:
 
 def iter_cluster_expression(
     dataset: Dataset,
-    labels: NDArray[np.integer],
-    clusters: Sequence[int],
+    groups: pd.Categorical,
     wanted: Sequence[str] = (),
     *,
     n_leading: int = 3,
 ) -> Generator[float, None, ClusterExpression]:
-    """Yield the share done, 0 to 1, and return the expression in each cluster.
+    """Yield the share done, 0 to 1, and return the expression in each group.
 
-    ``labels`` (n,) int: cluster of each point. ``clusters``: ids, in the order of the
-    result. ``wanted``: names of genes; if empty, the leading markers of every cluster
-    against all other points (Wilcoxon), a gene standing only under the first cluster it
-    leads. ``n_leading``: markers of each cluster.
+    ``groups`` (n,) are those of the points. ``wanted``: names of genes; if empty, the
+    leading markers of every group against all other points (Wilcoxon), ``n_leading`` of
+    each, a gene standing only under the first group it leads.
 
     Raises DataError: none of the names is in the data, they are too many, or nothing
-    sets the clusters apart.
+    sets the groups apart.
     """
-    note, codes = "", pd.Index(clusters).get_indexer(labels)
+    note, codes = "", groups.codes.astype(np.intp)
+    n_groups = len(groups.categories)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
         places, note = list(found.places), found.told
     else:
-        places = yield from _leading(dataset, codes, len(clusters), n_leading)
+        places = yield from _leading(dataset, codes, n_groups, n_leading)
     if not places:
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
@@ -73,10 +70,9 @@ def iter_cluster_expression(
             f"These are {len(places):,} names, and {MOST_GENES} can be shown beside "
             "each other: leave some out."
         )
-    summary = _summarized(dataset, places, codes, len(clusters))
+    summary = _summarized(dataset, places, codes, n_groups)
     return ClusterExpression(
-        clusters=tuple(clusters),
-        sizes=tuple(np.bincount(codes[codes >= 0], minlength=len(clusters)).tolist()),
+        sizes=tuple(np.bincount(codes, minlength=n_groups).tolist()),
         genes=tuple(dataset.profile_names[place] for place in places),
         summary=summary,
         note=note,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from napari_embedding_game.data.clustering import Cluster
+from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
@@ -38,18 +37,6 @@ class RowChoice:
 CLUSTERS = RowChoice()
 
 
-@dataclass(frozen=True, eq=False)
-class ExpressionRows:
-    """R rows, and the points of each."""
-
-    labels: NDArray[np.integer]
-    """(n,) id of each point's row."""
-    ids: tuple[int, ...]
-    """(R,)"""
-    names: tuple[str, ...]
-    """(R,)"""
-
-
 def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """Return what rows can be of: clusters, columns of few names, and both.
 
@@ -63,31 +50,19 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
 
 
 def rows_of(
-    choice: RowChoice,
-    dataset: Dataset,
-    labels: NDArray[np.integer],
-    clusters: Sequence[Cluster],
-) -> ExpressionRows:
-    """Return the rows of a choice, those of a cluster below each other.
-
-    ``labels`` (n,) int: cluster of each point. ``clusters``: in the order of the rows.
-    """
-    ids, names = [c.id for c in clusters], [c.name for c in clusters]
+    choice: RowChoice, dataset: Dataset, clustering: Clustering
+) -> pd.Categorical:
+    """Return the row of each point (n,); those of a cluster are below each other."""
+    clusters = clustering.names
     if not choice.column:
-        return ExpressionRows(labels, tuple(ids), tuple(names))
-    coded = as_levels(dataset.obs[choice.column]).cat.remove_unused_categories()
-    levels, codes = tuple(coded.cat.categories), coded.cat.codes.to_numpy()
+        return clusters
+    levels = as_levels(dataset.obs[choice.column]).cat.remove_unused_categories().array
     if not choice.splits_clusters:
-        return ExpressionRows(codes, tuple(range(len(levels))), levels)
+        return levels
     # A pair is a number: those of the first cluster, of the second, ...
-    pairs = pd.Index(ids).get_indexer(labels) * len(levels) + codes
-    is_known = pairs >= 0
-    found, rows = np.unique(pairs[is_known], return_inverse=True)
-    of_row = np.full(len(pairs), -1)
-    of_row[is_known] = rows
-    parts = [divmod(int(pair), len(levels)) for pair in found]
-    return ExpressionRows(
-        of_row,
-        tuple(range(len(parts))),
-        tuple(f"{names[place]} · {levels[code]}" for place, code in parts),
-    )
+    n_levels = len(levels.categories)
+    pairs = clusters.codes.astype(np.intp) * n_levels + levels.codes
+    found, rows = np.unique(pairs, return_inverse=True)
+    parts = (divmod(int(pair), n_levels) for pair in found)
+    names = [f"{clusters.categories[i]} · {levels.categories[j]}" for i, j in parts]
+    return pd.Categorical.from_codes(rows, names)

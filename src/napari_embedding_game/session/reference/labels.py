@@ -153,10 +153,10 @@ def first_label(reference: ReferenceMap) -> str | None:
 
 def told_of(found: PredictedLabels, reference: ReferenceMap) -> str:
     """Return a sentence on how far predicted labels can be believed."""
-    n = len(found.labels)
+    n, label = len(found.labels), found.how.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
     return (
-        f"{found.how.label} of {reference.name} for {n:,} cells: {clear:.0%} with at least "
+        f"{label} of {reference.name} for {n:,} cells: {clear:.0%} with at least "
         f"{SURE:.0%} of the votes. {unlike:,} ({unlike / n:.1%}) are unlike anything "
         "in it."
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
@@ -17,7 +18,6 @@ from napari_embedding_game.session.cluster_expression import (
 )
 from napari_embedding_game.session.expression_rows import (
     CLUSTERS,
-    ExpressionRows,
     RowChoice,
     offered_rows,
     rows_of,
@@ -47,15 +47,15 @@ class _Wish:
 
     dataset: Dataset
     choice: RowChoice
-    rows: ExpressionRows
+    rows: pd.Categorical
     names: tuple[str, ...]
 
     def is_as(self, other: _Wish | None) -> bool:
         """Return whether both have the same figures, whatever clusters are called."""
         if other is None or self.dataset is not other.dataset:
             return False
-        one, two = ((w.choice, w.rows.ids, w.names) for w in (self, other))
-        return one == two and np.array_equal(self.rows.labels, other.rows.labels)
+        one, two = ((w.choice, w.names) for w in (self, other))
+        return one == two and np.array_equal(self.rows.codes, other.rows.codes)
 
 
 class DotPlotPane(PlotPane):
@@ -74,7 +74,7 @@ class DotPlotPane(PlotPane):
         self._search = Latest(self, self._on_found, self._on_failed, self._on_share)
         self._asked: _Wish | None = None
         self._trouble = ""
-        self._rows: ExpressionRows | None = None
+        self._rows: pd.Categorical | None = None
         """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
         self.rows = QComboBox()
@@ -107,7 +107,7 @@ class DotPlotPane(PlotPane):
     def refresh(self, *event: object) -> None:
         """Find the figures of the present clusters, if they changed and it is seen."""
         session = self._session
-        dataset, labels = session.dataset, session.clusters.labels
+        dataset = session.dataset
         if self._asked is not None and self._asked.dataset is not dataset:
             self._forget()
         if not self.isVisible() or dataset is None or session.snapshot is None:
@@ -115,7 +115,7 @@ class DotPlotPane(PlotPane):
         if session.state in ("preparing", "running"):
             show_text(self.state, WAITING, "note")
             return
-        rows = rows_of(self._choice, dataset, labels, session.clusters.clusters)
+        rows = rows_of(self._choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         wish = _Wish(dataset, self._choice, rows, names)
         if wish.is_as(self._asked):
@@ -127,7 +127,7 @@ class DotPlotPane(PlotPane):
 
         def find() -> Generator[float, None, tuple[ClusterExpression, _Wish]]:
             found = yield from iter_cluster_expression(
-                dataset, rows.labels, rows.ids, names, n_leading=N_LEADING
+                dataset, rows, names, n_leading=N_LEADING
             )
             return found, wish
 
@@ -146,7 +146,7 @@ class DotPlotPane(PlotPane):
         values = summary.scaled if is_scaled else summary.means
         return ExpressionPlot(
             genes=found.genes,
-            groups=rows.names,
+            groups=tuple(rows.categories),
             values=values,
             shares=found.summary.shares,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
@@ -207,7 +207,7 @@ class DotPlotPane(PlotPane):
             return None, None
         group, gene = round(x), round(y)
         return (
-            group if 0 <= group < len(self.result.clusters) else None,
+            group if 0 <= group < len(self.result.sizes) else None,
             gene if 0 <= gene < len(self.result.genes) else None,
         )
 
@@ -217,7 +217,7 @@ class DotPlotPane(PlotPane):
             return ""
         if group is None:
             return f"{found.genes[gene]}: click to colour the map by it."
-        name, size = rows.names[group], found.sizes[group]
+        name, size = rows.categories[group], found.sizes[group]
         if gene is None:
             return f"{name}: {size:,} points. Click to choose it, Ctrl-click to add it."
         mean, share = (
@@ -231,16 +231,21 @@ class DotPlotPane(PlotPane):
         """Choose a group by its name or a dot; colour by a gene by its name."""
         (group, gene), found = self._at(x, y), self.result
         if found is not None and group is not None:
-            self._choose(found.clusters[group], is_added)
+            self._choose(group, is_added)
         elif found is not None and gene is not None:
             self._on_name(found.genes[gene])
 
     def _choose(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""
-        session, rows = self._session, self._rows
-        selection, labels = session.selection, () if rows is None else rows.labels
+        selection, rows = self._session.selection, self._rows
+        clustering = self._session.clusters.clustering
+        if rows is None or len(rows) != len(clustering.labels):
+            return
         if self._is_of_clusters:
-            if group in session.clusters.clustering.by_id:
-                (selection.toggle if is_added else selection.select)(group)
-        elif len(labels) == len(session.clusters.labels):
-            select_rows(selection, labels == group, is_added=is_added)
+            known = [
+                c.id for c in clustering.clusters if c.name == rows.categories[group]
+            ]
+            for cluster in known:
+                (selection.toggle if is_added else selection.select)(cluster)
+        else:
+            select_rows(selection, rows.codes == group, is_added=is_added)
