@@ -7,7 +7,6 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_sets import (
     GeneSet,
@@ -15,6 +14,7 @@ from napari_embedding_game.data.gene_sets import (
     read_gene_sets,
     score_genes,
 )
+from worlds import rows
 
 N, G = 120, 400
 NAMES = [f"g{i}" for i in range(G)]
@@ -30,15 +30,8 @@ def counts():
 @pytest.fixture
 def dataset(counts):
     obs = pd.DataFrame(index=[f"c{i}" for i in range(N)])
-    return Dataset.from_rows(
-        name="cells",
-        X=sp.csr_matrix(counts),
-        obs=obs,
-        var_names=NAMES,
-        space="X",
-        kept=np.arange(N) != 5,
-        has_expression=True,
-    )
+    parts = {"var_names": NAMES, "kept": np.arange(N) != 5, "has_expression": True}
+    return rows(sp.csr_matrix(counts), obs=obs, **parts)
 
 
 def test_the_scores_are_those_of_scanpy(dataset, counts):

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     as_levels,
     cluster_report,
     composition,
     contrasts,
 )
+from worlds import rows
 
 
 def test_what_is_told_of_a_selection(dataset, make_snapshot):
@@ -65,15 +65,8 @@ def test_many_levels_are_summed_up_and_missing_is_named():
 
 def measured(values):
     names = [f"column {i}" for i in range(values.shape[1])]
-    return Dataset.from_rows(
-        name="objects",
-        X=np.random.default_rng(0).normal(size=(len(values), 2)).astype("f4"),
-        obs=pd.DataFrame(index=[str(i) for i in range(len(values))]),
-        var_names=["a", "b"],
-        space="X",
-        profile=values,
-        profile_names=names,
-    )
+    X = np.random.default_rng(0).normal(size=(len(values), 2))
+    return rows(X, profile=values, profile_names=names)
 
 
 def test_contrast_is_cohens_d_and_the_largest_comes_first():

@@ -1,11 +1,10 @@
 """A parent of 40 rows of which row 7 of the source is left out, and its children."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from psygnal import EmitLoopError
 
-from napari_embedding_game.data.dataset import Dataset
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file import rows as file_rows
@@ -19,14 +18,8 @@ N_SOURCE = 41
 def read(space="X", n_columns=5, drop=(7,), n=N_SOURCE):
     rng = np.random.default_rng(n_columns)
     kept = ~np.isin(np.arange(n), drop)
-    return Dataset.from_rows(
-        name="cells",
-        X=rng.normal(size=(n, n_columns)).astype(np.float32),
-        obs=pd.DataFrame(index=[f"cell{i}" for i in range(n)]),
-        var_names=range(n_columns),
-        space=space,
-        kept=kept,
-    )
+    X = rng.normal(size=(n, n_columns))
+    return worlds.rows(X, name="cells", space=space, kept=kept)
 
 
 def play(session):
@@ -75,7 +68,7 @@ def child(tree, session):
 
 
 def test_there_and_back(tree, session, child):
-    assert session.dataset.obs.index[0] == "cell11"
+    assert session.dataset.obs.index[0] == "11"
     assert len(session.dataset.obs) == 20
     assert [p.title for p in tree.path] == ["cells", "lymphocytes"]
     shown = session.snapshot
@@ -205,7 +198,7 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     tree.embed(session.selection.points, "in PCA", other)
     assert session.dataset.space == "obsm['X_pca']"
     assert session.dataset.X.shape == (19, 3)
-    assert "cell12" not in session.dataset.obs.index
+    assert "12" not in session.dataset.obs.index
     play(session)
     session.clusters.rename(0, "first")
     first = rows_named(session, "first")

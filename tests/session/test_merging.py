@@ -3,13 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
+import worlds
 from napari_embedding_game.core.dynamics import play as play_module
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run import run as run_module
 from napari_embedding_game.session.run.run import UNPACED
@@ -38,19 +37,12 @@ def shown_at_the_end(session):
 @pytest.mark.parametrize("n_clusters", [None, 5])
 def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters):
     X, _ = make_blobs(600, 8, centers=9, cluster_std=2.5, random_state=3)
-    rows = Dataset.from_rows(
-        name="blobs",
-        X=X.astype(np.float32),
-        obs=pd.DataFrame(index=[f"row{i}" for i in range(len(X))]),
-        var_names=list("abcdefgh"),
-        space="X",
-    )
     found = []
     for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
         monkeypatch.setattr(play_module, "FRAME_SECONDS", seconds)
         monkeypatch.setattr(run_module, "REGROUPING", share)
         session = Session(paced(frame), UNPACED)
-        session.load(rows)
+        session.load(worlds.rows(X))
         session.settings.n_landmarks = 60
         session.settings.max_iter = 60
         if n_clusters is not None:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from worlds import rows
 
 N = 2000
 
@@ -22,13 +22,7 @@ def data():
     along, branch = rng.random(N), rng.integers(0, 3, N)
     ends = rng.normal(size=(4, 10)) * 4
     X = along[:, None] * ends[branch] + np.sin(3 * along)[:, None] * ends[3]
-    return Dataset.from_rows(
-        name="continuum",
-        X=(X + rng.normal(size=X.shape) * 0.15).astype(np.float32),
-        obs=pd.DataFrame(index=[f"cell{i}" for i in range(N)]),
-        var_names=[f"gene{i}" for i in range(10)],
-        space="X",
-    )
+    return rows(X + rng.normal(size=X.shape) * 0.15)
 
 
 class Player:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import worlds
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -181,14 +182,8 @@ def a_table(folder, cells):
 def no_file(folder, cells):
     """Have numbers of objects that were measured, in space."""
     X = np.random.default_rng(1).normal(size=(80, 4)) + 5 * np.eye(4)[np.arange(80) % 4]
-    dataset = Dataset.from_rows(
-        name="nuclei",
-        X=X.astype("f4"),
-        obs=pd.DataFrame({"area": X[:, 0]}, index=[str(i) for i in range(80)]),
-        var_names=[*"abcd"],
-        space="features",
-    )
-    desk = Desk(dataset)
+    obs = pd.DataFrame({"area": X[:, 0]}, index=[str(i) for i in range(80)])
+    desk = Desk(worlds.rows(X, name="nuclei", obs=obs, var_names=[*"abcd"]))
     desk.session.settings.n_components = 3
     return desk.play()
 
