@@ -355,12 +355,6 @@ class Session:
             self.run.resume()
             self._go("running")
 
-    def step(self) -> None:
-        """Play one frame and hold."""
-        if self.run and self.state in ("running", "paused"):
-            self.run.step()
-            self._go("paused")
-
     def stop(self) -> None:
         """End the run; its last snapshot stays."""
         if self.run and self.state in ALIVE:

@@ -1,7 +1,7 @@
 """Record of a run that is complete enough to replay it, and its result.
 
 A game is determined by its data, its first settings, and which settings and forces of a
-hand it took up at which iteration: pauses, single steps and the length of the frames
+hand it took up at which iteration: pauses and the length of the frames
 leave no trace in the layout.
 """
 

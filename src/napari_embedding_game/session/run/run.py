@@ -1,4 +1,4 @@
-"""One run as a generator of frames: pause, resume, step, stop and steer it.
+"""One run as a generator of frames: pause, resume, stop and steer it.
 
 A :class:`Run` is iterated in one thread (``frames``) and controlled from another.
 Between two frames it waits on one condition, so that every control answers at once and
@@ -73,7 +73,6 @@ class Run:
         """Whether the run holds, or will after the present frame."""
         self.stopped = False
         """Whether the run was asked to end."""
-        self._steps = 0
 
     # Controls: from any thread, answered within one piece of work.
 
@@ -84,13 +83,6 @@ class Run:
     def resume(self) -> None:
         """Play on."""
         self._control(paused=False)
-
-    def step(self) -> None:
-        """Play one frame and hold again."""
-        with self._turn:
-            self.paused = True
-            self._steps += 1
-            self._turn.notify_all()
 
     def stop(self) -> None:
         """End ``frames`` after the piece of work now being done."""
@@ -178,8 +170,6 @@ class Run:
             )
             held = not self._may_go_on(snapshot)
             self._turn.wait_for(lambda: self._may_go_on(snapshot))
-            if self._steps:
-                self._steps -= 1
             if held:
                 clock.restart(snapshot)
 
@@ -188,7 +178,7 @@ class Run:
             return True
         if snapshot.finished and not self.played.is_told:
             return False
-        return not self.paused or self._steps > 0
+        return not self.paused
 
 
 class _Regroup:
