@@ -18,10 +18,9 @@ import scipy.sparse as sp
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
-from napari_embedding_game.data import joined, loading
+from napari_embedding_game.data import loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.file import rows
 
 
 @pytest.fixture
@@ -125,8 +124,7 @@ def read_here(monkeypatch):
             result = yield from result
         return pickle.loads(pickle.dumps(result))  # noqa: S301
 
-    for module in (loading, joined, rows):
-        monkeypatch.setattr(module, "read_apart", read_apart)
+    monkeypatch.setattr(loading, "read_apart", read_apart)
 
 
 @pytest.fixture
