@@ -85,7 +85,7 @@ def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
 
     colors = category_colors(len(levels))
     for place, level in enumerate(levels):
-        if is_color_like(text := known.get(str(level))):
+        if is_color_like(text := known.get(str(level), "")):
             colors[place] = to_rgba(text)
     return colors
 

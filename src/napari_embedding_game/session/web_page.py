@@ -161,8 +161,9 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     levels = [str(level) for level in column.cat.categories]
     of_file = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
     # As scanpy has it, colours of another number of levels are none.
-    known = zip(levels, of_file, strict=True) if len(of_file) == len(levels) else ()
-    colors = hexes(level_colors(levels, dict(known)))
+    is_whole = len(of_file) == len(levels)
+    known = dict(zip(levels, of_file, strict=True)) if is_whole else {}
+    colors = hexes(level_colors(levels, known))
     codes = column.cat.codes.to_numpy(np.int64)[rows]
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     there = np.flatnonzero(counts)

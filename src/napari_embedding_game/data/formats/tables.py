@@ -154,7 +154,7 @@ def from_frame(
         )
     notes += [*name_notes, *column_notes, *repeated_names(frame.index)]
     notes += [f"Left out because empty: {listed(empty)}."] if empty else []
-    reasons = {}
+    reasons = dict[str, NDArray[np.bool_]]()
     if options.id_column in frame:
         ids = numbers_of(frame[options.id_column])
         if ids is not None:
