@@ -188,8 +188,7 @@ def test_a_run_that_a_hand_steered_is_replayed(cells, session_file):
     assert list(cells.obsm) == ["X_pca"]
     tl.replay(cells, path, use_rep="X_pca", key_added="mine")
     assert cells.obs["mine_cluster"].astype(int).tolist() == snapshot.labels.tolist()
-    record = json.loads(cells.uns["mine"]["parameters"]["record"])
-    assert record["settings"]["n_landmarks"] == 20
+    assert cells.uns["mine"]["parameters"]["n_landmarks"] == 20
 
 
 def test_a_run_of_other_cells_is_not_replayed(cells, session_file):

@@ -1,10 +1,8 @@
 import json
 
-import msgspec
 import numpy as np
 import pytest
 
-from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session, sentence
 
@@ -112,12 +110,7 @@ def test_the_result_tells_how_it_was_made(session):
     assert not parameters["interrupted"]
     assert parameters["n_neighbors"] == 15
     assert json.loads(parameters["steering"]) == [[20, {"repulsion": 800.0}]]
-    recorded = msgspec.json.decode(parameters["record"], type=RunRecord)
-    assert recorded.settings.repulsion is None
-    assert [(s.iteration, s.settings.repulsion) for s in recorded.steered] == [
-        (20, 800.0)
-    ]
-    assert recorded.n_iter == 50
+    assert parameters["n_iter"] == 50
 
 
 def test_the_result_holds_the_clusters_as_they_are_shown(session):

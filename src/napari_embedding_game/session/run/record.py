@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
-
-import msgspec
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
@@ -70,11 +68,6 @@ class RunRecord:
             before = after
         return found
 
-    def as_json(self) -> str:
-        """Return the record as JSON, without arrays."""
-        plain = replace(self, warm_start=None, forced=())
-        return msgspec.json.encode(plain).decode()
-
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
     """Return what the run did up to this snapshot.
@@ -104,14 +97,11 @@ def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, A
     """Return every setting of a run, flat, by the names of the estimator's.
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order of the
-    changes; the other values are those in force at the end.  ``record`` is the JSON of
-    the :class:`RunRecord`, which is enough for a replay of a run that did not go on
-    from another map and was not steered by hand.
+    changes; the other values are those in force at the end.
     """
     return {
         **asdict(played.last),
         "steering": json.dumps(played.steps),
-        "record": played.as_json(),
         "steered_by_hand": bool(played.forced),
         "n_iter": snapshot.iteration,
         "interrupted": not snapshot.finished,

@@ -23,7 +23,7 @@ from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.run.record import RunRecord, result_of
+from napari_embedding_game.session.run.record import RunRecord, parameters, result_of
 
 
 def replay(X: Any, record: RunRecord) -> Snapshot:
@@ -123,8 +123,8 @@ def replayed_result(
     check(record)
     edges, layout = prepared(X, record)
     *_, last = frames(edges, layout, record)
-    told = {"record": record.as_json(), "n_iter": last.iteration}
-    found = result_of(last, {**where, **told, "n_clusters": n_clusters})
+    told = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
+    found = result_of(last, told)
     if n_clusters is None:
         return found
     merging = Merging.of(edges, last.labels, len(last.landmarks))
