@@ -7,7 +7,6 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.data import quality_control as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.quality_control import (
@@ -98,7 +97,7 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
     assert not np.array_equal(by_batch, find_doublets(crowd)[0])
 
 
-def test_what_doublets_need_is_told(crowd, monkeypatch):
+def test_what_doublets_need_is_told(crowd):
     with pytest.raises(DataError, match="cannot be told among 20 cells"):
         find_doublets(crowd[:20])
     poor = crowd[:120].tolil()
@@ -107,6 +106,3 @@ def test_what_doublets_need_is_told(crowd, monkeypatch):
     for batches in (None, pd.Series(["mon", "tue"] * 60)):
         with pytest.raises(DataError, match="scrublet cannot tell doublets"):
             find_doublets(poor.tocsr(), batches)
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
-    with pytest.raises(DataError, match="pip install scikit-image"):
-        find_doublets(crowd)

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 _LOCKED = "unable to lock file"
@@ -30,6 +31,15 @@ class MissingValuesError(DataError):
     def told(self, way: str) -> str:
         """Return the sentence with the way in which rows are left out here."""
         return f"{self.args[0]} ({way})."
+
+
+def check_installed(package: str, what: str, way: str = "") -> None:
+    """Raise DataError unless a package is there, which `what` needs."""
+    if find_spec(package) is None:
+        raise DataError(
+            f"{what} needs {package}, which is not installed: run "
+            f"`pip install {package}`{way}."
+        )
 
 
 def check_filled(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Added, Dataset
-from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.errors import (
+    DataError,
+    check_filled,
+    check_installed,
+    explain_damage,
+)
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
 
 LARGEST_FILE = 64_000_000
@@ -75,11 +79,7 @@ def score_genes(
             f"{dataset.name} has no expression of genes: open a file that has, or "
             "prepare its raw counts."
         )
-    if find_spec("scanpy") is None:
-        raise DataError(
-            "Gene sets are scored by scanpy, which is not installed: run "
-            "`pip install scanpy`."
-        )
+    check_installed("scanpy", "The score of a gene set")
     found = find_names(gene_set.genes, dataset.profile_names)
     if not found.places:
         raise DataError(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future, wait
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
 
 SEED = 0
@@ -62,11 +61,7 @@ def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
 
     `where` is the name of the source, for the sentence.
     """
-    if find_spec("harmonypy") is None:
-        raise DataError(
-            "Harmony needs the package harmonypy, which is not installed: run "
-            "`pip install harmonypy`, or prepare the counts without it."
-        )
+    check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
     if key not in obs:
         raise DataError(
             f'{where} has no column "{key}" that could name batches: choose one of '

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,6 @@ MITOCHONDRIAL = re.compile(r"mt[-.]", re.IGNORECASE)
 """How names of mitochondrial genes begin, in human and mouse."""
 FEWEST_FOR_DOUBLETS = 50
 """Cells below which doublets cannot be told from others."""
-NEEDS_SKIMAGE = (
-    "Doublets are found by scrublet, which needs scikit-image: run "
-    "`pip install scikit-image`, or go on without looking for doublets."
-)
-
 FloatArray = NDArray[np.float64]
 Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 """(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""
@@ -84,11 +78,6 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     return found
 
 
-def has_scrublet() -> bool:
-    """Return whether scrublet has what it needs beyond scanpy."""
-    return find_spec("skimage") is not None
-
-
 def find_doublets(
     X: Any, batches: pd.Series | None = None
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -98,11 +87,9 @@ def find_doublets(
     of one sample.  Returns how like a cell is to two that were added up, and whether it
     is one, (n,) each.
 
-    Raises DataError if scikit-image is missing, there are too few cells, cells of too
-    few genes, or the scores do not part.
+    Raises DataError if there are too few cells, cells of too few genes, or the scores
+    do not part.
     """
-    if not has_scrublet():
-        raise DataError(NEEDS_SKIMAGE)
     smallest = X.shape[0] if batches is None else int(batches.value_counts().min())
     if smallest < FEWEST_FOR_DOUBLETS:
         raise DataError(

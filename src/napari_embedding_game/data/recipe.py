@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.harmony import (
     SEED,
@@ -75,11 +74,8 @@ def apply_recipe(
     """
     recipe = recipe or Recipe()
     name, key = dataset.name, recipe.batch_key
-    if find_spec("scanpy") is None:
-        raise DataError(
-            "The recipe for raw counts needs scanpy, which is not installed: run "
-            "`pip install scanpy`, or compute principal components elsewhere."
-        )
+    way = ", or compute principal components elsewhere"
+    check_installed("scanpy", "The recipe for raw counts", way)
     if not looks_like_counts(dataset):
         raise DataError(
             f"{name} ({dataset.space}) holds no raw counts (whole numbers of at least "

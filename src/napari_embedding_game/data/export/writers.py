@@ -97,8 +97,7 @@ def write_figure(
 
     In the colours of the clusters and with the name of the dataset by default; a map in
     space as ``facing`` says, see :func:`~.plots.flat_map`; `names` at their places.
-    Raises DataError if `path` is the input, or cannot be written, or matplotlib is
-    missing.
+    Raises DataError if `path` is the input, or cannot be written.
     """
     path = Path(path)
     check_output(dataset.source, path)

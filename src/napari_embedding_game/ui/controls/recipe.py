@@ -13,8 +13,6 @@ from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.quality_control import (
     LIMITS,
-    NEEDS_SKIMAGE,
-    has_scrublet,
     left_out,
 )
 from napari_embedding_game.data.read_options import Recipe
@@ -75,12 +73,8 @@ class RecipePanel(QWidget):
         self.cells = CellQualityView(self._limit)
         self.doublets = QCheckBox("Leave out doublets (scrublet)")
         self.doublets.setToolTip(DOUBLETS_TIP)
-        self.doublets.setEnabled(has_scrublet())
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
-        hint = text_label(NEEDS_SKIMAGE)
-        if has_scrublet():
-            hint.hide()
-        parts = self.cells, self._limits, self.no_mito, self.doublets, hint, self.state
+        parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = Fold("Quality control", panel(column(*parts)))
         preparation = Fold("Preparation", panel(self._form(PREPARATION)))
         self.apply = push_button("", PREPARE_TIP, self._prepare)
