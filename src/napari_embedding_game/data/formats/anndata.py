@@ -214,8 +214,6 @@ def _column_names(space: str, var: Any, values: Any) -> list[str]:
         return []
     if isinstance(values, pd.DataFrame):
         return list(map(str, values.select_dtypes("number").columns))
-    if "column-order" in getattr(values, "attrs", {}):
-        return list(map(str, values.attrs["column-order"]))
     place = split_space(space)
     if place is not None and place[0] == "obsm":
         label = place[1].removeprefix("X_")
