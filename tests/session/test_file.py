@@ -448,7 +448,7 @@ def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_he
     assert len(colors) == len(said.cat.categories)
     names = tree._session.clusters.clustering.names
     known = said[tree._session.dataset.kept]
-    assert (known.dropna() == names[known.notna()]).all()
+    assert (known.dropna() == np.asarray(names)[known.notna()]).all()
 
 
 # Data that are elsewhere, changed or large
