@@ -159,7 +159,7 @@ def from_frame(
         ids = numbers_of(frame[options.id_column])
         if ids is not None:
             reasons = {NO_OBJECT: ids == 0}
-            check_shape((np.count_nonzero(ids), len(names)), where)
+            check_shape((int(np.count_nonzero(ids)), len(names)), where)
     return from_matrix(
         np.column_stack([by_column[one] for one in names]),
         pd.DataFrame(others, index=frame.index),
