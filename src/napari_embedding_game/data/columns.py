@@ -42,6 +42,8 @@ _MAY_BE_NUMBERS = {
     *("string", "integer", "floating", "decimal"),
     *("mixed", "mixed-integer", "mixed-integer-float"),
 }
+FIRST = 100
+"""Rows by which most columns are told to be no whole numbers."""
 # With more different values than these, a column names its rows one by one.
 _MOST_GROUPS = {"integer": 30, "string": 100}
 
@@ -70,6 +72,26 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
             raise DataError(_text_among_numbers(column, wrong, where))
         column = parsed
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
+    """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
+
+    Numbers written as text or as 1.0 count.
+    """
+    if pd.api.types.is_bool_dtype(column):
+        return None
+    # Most columns are measures: the first rows tell it.
+    for part in (column.head(FIRST), column):
+        known = part.notna().to_numpy()
+        if not pd.api.types.is_numeric_dtype(part):
+            part = pd.to_numeric(part.astype(object), errors="coerce")
+        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        if not (np.isfinite(values[known]) & (values[known] % 1 == 0)).all():
+            return None
+    if not known.any():
+        return None
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:

@@ -14,7 +14,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import names_kinds, names_samples
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -33,12 +32,6 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     names = obs.columns[~obs.columns.duplicated(keep=False)]
     found = [str(name) for name in names if not _trouble(obs[name], name)]
     return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
-
-
-def can_mix(dataset: Dataset) -> bool:
-    """Return whether a dataset holds components that a file came with."""
-    is_dense = not dataset.is_distances and isinstance(dataset.X, np.ndarray)
-    return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1
 
 
 def told_of_batches(key: str) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from napari_embedding_game.data.columns import FIRST
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.tables import NO_OBJECT
 from napari_embedding_game.data.images.join import (
-    FIRST,
     Join,
     JoinRequest,
     join,

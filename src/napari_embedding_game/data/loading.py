@@ -18,7 +18,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.harmony import (
     SEED,
-    can_mix,
     check_batches,
     mixed_by_harmony,
     told_of_batches,
@@ -26,7 +25,7 @@ from napari_embedding_game.data.harmony import (
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.read_result import ReadResult, can_mix
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared, apply_recipe

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.harmony import batch_columns, can_mix
-from napari_embedding_game.data.images.join import Join
+from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 
@@ -34,8 +34,8 @@ class ReadResult:
     """The picture and the objects that were measured, where the source has its own."""
     images: Any = None
     """:class:`~.ExperimentImages` that were measured, of a folder of them."""
-    join: Join | None = None
-    """How the rows were joined with label images, where there were some."""
+    join: Any = None
+    """How the rows were joined with label images (:class:`~.Join`), if they were."""
     source: Any = None
     """What was read, with ``options``: how."""
     options: ReadOptions = AS_USUAL
@@ -52,3 +52,9 @@ class ReadResult:
         """Columns of the metadata whose levels Harmony can mix as batches."""
         is_mixable = self.is_counts or can_mix(self.dataset)
         return batch_columns(self.dataset.obs) if is_mixable else ()
+
+
+def can_mix(dataset: Dataset) -> bool:
+    """Return whether a dataset holds components that a file came with."""
+    is_dense = not dataset.is_distances and isinstance(dataset.X, np.ndarray)
+    return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1

@@ -27,12 +27,12 @@ from napari_embedding_game.data.columns import (
     listed,
     numbered_names,
     numbers,
+    numbers_of,
     repeated_names,
 )
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.images.join import numbers_of
 from napari_embedding_game.data.limits.memory import (
     check_fits,
     check_inflates,

@@ -15,7 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import counted, is_of_a_map, listed
+from napari_embedding_game.data.columns import (
+    counted,
+    is_of_a_map,
+    listed,
+    numbers_of,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects, find_objects
@@ -40,8 +45,6 @@ _KNOWN = [
 ]
 _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
 _PICTURE = re.compile(r"image(number|id|name)?|file(name)?|field|position|site")
-FIRST = 100
-"""Rows that are looked at first."""
 LEAST_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
 
@@ -222,26 +225,6 @@ def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
 def label_column(table: pd.DataFrame) -> str | None:
     """Name of the column that holds labels, if there is one."""
     return next(iter(id_columns(table)), None)
-
-
-def numbers_of(column: pd.Series) -> IntArray | None:
-    """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
-
-    Numbers written as text or as 1.0 count.
-    """
-    if pd.api.types.is_bool_dtype(column):
-        return None
-    # Most columns are measures: the first rows tell it.
-    for part in (column.head(FIRST), column):
-        known = part.notna().to_numpy()
-        if not pd.api.types.is_numeric_dtype(part):
-            part = pd.to_numeric(part.astype(object), errors="coerce")
-        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
-        if not (np.isfinite(values[known]) & (values[known] % 1 == 0)).all():
-            return None
-    if not known.any():
-        return None
-    return np.where(np.isnan(values), -1, values).astype(np.int64)
 
 
 def _pictures_in(table: pd.DataFrame) -> list[Picture]:
