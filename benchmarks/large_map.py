@@ -37,7 +37,6 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.canvas.layers import MapLayers
-from napari_embedding_game.ui.compat import camera_of
 from window import DRAWING, TimedApplication, Watch
 
 GAME, REST = "--game-in-this-process", "--rest-in-this-process"
@@ -317,14 +316,14 @@ class Person:
 
     def zoom(self, factor: float) -> None:
         """Zoom in on one of the points."""
-        camera = camera_of(self.viewer)
+        camera = self.viewer.scene.camera
         place = self.dock.controller.layers.points.data[5]
         camera.center = (0.0, *map(float, place))
         camera.zoom *= factor
 
     def pan(self) -> None:
         """Move the camera by a tenth of the map."""
-        camera = camera_of(self.viewer)
+        camera = self.viewer.scene.camera
         camera.center = (0.0, camera.center[1], camera.center[2] + 100.0)
 
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -438,11 +438,11 @@ class Person:
         """Make the first pictures of the selection examples of a new class."""
         self.open_tab("Pictures")
         grid, chosen = self.inspector.thumbnails, self.session.selection
-        rows = grid.pictures.rows[:n]
+        rows = grid.rows[:n]
         none, shift = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
         for place, key in ((0, none), (n - 1, shift)):
             grid.executeDelayedItemsLayout()
-            at = grid.visualRect(grid.pictures.index(place)).center()
+            at = grid.visualRect(grid.model().index(place, 0)).center()
             self._count()
             repeat(
                 lambda at=at, key=key: QTest.mouseClick(grid.viewport(), LEFT, key, at),

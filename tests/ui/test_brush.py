@@ -8,8 +8,8 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.comparing import comparing_job
+from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import BESIDE
-from napari_embedding_game.ui.canvas.mouse import RADIUS
 from napari_embedding_game.ui.workspace import Workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -61,9 +61,10 @@ class Painter:
 
 
 @pytest.fixture
-def painter(make_napari_viewer, session, qtbot, click_run, make_snapshot):
+def painter(make_napari_viewer, session, qtbot, click_run, make_snapshot, monkeypatch):
     from napari_embedding_game.ui.game_dock import GameDock
 
+    monkeypatch.setattr(mouse, "RADIUS", 6)
     viewer = make_napari_viewer(show=True)
     dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
@@ -80,14 +81,13 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     dock.select.lasso.click()
     dock.select.brush.click()
     assert not dock.select.lasso.isChecked()
-    assert dock.select.size_row.isVisible()
+    assert dock.select.how.isVisible()
     camera = painter.viewer.scene.camera
-    dock.mouse.set_radius(8)
     before, center = points.data.copy(), camera.center
     painter.press(0)
     painter.move(range(9))
     qtbot.wait(20)
-    edge = painter.pixel(8) + QPoint(8, 0)
+    edge = painter.pixel(8) + QPoint(6, 0)
     color = dock.overlay.grab().toImage().pixelColor(edge)  # its edge is smooth
     assert color.red() > 200 > 60 > color.blue()
     assert painter.selected == []
@@ -117,12 +117,8 @@ def check_modifiers_and_keys(painter):
     QTest.mouseDClick(painter.native, LEFT, NONE, far)
     QTest.mouseRelease(painter.native, LEFT, NONE, far)
     assert painter.viewer.scene.camera.zoom == zoom
-    size = painter.dock.select.size
-    assert size.value() == 8
-    size.setValue(RADIUS)
-    assert painter.dock.mouse.radius == RADIUS
     painter.key(Qt.Key.Key_B)
-    assert not painter.dock.select.size_row.isVisible()
+    assert not painter.dock.select.how.isVisible()
     assert not painter.dock.select.brush.isChecked()
     painter.stroke(20, 22)  # moves the picture, as ever
     assert painter.selected == [10, 15, 16]
@@ -137,7 +133,6 @@ def check_modifiers_and_keys(painter):
 
 
 def test_whatever_is_drawn_can_be_painted(painter, session, slow):
-    painter.dock.mouse.set_radius(4)
     painter.key(Qt.Key.Key_B)
     check_maps_side_by_side(painter)
     check_a_map_in_space(painter)

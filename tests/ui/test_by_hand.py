@@ -42,8 +42,8 @@ class Docks:
         """Click the row of a cluster, and wait until it is told of."""
         self.game.tabs.setCurrentIndex(0)
         table = self.game.clusters.table
-        self._qtbot.waitUntil(lambda: cluster in table.rows.row_of)
-        index = table.model().index(table.rows.row_of[cluster], 0)
+        self._qtbot.waitUntil(lambda: bool(table.rows_of([cluster])))
+        index = table.model().index(table.rows_of([cluster])[0], 0)
         table.scrollTo(index)
         self.click(table.viewport(), table.visualRect(index).center())
         self.told_of((cluster,))

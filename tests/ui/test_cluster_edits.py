@@ -5,11 +5,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import (
-    QColorDialog,
-    QInputDialog,
-    QLineEdit,
-)
+from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit
 
 from napari_embedding_game.ui.game_dock import MAP
 
@@ -31,7 +27,7 @@ def names(session):
 
 def test_a_double_click_renames(qtbot, played, session):
     table = played.clusters.table
-    (row,) = table.rows.rows_of([2])
+    (row,) = table.rows_of([2])
     place = table.visualRect(table.model().index(row, 0)).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=place)
     assert session.selection.clusters == (2,)
@@ -42,13 +38,21 @@ def test_a_double_click_renames(qtbot, played, session):
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
 
 
-def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
+def test_merging_is_undone_on_any_tab_and_redone_by_keys(qtbot, played, session):
+    edits = played.clusters.edits
+    assert not edits.back.isVisible()  # there is nothing to undo
     session.selection.replace([0, 1])
-    assert not played.clusters.edits.split.isEnabled()
-    played.clusters.edits.merge.trigger()
+    assert not edits.split.isEnabled()
+    edits.merge.trigger()
     assert len(session.clusters.clusters) == 3
     assert len(session.selection.clusters) == 1
-    assert played.clusters.edits.undo.toolTip().startswith("Undo merge of 0 and 1")
+    assert edits.undo.toolTip().startswith("Undo merge of 0 and 1")
+    played.show(MAP)
+    qtbot.waitUntil(edits.back.isVisible)
+    QTest.mouseClick(edits.back, LEFT)
+    assert names(session) == ["0", "1", "2", "3"]
+    assert not edits.back.isVisible()
+    edits.redo.trigger()
     played.dock.activateWindow()
     played.clusters.table.setFocus()
     qtbot.waitUntil(played.clusters.table.hasFocus)

@@ -25,11 +25,7 @@ from napari_embedding_game.ui.style.coloring import (
     metadata_columns,
     of_column,
 )
-from napari_embedding_game.ui.style.colors import (
-    to_hex,
-    value_colors,
-    value_limits,
-)
+from napari_embedding_game.ui.style.colors import to_hex, value_colors, value_limits
 from napari_embedding_game.ui.tasks.writing import colors_of
 
 

@@ -49,7 +49,7 @@ def test_colour_by_stretch(play, session, dock):
 
 def test_rows_unlike_all_others_are_told_and_coloured(play, session, dock):
     layers = play()
-    figures = dock.trust.figures.rows
+    figures = dock.trust.figures
     assert figures.frame.loc["unlike_share"].iloc[2] == "–"  # nobody knows
     isolation = np.ones(40, np.float32)
     isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE

@@ -7,19 +7,13 @@ import pytest
 from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import (
-    QApplication,
-    QPushButton,
-    QWidget,
-)
+from qtpy.QtWidgets import QApplication, QPushButton, QWidget
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.ui.controls.method import (
-    AUTOMATICALLY,
-)
+from napari_embedding_game.ui.controls.method import AUTOMATICALLY
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
@@ -38,7 +32,7 @@ def test_run_is_the_first_click(play, session, dock):
         np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
     assert dock.run.run.text() == "Run again"
     assert "Finished" in dock.run.stage.text()
-    assert dock.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "25%"
+    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "25%"
 
 
 def main_buttons(dock):
@@ -146,7 +140,7 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert not game.controls["learning_rate"].enabled
     play()
     assert "come to rest" in dock.run.stage.text()
-    assert dock.trust.figures.rows.frame.loc["pressured_share"].iloc[2] == "–"
+    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"
     game.controls["affinity"].value = "inner_products"
     game.controls["method"].value = "game"
     assert game.controls["affinity"].value == session.settings.affinity == "auto"

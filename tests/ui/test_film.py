@@ -7,12 +7,7 @@ from PIL import Image
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.tasks.film import (
-    FRAME_MS,
-    LAST_MS,
-    paint,
-    write_film,
-)
+from napari_embedding_game.ui.tasks.film import FRAME_MS, LAST_MS, paint, write_film
 
 
 @pytest.fixture

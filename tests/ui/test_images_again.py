@@ -140,7 +140,7 @@ def test_a_renamed_image_is_linked_by_a_click(
     click(button)
     assert desk.linked.images == (viewer.layers["channel 1"],)
     assert not shown(dock.data.relink)
-    pictures = inspector.details.thumbnails.pictures
+    pictures = inspector.details.thumbnails
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
     # What was said is kept for the next time.
     desk.save()

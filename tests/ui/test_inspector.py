@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.inspector import selection_tab
 
@@ -122,18 +125,18 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     tabs, view = inspector.details.tabs, inspector.details.thumbnails
     assert [tabs.tabText(place) for place in range(tabs.count())] == ["Pictures"]
     members = np.flatnonzero(session.clusters.labels == 1)
-    assert set(view.pictures.rows) < set(members)
+    assert set(view.rows) < set(members)
     view.doItemsLayout()
-    place = view.visualRect(view.pictures.index(2)).center()
+    place = view.visualRect(view.model().index(2, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=place)
     picked = session.selection.rows[0]
-    assert picked == view.pictures.rows[2]
-    assert view.pictures.rowCount() == 9
+    assert picked == view.rows[2]
+    assert view.count() == 9
     inspector.details.refresh()  # which keeps the cluster
-    assert view.pictures.rowCount() == 9
-    assert [i.row() for i in view.selectedIndexes()] == view.pictures.places([picked])
+    assert view.count() == 9
+    assert [i.row() for i in view.selectedIndexes()] == view.places([picked])
     session.selection.select_points(np.array([2, 12, 22]))
-    qtbot.waitUntil(lambda: view.pictures.rowCount() == 3)
+    qtbot.waitUntil(lambda: view.count() == 3)
 
 
 def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
@@ -199,7 +202,7 @@ def test_linked_layers_leave_the_tab_that_is_open(inspector, session, dataset, p
 
 def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
     slider = played.clusters.slider
-    assert (slider.slider.value(), slider.number.value()) == (2, 4)
+    assert (slider.slider.value(), slider.number.value()) == (3, 4)
     slider.slider.setFocus()
     QTest.keyClick(slider.slider, Qt.Key.Key_Left)
     qtbot.waitUntil(lambda: len(session.clusters.clusters) == 3)
@@ -216,12 +219,24 @@ def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
     assert session.clusters.n_clusters is None
 
 
+def test_the_box_says_as_many_clusters_as_the_list_has(qtbot, played, session):
+    labels = np.arange(40, dtype=np.int32)
+    line = sp.csr_matrix(sp.eye(50, k=1) + sp.eye(50, k=-1))
+    tree = merge_tree(line, np.bincount(labels, minlength=50))
+    session.clusters.receive(labels, 50, Merging(line, tree))
+    number, table = played.clusters.slider.number, played.clusters.table
+    asked = session.clusters.n_clusters
+    qtbot.waitUntil(lambda: table.rowCount() == number.value() < asked)
+    number.setValue(asked)  # a person's number is taken as it is
+    qtbot.waitUntil(lambda: table.rowCount() == number.value() == asked)
+
+
 def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, session):
     many = np.arange(40, dtype=np.int32)
     session.clusters.receive(many, 40)
     played.show(MAP)
     qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 40)
-    lowest = played.clusters.table.rows.key(39)
+    lowest = played.clusters.table.key(39)
     bar = played.clusters.table.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
     session.selection.select(lowest)

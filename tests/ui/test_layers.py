@@ -72,10 +72,7 @@ def test_a_deleted_points_layer_is_lost_and_not_resurrected(
 
 @pytest.mark.parametrize(
     "use",
-    [
-        lambda layers: layers.fly_to(39),
-        lambda layers: layers.projection(),
-    ],
+    [lambda layers: layers.fly_to(39), lambda layers: layers.projection()],
     ids=["fly to", "hover"],
 )
 def test_of_a_map_at_rest_that_somebody_edited_nothing_is_used(

@@ -74,13 +74,11 @@ def measured(dataset, name="intensity_mean"):
 
 def tick(panel, text):
     """Click on the image of this name in the list."""
-    items = [panel.images.item(row) for row in range(panel.images.count())]
-    (item,) = (one for one in items if one.text().startswith(text))
-    panel.images.scrollToItem(item)
-    box = panel.images.visualItemRect(item)
-    place = QPoint(box.left() + 40, box.center().y())
-    left = Qt.MouseButton.LeftButton
-    QTest.mouseClick(panel.images.viewport(), left, pos=place)
+    listed = (
+        panel.images.rows.itemAt(i).widget() for i in range(panel.images.rows.count())
+    )
+    (one,) = (one for one in listed if one.text().startswith(text))
+    QTest.mouseClick(one, Qt.MouseButton.LeftButton, pos=QPoint(30, one.height() // 2))
 
 
 def ticked(panel):
@@ -186,7 +184,7 @@ def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, lo
     assert ticked(panel) == []
     assert panel.measure.text == "Measure form only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
-    assert "small (has 10 × 72 pixels" in panel.images.item(2).text()
+    assert "small (has 10 × 72 pixels" in panel.images.rows.itemAt(2).widget().text()
     tick(panel, "small")
     assert ticked(panel) == []
     tick(panel, "plate A")
@@ -218,7 +216,7 @@ def test_an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     ):
         setattr(viewer.layers["DNA"], name, value)
         panel.refresh()
-        assert reason in panel.images.item(0).text()
+        assert reason in panel.images.rows.itemAt(0).widget().text()
         assert ticked(panel) == []
 
 

@@ -1,14 +1,10 @@
-"""A grid of pictures, made when they are first to be seen."""
+"""A grid of pictures, made beside the window."""
 
 import threading
 
 import numpy as np
-import pytest
 
-from napari_embedding_game.ui.images.picture_grid import (
-    PICTURE_ROLE,
-    PictureGrid,
-)
+from napari_embedding_game.ui.images.picture_grid import SIDE, PictureGrid
 
 
 class Slow:
@@ -23,25 +19,19 @@ class Slow:
         return np.full((8, 8, 3), row % 256, np.uint8)
 
 
-@pytest.fixture
-def view(qtbot):
-    view = PictureGrid(lambda rows: None)
+def test_each_picture_is_made_once_in_the_background(qtbot):
+    view, pictures = PictureGrid(lambda rows: None), Slow()
     qtbot.addWidget(view)
-    view.resize(400, 150)
-    return view
+    view.set_pictures(pictures)
+    view.set_rows(np.arange(40)[::-1])
 
+    def grey(place):
+        picture = view.item(place).icon().pixmap(SIDE)
+        return None if picture.isNull() else picture.toImage().pixelColor(9, 9).red()
 
-def test_only_pictures_in_view_are_made_and_in_the_background(qtbot, view):
-    pictures = Slow()
-    view.pictures.set_pictures(pictures)
-    view.set_rows(np.arange(5000)[::-1])
-    view.show()
-    qtbot.waitUntil(lambda: len(pictures.made) >= 10)
-    qtbot.wait(50)
-    assert len(pictures.made) < 100
-    assert pictures.made[-1] > 4900
-    view.scrollToBottom()
-    qtbot.waitUntil(lambda: 0 in pictures.made)
-    index = view.pictures.index(4999)
-    qtbot.waitUntil(lambda: index.data(PICTURE_ROLE) is not None)
-    assert index.data(PICTURE_ROLE).pixelColor(0, 0).red() == 0
+    qtbot.waitUntil(lambda: grey(39) is not None)
+    assert [grey(place) for place in (0, 39)] == [39, 0]
+    view.set_rows(np.array([7, 300, 9]))
+    qtbot.waitUntil(lambda: grey(1) is not None)
+    assert [grey(place) for place in range(3)] == [7, 300 % 256, 9]
+    assert sorted(pictures.made) == [*range(40), 300]

@@ -61,18 +61,13 @@ def test_a_widget_of_its_own_opens_before_there_are_data(window, from_menu, name
     widget.close()
 
 
-def test_the_dock_opens_before_the_engine_is_loaded_and_says_so(
-    window, from_menu, monkeypatch, qtbot
-):
+def test_the_dock_opens_before_the_engine_is_loaded(window, from_menu, monkeypatch):
     loaded = threading.Event()
     warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
     monkeypatch.setattr(warm_up, loaded.wait)
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    dock = next(d for d in window.window.dock_widgets.values() if hasattr(d, "run"))
-    told = dock.run.stage
-    qtbot.waitUntil(lambda: told.text() == "Loading the engine in the background …")
+    assert any(hasattr(dock, "run") for dock in window.window.dock_widgets.values())
     loaded.set()
-    qtbot.waitUntil(lambda: not told.text())
 
 
 def test_opening_the_dock_imports_nothing_of_the_engine():

@@ -7,6 +7,7 @@ import pytest
 
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.ui.images.linked_layers import LayerRecord, LayersRecord
 from napari_embedding_game.ui.images.relink import find
 
 
@@ -26,20 +27,20 @@ def image(labels):
 
 def test_of_several_labels_the_one_of_the_same_name_is_taken(viewer, labels, image):
     objects = find_objects(labels)
-    nothing = {"labels": {}, "images": []}
+    nothing = LayersRecord()
     assert find(viewer, nothing, objects) is None
     viewer.add_labels(np.roll(labels, 2), name="nuclei of another image")
     first = viewer.add_labels(labels, name="other")
-    named = {"labels": {"name": "nuclei"}, "images": []}
+    named = LayersRecord(LayerRecord("nuclei"))
     assert find(viewer, named, objects).labels is first
     second = viewer.add_labels(labels.copy(), name="nuclei")
     assert find(viewer, named, objects).labels is second
     dapi, _ = viewer.add_image(image, name="dapi"), viewer.add_image(image, name="gfp")
     viewer.add_image(image[:5], name="dapi")
-    wanted = {**named, "images": [{"name": "dapi"}]}
+    wanted = LayersRecord(named.labels, (LayerRecord("dapi"),))
     assert find(viewer, wanted, objects).images == (dapi,)
     assert find(viewer, nothing, objects).images == ()  # perhaps two fields of view
-    lost = {**named, "images": [{"name": "rfp"}]}
+    lost = LayersRecord(named.labels, (LayerRecord("rfp"),))
     assert find(viewer, lost, objects).images == ()
     stack = viewer.add_image(np.stack([image] * 3), name="rfp")
     assert find(viewer, lost, objects).images == (stack,)
@@ -89,7 +90,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     dapi = viewer.add_image(image, name="dapi")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current.images == (dapi,))
     assert dock.data.relink.isHidden()
-    pictures = inspector.details.thumbnails.pictures
+    pictures = inspector.details.thumbnails
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
 
 

@@ -10,7 +10,6 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
-from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 
 
@@ -75,8 +74,8 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
     inspector.workspace.linked.set(linked)
     play()
     session.selection.select(3)
-    model = inspector.details.thumbnails.pictures
-    qtbot.waitUntil(lambda: model.rowCount() == 10)
+    model = inspector.details.thumbnails
+    qtbot.waitUntil(lambda: model.count() == 10)
     return model
 
 
@@ -84,7 +83,7 @@ def test_they_follow_the_looks_of_the_image(qtbot, shown, linked):
     assert middle(shown.pictures, 19)[0] == pytest.approx(128, abs=8)
     linked.images[0].gamma = 2
     qtbot.waitUntil(lambda: middle(shown.pictures, 19)[0] < 80)
-    assert shown.rowCount() == 10
+    assert shown.count() == 10
     linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
 
@@ -123,9 +122,8 @@ def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
 
     play()
     view = inspector.details.thumbnails
-    view.pictures.set_pictures(Gone())
+    view.set_pictures(Gone())
     view.set_rows(np.arange(40))
-    view.pictures.index(0).data(PICTURE_ROLE)
     message = inspector.clusters.message
     qtbot.waitUntil(lambda: "no page 0" in message.text())
     assert "open the image and its labels again" in message.text()

@@ -10,6 +10,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
+from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
@@ -233,9 +234,10 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
 
 @pytest.mark.parametrize("is_stack", [False, True])
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
-    qtbot, canvas, session, is_stack
+    qtbot, canvas, session, is_stack, monkeypatch
 ):
     viewer, dock = canvas
+    monkeypatch.setattr(mouse, "RADIUS", 12)
     labels = grid(5, 8)
     labels[18:30, 18:30] = 13  # larger than the brush
     if is_stack:  # the same places in another slice are other objects
@@ -273,7 +275,6 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, modifier=shift | control) == [1, 2, 6, 7, 21]
     dock.select.brush.click()
-    dock.mouse.set_radius(12)
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
     control = Qt.KeyboardModifier.ControlModifier

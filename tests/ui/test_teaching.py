@@ -84,7 +84,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session):
     assert column(teach.classes, 1) == ["2", "2"]
 
 
-def test_learning_colours_the_map_and_doubtful_points_are_accepted(
+def test_learning_colours_the_map_and_doubtful_points_become_examples(
     qtbot, teach, session
 ):
     learn(qtbot, filled(qtbot, teach))
@@ -102,8 +102,9 @@ def test_learning_colours_the_map_and_doubtful_points_are_accepted(
     at = teach.doubtful.visualRect(teach.doubtful.model().index(0, 0)).center()
     QTest.mouseClick(teach.doubtful.viewport(), LEFT, pos=at)
     assert session.selection.rows.tolist() == [expected[0]]
-    QTest.mouseClick(teach.accept, LEFT)
     given = session.dataset.obs["taught"].iloc[expected[0]]
+    teach.classes.choose([said.group_id(given)])
+    QTest.mouseClick(teach.add, LEFT)
     assert book.clustering.names[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)

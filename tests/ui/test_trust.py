@@ -39,7 +39,7 @@ def test_the_figures_follow_the_map_and_its_colours(
     trust, dock, play, session, dataset, qtbot
 ):
     def share(name):
-        return trust.figures.rows.frame.loc[name].iloc[2]
+        return trust.figures.frame.loc[name].iloc[2]
 
     assert trust.note.text() == WAITING
     play()
@@ -48,7 +48,7 @@ def test_the_figures_follow_the_map_and_its_colours(
     qtbot.waitUntil(lambda: "40 points" in trust.note.text())
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
         assert share(name).endswith("%")
-        assert "%" in trust.figures.rows.tips[name]
+        assert "%" in trust.figures.tips[name]
     QTest.mouseClick(trust.show_misplaced, LEFT)
     assert session.look.color_by == "Stretch"
     session.load(None)

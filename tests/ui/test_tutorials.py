@@ -257,7 +257,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
     layer = person.dock.controller.workspace.linked.current.labels
     assert lit(layer) == np.unique(labels[labels % 2 == 0])[1:].tolist()
     person.open_tab("Pictures")
-    assert person.inspector.thumbnails.pictures.rowCount() > 0
+    assert person.inspector.thumbnails.count() > 0
     person.show_contours()  # as the tutorial says, to see what is lit
     person.click_object(6)
     assert person.session.selection.rows.tolist() == [6]

@@ -99,7 +99,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
 ):
     points = click_run(docked).points
     session.look.color_by = "kind"
-    levels = docked.look.legend.levels.rows.frame
+    levels = docked.look.legend.levels.frame
     assert len(levels) == 2
     window.window.remove_dock_widget(docked)
     again = GameDock(window, docked.workspace, warm_up=False)
@@ -107,7 +107,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     again_points = again.controller.layers.points
     np.testing.assert_allclose(again_points.data, points.data, atol=1e-3)
     assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    assert again.look.legend.levels.rows.frame.equals(levels)
+    assert again.look.legend.levels.frame.equals(levels)
     assert again.run.run.text() == "Run again"
     click_run(again)
     assert len(window.layers) == 2

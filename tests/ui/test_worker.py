@@ -6,11 +6,7 @@ import pytest
 from qtpy.QtCore import QObject, QThread
 
 from napari_embedding_game.ui.connections import release
-from napari_embedding_game.ui.tasks.worker import (
-    Latest,
-    Worker,
-    running_workers,
-)
+from napari_embedding_game.ui.tasks.worker import Latest, Worker, running_workers
 
 
 def raising(error):

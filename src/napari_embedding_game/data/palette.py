@@ -40,7 +40,7 @@ _NO_GREEN = np.array(
 )
 EYES = {USUAL: (_NORMAL,), COLOR_BLIND: (_NORMAL, _NO_RED, _NO_GREEN)}
 """Those that are to tell the colours of a palette apart."""
-_LIGHTNESS, _STEPS = (0.45, 0.9), 20
+_LIGHTNESS, _STEPS = (0.52, 0.9), 20
 """Of colours that are seen on black and on white; and shades of red, green, blue."""
 _TO_LMS = np.array(
     [

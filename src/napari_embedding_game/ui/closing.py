@@ -30,8 +30,6 @@ class Closing(QObject):
         self._is_asked = False
         """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
-        self.is_with_window = False
-        """Whether the whole window is closed, not this widget alone."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -49,11 +47,11 @@ class Closing(QObject):
                 self._is_asked = True
                 QTimer.singleShot(0, self._close_with_window)
             elif kind == Kind.Hide and self._is_asked:
-                self._close_as_the_window_does()
+                self.close()
             elif kind == Kind.DeferredDelete:
                 # Whoever lets go of it last deletes it: not in one of its own events.
                 QTimer.singleShot(0, lambda held=window: None)
-                self._close_as_the_window_does()
+                self.close()
         return False
 
     def close(self) -> None:
@@ -85,8 +83,4 @@ class Closing(QObject):
     def _close_with_window(self) -> None:
         self._is_asked = False
         if self._window is None or not self._window.isVisible():
-            self._close_as_the_window_does()
-
-    def _close_as_the_window_does(self) -> None:
-        self.is_with_window = True
-        self.close()
+            self.close()

@@ -7,7 +7,6 @@ draws the markers, 0.3 s for 70,000 points in software).
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from napari.layers import Layer
@@ -18,11 +17,6 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 def unwrap(viewer: Any) -> Any:
     """Return the viewer itself: napari hands plugins a proxy of it."""
     return getattr(viewer, "__wrapped__", viewer)
-
-
-def camera_of(viewer: Any) -> Any:
-    """Return the camera of a viewer; napari 0.9 has moved it."""
-    return getattr(viewer, "scene", viewer).camera
 
 
 def main_window_of(widget: QWidget) -> QWidget:
@@ -66,7 +60,6 @@ def draw(viewer: Any, layer: Layer) -> None:
 
     napari's list of layers would be drawn anew too, and with it all of the window.
     """
-    blocker = getattr(viewer.layers.events, "blocker", nullcontext)
-    with blocker():
+    with viewer.layers.events.blocker():
         is_marked = bool(getattr(layer, "selected_data", None))
         layer.refresh(thumbnail=False, highlight=is_marked, extent=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QObject, Signal
@@ -33,11 +33,7 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest, Worker
 from napari_embedding_game.ui.tasks.writing import WritingTask
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +52,6 @@ class Controller(QObject):
 
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
-    warming_changed = Signal(bool)
-    """Whether the engine is being loaded in the background."""
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
@@ -97,9 +91,7 @@ class Controller(QObject):
         Points(np.zeros((1, 2)))
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
-        worker.ended.connect(lambda: self.warming_changed.emit(False))
         worker.begin()
-        self.warming_changed.emit(True)
 
     def play(self) -> None:
         """Start a new run, in place of the present one, or tell why there is none."""
@@ -128,14 +120,12 @@ class Controller(QObject):
         """Take up a frame of a run, then render it; one of a former run is dropped."""
         if not self.session.plays(run):
             return
-        snapshot = progress.snapshot
-        if snapshot is not None:
-            self.scene.prepare(run, snapshot)
-        # First of all, as the clusters that are drawn follow the game.
-        with self.scene.following():
+        if progress.snapshot is None:
             self.session.receive(run, progress)
-        if snapshot is not None:
-            self.scene.draw()
+            return
+        self.scene.prepare(run, progress.snapshot)
+        with self.scene.held():  # of whatever changes with a frame, one drawing
+            self.session.receive(run, progress)
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from napari.settings import get_plugin_settings
 from qtpy.compat import isalive
 from qtpy.QtCore import QSize, Qt, QTimer
-from qtpy.QtGui import (
-    QDragEnterEvent,
-    QDropEvent,
-    QKeyEvent,
-    QKeySequence,
-    QShortcut,
-)
+from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose
 from napari_embedding_game.ui.canvas.hand import landmark_at
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
-from napari_embedding_game.ui.canvas.mouse import LARGEST, SMALLEST, MapMouse
+from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.controller import Controller
@@ -42,14 +37,10 @@ from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
 from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
@@ -145,10 +136,7 @@ class GameDock(MapWidget):
         scene = controller.scene
         self.overlay = overlay = MapOverlay(viewer, scene, self)
         self.data = DataControls(
-            viewer,
-            workspace,
-            controller.reading,
-            controller.session_store,
+            viewer, workspace, controller.reading, controller.session_store
         )
         self.game = MethodControls(
             session, controller.play_on, controller.change_dimensions
@@ -160,8 +148,6 @@ class GameDock(MapWidget):
         self.timeline = Timeline(session)
         self.look = DisplayControls(session)
         self.look.legend.set_legend(controller.scene.legend())
-        self.select = SelectionControls(session, linked)
-        self.select.size.setRange(SMALLEST, LARGEST)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)
@@ -170,6 +156,16 @@ class GameDock(MapWidget):
         add_captions(overlay, session)
         handles = partial(landmark_at, session, scene.layers), self.names.handle_at
         self.mouse = MapMouse(viewer, workspace, scene, overlay, handles)
+        acts = {
+            "lasso": partial(self.mouse.switch, "lasso"),
+            "brush": partial(self.mouse.switch, "brush"),
+            "embed": controller.embed_selection,
+            "objects": controller.show_objects,
+            "hold": partial(controller.steer_by_hand, "hold"),
+            "let go": partial(controller.steer_by_hand, "let go"),
+            "neighbors": scene.show_true_neighbors,
+        }
+        self.select = SelectionControls(session, linked, acts)
         ObjectColors(viewer, workspace, self)
         ShownField(viewer, session, linked, self)
         self.hover = Hover(viewer, workspace, scene, self)
@@ -186,7 +182,8 @@ class GameDock(MapWidget):
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
         self.scroll = scrolled(panel(page))
-        self.tabs = plain_tabs(self.larger)
+        self.corner = panel(row(self.clusters.edits.back, self.larger, wide=()))
+        self.tabs = plain_tabs(self.corner)
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(self.inspector, "Selection")
         self.tabs.addTab(self.plots, "Plots")
@@ -205,7 +202,7 @@ class GameDock(MapWidget):
 
     def _connect(self) -> None:
         """Connect the views with the controller and with one another."""
-        session, controller, select = self._session, self.controller, self.select
+        session, controller = self._session, self.controller
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
         edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
         for signal, slot in (
@@ -217,31 +214,15 @@ class GameDock(MapWidget):
             (session.settings.changed, self._name_folds),
             (controller.trouble, data.set_trouble),
             (controller.writing.busy_changed, data.set_busy),
-            (controller.warming_changed, run.note_warming),
             (controller.reading.stage_changed, run.note_reading),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),
-            (scene.neighbors_told, select.tell_correction),
+            (scene.neighbors_told, self.select.tell_correction),
             (legend.picked, controller.select_level),
-            (select.lasso.clicked, lambda: mouse.switch("lasso")),
-            (select.brush.clicked, lambda: mouse.switch("brush")),
-            (select.size.valueChanged, mouse.set_radius),
             (mouse.tool_changed, self._show_tool),
-            (select.embed.clicked, lambda: controller.embed_selection()),
-            (select.show_objects.clicked, lambda: controller.show_objects()),
-            (select.hold.clicked, lambda: controller.steer_by_hand("hold")),
-            (select.let_go.clicked, lambda: controller.steer_by_hand("let go")),
-            (
-                select.neighbors.pressed,
-                lambda: controller.scene.show_true_neighbors(True),
-            ),
-            (
-                select.neighbors.released,
-                lambda: controller.scene.show_true_neighbors(False),
-            ),
             (self.hover.trouble, controller.trouble),
-            (self.inspector.thumbnails.pictures.failed, self.clusters.tell),
+            (self.inspector.thumbnails.failed, self.clusters.tell),
             (self.inspector.renamed, edits.name),
             (data.start.tour.clicked, self.tour.begin),
             (data.troubled, self._show_trouble),
@@ -274,7 +255,7 @@ class GameDock(MapWidget):
         has_map = session.snapshot is not None
         is_map = has_map or session.state in ("preparing", "running", "paused")
         self.tabs.tabBar().setVisible(is_map)
-        self.larger.setVisible(is_map)
+        self.corner.setVisible(is_map)
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
         for widget in (
@@ -286,7 +267,6 @@ class GameDock(MapWidget):
         ):
             widget.setVisible(is_map)
         self.trust.line.setVisible(has_map)
-        self.tour.look()
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
         self.run.setVisible(has_data or self.data.first_step[1] is not None)
@@ -317,7 +297,7 @@ class GameDock(MapWidget):
         """Show one list below the colours: the clusters, or what else colours mean."""
         is_cluster = self._session.look.color_by == CLUSTER
         self.clusters.setVisible(is_cluster and self._session.snapshot is not None)
-        self.look.legend.show_body(not is_cluster)
+        self.look.legend.setVisible(not is_cluster)
 
     def _on_palette(self, event: Any) -> None:
         """Show groups in the colours of a palette that was chosen in Preferences."""
@@ -352,7 +332,7 @@ class GameDock(MapWidget):
             self.tabs.setCurrentIndex(SELECTION)
 
     def _show_tool(self) -> None:
-        self.select.show_tool(self.mouse.tool, self.mouse.radius)
+        self.select.show_tool(self.mouse.tool)
 
     def _on_selection(self) -> None:
         """Go back to the map when nothing is selected any more."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import napari
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QDockWidget, QLayout, QVBoxLayout, QWidget
 
@@ -14,12 +13,7 @@ from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.workspace import leave_workspace, workspace_of
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace, workspace_of
 
 
 class MapWidget(QWidget):
@@ -60,8 +54,7 @@ class MapWidget(QWidget):
     def _release(self) -> None:
         release(self)
         self.setEnabled(False)
-        is_with_window = self._closing.is_with_window
-        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
+        self.workspace.docks.discard(self)
 
 
 class MapTool(MapWidget):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import napari
 import numpy as np
@@ -18,10 +19,7 @@ from napari_embedding_game.ui import game_dock
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.workspace import workspace_of
 
-if TYPE_CHECKING:
-    import os
-
-    LayerData = tuple[Any, ...]
+LayerData = tuple[Any, ...]
 
 NO_VIEWER = (
     "Files are opened in napari's window: make a napari.Viewer first, or read them by "

@@ -1,14 +1,11 @@
-"""What the docks of one viewer share, and what outlives them until the window closes.
-
-:func:`open_workspace` is the only place that makes the workspace of a viewer, and
-:func:`leave_workspace` the only one that closes it.
-"""
+"""What the docks of one viewer share, and what outlives them as long as the viewer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
+import napari
+from napari.layers import Layer
 from psygnal import Signal
 
 from napari_embedding_game.session.loading import Loading
@@ -18,10 +15,6 @@ from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import choice_of_value
-
-if TYPE_CHECKING:
-    import napari
-    from napari.layers import Layer
 
 
 class Workspace:
@@ -51,12 +44,6 @@ class Workspace:
         if dataset is not None:
             self.session.look.color_by = choice_of_value(name, dataset)
 
-    def close(self) -> None:
-        """Stop the run and release the layers; the window has been closed."""
-        self.session.stop()
-        self.left_layers = ()
-        self.linked.current = None
-
 
 _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
 
@@ -73,13 +60,3 @@ def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
     """Make the workspace of a viewer around a session, and return it."""
     workspace = _open[unwrap(viewer)] = Workspace(session)
     return workspace
-
-
-def leave_workspace(
-    viewer: napari.Viewer, workspace: Workspace, dock: object, *, with_window: bool
-) -> None:
-    """Note that a dock was closed; the last one of a closed window closes the rest."""
-    workspace.docks.discard(dock)
-    if with_window and not workspace.docks:
-        _open.pop(unwrap(viewer), None)
-        workspace.close()

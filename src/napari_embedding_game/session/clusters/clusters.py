@@ -136,7 +136,7 @@ class Clusters:
         """
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
-        if n_clusters != self.n_clusters:
+        if n_clusters != self.state.n_clusters:
             self.state = replace(self.state, n_clusters=n_clusters)
             if self.n_landmarks:
                 self.state = replace(self.state, cluster=self._divided())

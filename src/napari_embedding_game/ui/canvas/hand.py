@@ -34,9 +34,7 @@ class Handle:
 
 
 def held_by_hand(
-    hand: Hand,
-    begin: Callable[[], None],
-    follow: Callable[[Pixel], None],
+    hand: Hand, begin: Callable[[], None], follow: Callable[[Pixel], None]
 ) -> Handle:
     """Return a handle that a running game follows, from its first move on.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 import numpy as np
-from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt, Signal
+from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Signal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QToolTip, QWidget
 
@@ -15,9 +16,14 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_details import RowDetails, row_details
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.scene import Scene
-from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
+from napari_embedding_game.ui.images.picture_grid import (
+    Pictures,
+    failure,
+    fitted,
+    to_qimage,
+)
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.style.coloring import (
     ISOLATION,
@@ -30,16 +36,13 @@ from napari_embedding_game.ui.style.coloring import (
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.workspace import Workspace
 
 REST_MS, NEXT_MS = 180, 40
 """The mouse has rested so long before anything is told, and then the next point."""
-PICTURE, LEAST_SMOOTHED, WIDEST = 88, 40, 320
-"""Pixels; a smaller picture shows its pixels: smoothed, it would be a blur."""
+PICTURE, WIDEST = 88, 320
+"""Pixels."""
 STAYS_MS = 600_000
 
 
@@ -62,13 +65,14 @@ class Hover(QObject):
         self.row: int | None = None
         """The one that is told of."""
         self._pixel = np.zeros(2)
-        self._pictures = PictureModel(self)
-        self._pictures.dataChanged.connect(self._show)
-        self._pictures.failed.connect(self.trouble)
+        self._pictures: Pictures | None = None
+        self._image: QImage | None = None
+        """The picture of the row, once it is made."""
+        self._making = Latest(self, self._on_made, self._on_failed)
         self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
         self._next = throttled(NEXT_MS, self._look, self)
-        connections, camera = Connections(self), camera_of(viewer).events
+        connections, camera = Connections(self), viewer.scene.camera.events
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         connections.hook(viewer.mouse_drag_callbacks, self._on_press)
         moves = (camera.zoom, camera.center, camera.angles)
@@ -108,27 +112,36 @@ class Hover(QObject):
         if row is None or session.dataset is None:
             self.leave()
         elif row % n_points != self.row or not QToolTip.isVisible():
-            self.row = row % n_points
-            self._pictures.set_rows(np.array([self.row]))
+            self.row = number = row % n_points
+            self._image, pictures = None, self._pictures
+            self._making.stop()
+            if pictures is not None:
+                self._making.ask(lambda: fitted(to_qimage(pictures[number]), PICTURE))
             self._show()
+
+    def _on_made(self, image: QImage) -> None:
+        self._image = image
+        self._show()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._pictures = None
+        self.trouble.emit(failure(error))
 
     def _on_linked(self, event: object = None) -> None:
         linked = self._workspace.linked.current
         self.leave()
         self._looks.watch(linked)
-        self._pictures.set_pictures(pictures_of(self._session.dataset, linked))
+        self._pictures = pictures_of(self._session.dataset, linked)
 
-    def _show(self, *event: object) -> None:
+    def _show(self) -> None:
         canvas, dataset = canvas_widget(self._dock), self._session.dataset
         if self.row is None or canvas is None or dataset is None:
             return
-        facts, pictures = self._facts(dataset, self.row), self._pictures
-        has_any = bool(len(pictures.rows)) and pictures.has_pictures
-        image = pictures.data(pictures.index(0), PICTURE_ROLE) if has_any else None
+        facts = self._facts(dataset, self.row)
         dim = theme_colors(self._viewer.theme).dim.name()
         points = self._layers.points
         color = "" if points is None else to_hex(points.face_color[self.row])
-        text = as_html(facts, color, image, dim)
+        text = as_html(facts, color, self._image, dim)
         place = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
         QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)
 
@@ -173,12 +186,8 @@ def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> st
 
 def _tag(image: QImage) -> str:
     """Return a picture as HTML has it."""
-    modes = Qt.TransformationMode
-    is_small = max(image.width(), image.height()) < LEAST_SMOOTHED
-    mode = modes.FastTransformation if is_small else modes.SmoothTransformation
-    keep = Qt.AspectRatioMode.KeepAspectRatio
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.scaled(PICTURE, PICTURE, keep, mode).save(buffer, "PNG")
+    image.save(buffer, "PNG")
     data = bytes(buffer.data().toBase64().data()).decode()
     return f"<img src='data:image/png;base64,{data}'>"

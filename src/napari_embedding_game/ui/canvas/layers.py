@@ -11,9 +11,10 @@ events, copies and redraws, and a layer's scale has the viewer slice everything.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
+import pandas as pd
 from napari.layers import Points
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
@@ -26,12 +27,8 @@ from napari_embedding_game.ui.canvas.projection import (
     displayed_axes,
     projection_of,
 )
-from napari_embedding_game.ui.compat import camera_of, draw
+from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
-
-if TYPE_CHECKING:
-    import napari
-    import pandas as pd
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 BESIDE, BEHIND = "compared maps", "cells of the reference"
@@ -312,7 +309,7 @@ class MapLayers:
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         if self.points is not None and not self._is_blank:
-            camera = camera_of(self._viewer)
+            camera = self._viewer.scene.camera
             place = np.asarray(self.points.data_to_world(self.points.data[row]))
             camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
             camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
@@ -354,7 +351,7 @@ class MapLayers:
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
         width, height = drawn.cell[2:]
-        camera = camera_of(self._viewer)
+        camera = self._viewer.scene.camera
         camera.center = (camera.center[0], *(low + high) / 2)
         room = np.array([height, width]) * FILLED
         camera.zoom = float((room / np.maximum(high - low, 1.0)).min())
@@ -453,7 +450,7 @@ class MapLayers:
         self._all.append(layer)
         self._add_landmarks(n_landmarks)
         self._all.selection.active = layer
-        camera = camera_of(self._viewer)
+        camera = self._viewer.scene.camera
         if n_axes == 3 and not np.any(camera.angles):
             camera.angles = TILTED
         self._viewer.reset_view(reset_camera_angle=n_axes == 2)

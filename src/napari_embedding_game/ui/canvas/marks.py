@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 
 from napari_embedding_game.session.panels import GAP
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.style.halo_text import (
@@ -18,9 +17,6 @@ from napari_embedding_game.ui.style.halo_text import (
     half_size,
     write,
 )
-
-if TYPE_CHECKING:
-    from napari_embedding_game.session.session import Session
 
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
 LINE, PIN, STEM, HELD = 1.6, 5.0, 14.0, 6.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import napari
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
@@ -16,20 +17,15 @@ from napari_embedding_game.ui.canvas.hand import Handle, Pixel
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
 from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
-from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import drawn_objects
 from napari_embedding_game.ui.images.linked_layers import clicked_row
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 Tool = Literal["", "lasso", "brush"]
 KEY = "B"
 """Takes up the brush, and puts it away."""
-SMALLEST, LARGEST, RADIUS = 4, 200, 24
+RADIUS = 24
 """Of the brush, in pixels of the canvas."""
 STEP = 3.0
 """Canvas pixels between two corners of a line."""
@@ -48,7 +44,7 @@ class MapMouse(QObject):
     picked = Signal()
     """A click or a lasso has chosen something."""
     tool_changed = Signal()
-    """``tool`` or ``radius`` has changed."""
+    """``tool`` has changed."""
 
     def __init__(
         self,
@@ -64,8 +60,6 @@ class MapMouse(QObject):
         self._overlay, self._handles = overlay, handles
         self.tool: Tool = ""
         """What a drag draws with; "" for the lasso with Shift alone."""
-        self.radius = RADIUS
-        """Of the brush, in pixels."""
         self._held: Handle | None = None
         self._shape: Qt.CursorShape | None = None
         self._former_cursor = QCursor()
@@ -82,11 +76,6 @@ class MapMouse(QObject):
     def switch(self, tool: Tool) -> None:
         """Take up a tool, or put it away again."""
         self._take("" if tool == self.tool else tool)
-
-    def set_radius(self, radius: int) -> None:
-        """Set the radius of the next strokes, in pixels of the canvas."""
-        self.radius = radius
-        self.tool_changed.emit()
 
     # Gestures: each from the press to the release
 
@@ -108,7 +97,7 @@ class MapMouse(QObject):
     @contextmanager
     def _still(self) -> Iterator[None]:
         """Let the mouse not move the map: what is under it stays there meanwhile."""
-        camera = camera_of(self._viewer)
+        camera = self._viewer.scene.camera
         before = camera.mouse_pan, camera.mouse_zoom
         camera.mouse_pan = camera.mouse_zoom = False
         try:
@@ -124,9 +113,8 @@ class MapMouse(QObject):
         is_brush, mode = tool == "brush", _mode(event, tool)
         line = self._overlay.line = [_pixel(event)]
         drawn = self._drawn()  # a frame may come meanwhile
-        self._scene.hold()
         try:
-            with self._still():
+            with self._still(), self._scene.held():
                 self._ring(_pixel(event) if is_brush else None)
                 yield
                 while event.type == "mouse_move":
@@ -134,15 +122,14 @@ class MapMouse(QObject):
                         line.append(_pixel(event))
                     self._ring(_pixel(event) if is_brush else None)
                     yield
-            is_given_up = event.type != "mouse_release" or not line
-            line.append(_pixel(event))  # a move right before is left out by vispy
-            if not is_given_up and (is_brush or len(line) > 3):
-                radius = self.radius if is_brush else None
-                self.surround(np.array(line), radius, mode, drawn)
+                is_given_up = event.type != "mouse_release" or not line
+                line.append(_pixel(event))  # a move right before is left out by vispy
+                if not is_given_up and (is_brush or len(line) > 3):
+                    radius = RADIUS if is_brush else None
+                    self.surround(np.array(line), radius, mode, drawn)
         finally:
             self._overlay.line = []
             self._overlay.refresh()
-            self._scene.release()
         if not is_given_up and not is_brush and len(line) <= 3:
             self.click(event)
 
@@ -270,7 +257,7 @@ class MapMouse(QObject):
 
     def _ring(self, pixel: Pixel | None) -> None:
         """Show the brush at a pixel; None: nowhere."""
-        self._overlay.ring = None if pixel is None else (pixel, self.radius)
+        self._overlay.ring = None if pixel is None else (pixel, RADIUS)
         self._overlay.refresh()
 
     def _show_cursor(self, shape: Qt.CursorShape | None) -> None:

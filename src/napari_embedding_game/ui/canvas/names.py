@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.export.plots import Name
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
 from napari_embedding_game.ui.canvas.label_layout import (
     lifts,
@@ -26,12 +26,10 @@ from napari_embedding_game.ui.canvas.overlay import MapOverlay, is_same
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.canvas.scene import RESTING, Scene
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
 from napari_embedding_game.ui.tasks.throttle import throttled
-
-if TYPE_CHECKING:
-    from napari_embedding_game.session.session import Session
 
 MOST_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
@@ -231,19 +229,19 @@ class MapNames(QObject):
         if layout.of_points is not None and layout.panels is not None:
             panels, n_maps = layout.of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
-        groups = _places_among([c.id for c in clusters], labels)
+        groups = places([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)
         found, parts = parts_of(groups)
         named = tuple(clusters[group // n_maps] for group in found)
         texts = tuple(map(text_of, named))
         pairs = zip(texts, named, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
-        places, radii = middles(seen, parts)
+        at, radii = middles(seen, parts)
         # Of one on a line as of a flat one
-        flat = np.pad(places, [(0, 0), (0, 1)])[:, 1::-1]
+        flat = np.pad(at, [(0, 0), (0, 1)])[:, 1::-1]
         zooms = zooms_with_room(flat, halves)
         in_panels = np.array(found, np.intp) % n_maps
-        return Names(named, texts, places, radii, halves, zooms, in_panels)
+        return Names(named, texts, at, radii, halves, zooms, in_panels)
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names, and the one that is dragged at the hand."""
@@ -279,21 +277,13 @@ def names_for_figure(session: Session) -> list[Name]:
     clusters, labels = named_clusters(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    found, parts = parts_of(_places_among([c.id for c in clusters], labels))
-    places, _ = middles(session.snapshot.embedding, parts)
+    found, parts = parts_of(places([c.id for c in clusters], labels))
+    at, _ = middles(session.snapshot.embedding, parts)
     texts = [text_of(clusters[number]) for number in found]
-    return list(zip(texts, places, strict=True))
+    return list(zip(texts, at, strict=True))
 
 
 def text_of(cluster: Cluster) -> str:
     """Return a cluster's name as it stands on the map."""
     name = cluster.name
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
-def _places_among(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where each label stands among the ids, in any order: (N,), -1 nowhere."""
-    order = np.argsort(ids)
-    ordered = np.asarray(ids)[order]
-    at = np.minimum(np.searchsorted(ordered, labels), len(ids) - 1)
-    return np.where(ordered[at] == labels, order[at], -1)

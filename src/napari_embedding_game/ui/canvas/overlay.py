@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
@@ -23,9 +23,6 @@ from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
-
-if TYPE_CHECKING:
-    import napari
 
 
 def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import napari
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
@@ -30,16 +31,9 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import draw, scene_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.pixels import (
-    laid_over,
-    paint_density,
-    paint_discs,
-)
+from napari_embedding_game.ui.pixels import laid_over, paint_density, paint_discs
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import throttled
-
-if TYPE_CHECKING:
-    import napari
 
 FOLLOW_MS = 10
 """After a move of the camera; until then the picture moves with the map."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vispy.scene import ViewBox
 
 from napari_embedding_game.session.panels import STRAIGHT
-from napari_embedding_game.ui.compat import camera_of, scene_of
+from napari_embedding_game.ui.compat import scene_of
 
 EDGE = 1e6
 """Condition number from which on a plane is seen from its edge."""
@@ -162,7 +162,7 @@ def facing_of(viewer: Any) -> NDArray[np.float64]:
 
 def view_changes(viewer: Any) -> tuple[Any, ...]:
     """Return the events that tell that layers are to be seen in another way."""
-    camera, layers = camera_of(viewer).events, viewer.layers.events
+    camera, layers = viewer.scene.camera.events, viewer.layers.events
     return (
         camera.zoom,
         camera.center,
@@ -183,7 +183,7 @@ def _camera_matrix(
     viewer: Any, cell: Cell
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (3, 4) from (depth, row, column, 1) to pixels, and the sight: (3,)."""
-    camera, (x, y, width, height) = camera_of(viewer), cell
+    camera, (x, y, width, height) = viewer.scene.camera, cell
     along = _directions(viewer)
     center = np.asarray(camera.center, dtype=float)
     matrix = np.column_stack([along, -along @ center])
@@ -205,7 +205,7 @@ def _directions(viewer: Any) -> NDArray[np.float64]:
 
     Into the picture nothing goes in a flat view.
     """
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     if viewer.dims.ndisplay == 2:
         vertical, horizontal = map(str, camera.orientation2d)
         down = 1.0 if vertical == "down" else -1.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
-from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
@@ -40,11 +39,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MOST_MAGNIFIED = 1.4, 3.0
 MUTED, MUTED_VALUE = 0.88, 0.6
@@ -85,8 +80,8 @@ class Scene(QObject):
         self._drawn_run: Run | None = None
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
-        self._is_following = self._is_held = False
-        """While a frame is taken up, and while the map is left as it is drawn."""
+        self._n_holds = 0
+        """Reasons for which the map is left as it is drawn."""
         self.is_elsewhere = False
         """Whether true neighbours are drawn elsewhere than they are."""
         self._colored: Colored | None = None
@@ -119,7 +114,7 @@ class Scene(QObject):
             # napari is still about to tell its own widgets
             (dims.ndisplay, self._later(0, self._on_ndisplay)),
             (viewer.events.theme, self._on_theme),
-            (camera_of(viewer).events.angles, self._face),
+            (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
         ):
             self._connections.connect(signal, slot)
@@ -150,13 +145,15 @@ class Scene(QObject):
             self.layers.begin(snapshot, dataset.obs)
 
     @contextmanager
-    def following(self) -> Iterator[None]:
-        """Draw no change of the clusters while a frame is taken up."""
-        self._is_following = True
+    def held(self) -> Iterator[None]:
+        """Leave the map as it is drawn, whatever comes; then draw what is there."""
+        self._n_holds += 1
         try:
             yield
         finally:
-            self._is_following = False
+            self._n_holds -= 1
+            self.draw()
+            self._tidy_soon()
 
     def show_stored(self, *, is_same_map: bool = False) -> None:
         """Draw a map of another time; one of the same map where the present one is."""
@@ -174,16 +171,6 @@ class Scene(QObject):
             self.layers.finish()
             self._fit_soon()  # napari has fitted the camera to the former places
 
-    def hold(self) -> None:
-        """Leave the map as it is drawn, whatever comes, until :meth:`release`."""
-        self._is_held = True
-
-    def release(self) -> None:
-        """Draw the map that is there by now."""
-        self._is_held = False
-        self.draw()
-        self._tidy_soon()
-
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
         session, shot = self._session, self._session.view.drawn
@@ -191,7 +178,7 @@ class Scene(QObject):
         if self.is_elsewhere and not is_shown:
             self.is_elsewhere = False
             self.neighbors_told.emit("")
-            self.release()
+            self.draw()
         if self.is_elsewhere or not (is_shown and is_free) or shot is None:
             return
         if shot.neighbors is not None and self._colored is not None:
@@ -204,20 +191,17 @@ class Scene(QObject):
             self.neighbors_told.emit(told_neighbors(found))
 
     def draw(self, event: object = None) -> None:
-        """Show the map as it is now, unless it is held or a frame is taken up."""
+        """Show the map as it is now, unless it is held."""
         if self.is_elsewhere:
             self.show_true_neighbors(False)  # comes back here
-            return
-        if self._is_following:
-            return
-        if not self._is_held and self._color():
+        elif not self._n_holds and self._color():
             self._show_landmarks()
             self._show()
             if self._session.state == "running":
                 self._legend_turn.throttle()
             else:
                 self._tell_legend()
-        self.drawn.emit()
+            self.drawn.emit()
 
     def _show(self) -> None:
         """Draw the points, and those of other maps."""
@@ -329,7 +313,7 @@ class Scene(QObject):
         if state == "preparing":
             self._expect_soon()
         elif state in RESTING:
-            if not self._is_following:
+            if not self._n_holds:
                 self.layers.discard()
             self._tidy_soon()
         self.draw()

@@ -10,12 +10,7 @@ from qtpy.QtWidgets import QListWidgetItem
 from superqt import QSearchableListWidget
 
 from napari_embedding_game.ui.style.form_widgets import Fold
-from napari_embedding_game.ui.style.layouts import (
-    column,
-    evenly,
-    panel,
-    push_button,
-)
+from napari_embedding_game.ui.style.layouts import column, evenly, panel, push_button
 
 MOST = 2_000
 """Columns beyond which ticking them one by one is no use, such as genes."""

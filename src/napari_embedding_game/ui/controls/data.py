@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from magicgui.widgets import ComboBox
 from napari.layers import Labels, Layer
 from qtpy.QtCore import QSignalBlocker, Signal
@@ -54,13 +55,9 @@ from napari_embedding_game.ui.style.layouts import (
     row,
     slim_bar,
 )
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.tasks.reading import ReadingTask
-    from napari_embedding_game.ui.tasks.session_store import SessionStore
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.tasks.reading import ReadingTask
+from napari_embedding_game.ui.tasks.session_store import SessionStore
+from napari_embedding_game.ui.workspace import Workspace
 
 TITLE = "Embedding Game"
 HINT = (

@@ -19,9 +19,7 @@ from napari_embedding_game.core.settings import (
     resolve,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.settings import (
-    repulsion_range,
-)
+from napari_embedding_game.session.settings import repulsion_range
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.settings_form import (
     FIELDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qtpy.QtWidgets import QWidget
 
@@ -30,9 +30,7 @@ from napari_embedding_game.ui.style.layouts import (
     slim_bar,
 )
 from napari_embedding_game.ui.tasks.throttle import throttled
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.tasks.writing import WritingTask
+from napari_embedding_game.ui.tasks.writing import WritingTask
 
 WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
@@ -50,7 +48,6 @@ AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
-WARMING = "Loading the engine in the background …"
 READING = "Other data are being read: Run waits for them."
 
 
@@ -68,7 +65,7 @@ class RunControls(QWidget):
         self._session, self._begin, self._play_on = session, play, play_on
         self._first_words = ""
         self._prepare: Callable[[Callable[[], None]], None] | None = None
-        self._is_reading = self._is_warming = False
+        self._is_reading = False
         self._remedy: dict[str, Any] = {}
         """Settings that mend what the message says."""
         self._progress: Progress | None = None
@@ -118,12 +115,6 @@ class RunControls(QWidget):
         """
         if (words, prepare) != (self._first_words, self._prepare):
             self._first_words, self._prepare = words, prepare
-            self.refresh()
-
-    def note_warming(self, is_warming: bool) -> None:
-        """Tell that the engine is being loaded; Run can be pressed all the same."""
-        self._is_warming = is_warming
-        if self._session.state == "idle":
             self.refresh()
 
     def note_reading(self, stage: Stage | None) -> None:
@@ -219,8 +210,7 @@ class RunControls(QWidget):
         if state == "stopped":
             return STOPPED_EARLY if session.snapshot is None else STOPPED
         if state == "idle":
-            ready = READY if session.dataset is not None and not self._prepare else ""
-            return WARMING if self._is_warming else ready
+            return READY if session.dataset is not None and not self._prepare else ""
         method = session.run.settings.method if session.run else "game"
         at_rest = bool(get_method(method).moved_by)
         return (AT_REST if at_rest else FINISHED) if state == "finished" else ""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QMenu, QPushButton
 
+from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.layouts import add_entries
-from napari_embedding_game.ui.tasks.save_dialog import ask, ask_for_session, proposed
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.tasks.writing import WritingTask
+from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.writing import WritingTask
 
 FORMATS = {
     ".h5ad": ("AnnData", "AnnData", ""),
@@ -32,11 +30,7 @@ FORMATS = {
         "Jupyter notebook",
         "Code that makes this map again from the data.",
     ),
-    ".txt": (
-        "Methods paragraph",
-        "Text",
-        "With versions and citations.",
-    ),
+    ".txt": ("Methods paragraph", "Text", "With versions and citations."),
 }
 """Entry, kind of file and tooltip of each ending."""
 
@@ -62,11 +56,12 @@ class SaveMenu(QPushButton):
 
     def _save(self, ending: str) -> None:
         name = proposed(self._session.dataset, "map")
-        path = ask(self, name, ending, f"{FORMATS[ending][1]} (*{ending})")
+        path = ask(self, name, {ending: FORMATS[ending][1]})
         if path is not None:
             self._writing.save(path)
 
     def _save_session(self) -> None:
-        path = ask_for_session(self, self._session.dataset)
+        name = proposed(self._session.dataset, "session")
+        path = ask(self, name, {ENDING: "Embedding game session"})
         if path is not None:
             self._writing.save_session(path)

@@ -2,73 +2,65 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QSlider, QWidget
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_played
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.form_widgets import (
-    add_row,
-    form,
-    show_text,
-    text_label,
-)
-from napari_embedding_game.ui.style.layouts import (
-    column,
-    evenly,
-    panel,
-    push_button,
-)
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.layouts import column, evenly, panel, push_button
 
-BUTTONS = {
-    "lasso": ("Lasso", "Draw around points (Shift and drag; Ctrl adds)."),
-    "brush": ("Brush", "Paint over points to select them (B)."),
-    "embed": ("Own map", "Lay out the selected points anew, without the others."),
-    "show_objects": ("Show in image", "Move to the selected objects in the image."),
-    "hold": ("Hold", "Hold the selected points in place while the others move."),
-    "let_go": ("Let go", "Free the selected points, or all."),
-    "neighbors": (
-        "True neighbours (press and hold)",
-        "While you press, points like the selection come to it.",
-    ),
+TIPS = {
+    "lasso": "Draw around points (Shift and drag; Ctrl adds).",
+    "brush": "Paint over points to select them (B).",
+    "embed": "Lay out the selected points anew, without the others.",
+    "objects": "Move to the selected objects in the image.",
+    "hold": "Hold the selected points in place while the others move.",
+    "let go": "Free the selected points, or all.",
+    "neighbors": "Press and hold: points like the selection come to it meanwhile.",
 }
-"""Text and tooltip of each button."""
-
-
 HOW = "Paint with the mouse. Shift adds, Ctrl takes away."
 
 
 class SelectionControls(QWidget):
-    """Buttons that select and steer points; whoever shows them connects them."""
+    """Buttons that select and steer points.
 
-    def __init__(self, session: Session, linked: LinkedLayers) -> None:
+    Parameters
+    ----------
+    acts : mapping of str to callable
+        What each button does, by the keys of ``TIPS``; that of the neighbours receives
+        whether it is down.
+    """
+
+    def __init__(
+        self, session: Session, linked: LinkedLayers, acts: Mapping[str, Callable]
+    ) -> None:
         super().__init__()
         self._session, self._linked = session, linked
         self._correction = ""
-        (
-            self.lasso,
-            self.brush,
-            self.embed,
-            self.show_objects,
-            self.hold,
-            self.let_go,
-            self.neighbors,
-        ) = (push_button(*words) for words in BUTTONS.values())
-        self.size = QSlider(Qt.Orientation.Horizontal)
-        self.size.setToolTip("Radius of the brush on the canvas, in pixels.")
-        self.told = text_label()
-        sizes = form()
-        add_row(sizes, "Size", self.size)
-        sizes.addRow(text_label(HOW))
-        self.size_row = panel(sizes)
+
+        def button(text: str, key: str) -> QPushButton:
+            return push_button(text, TIPS[key], acts[key])
+
+        self.lasso, self.brush = button("Lasso", "lasso"), button("Brush", "brush")
+        self.embed = button("Own map", "embed")
+        self.show_objects = button("Show in image", "objects")
+        self.hold, self.let_go = button("Hold", "hold"), button("Let go", "let go")
+        self.neighbors = push_button("True neighbours", TIPS["neighbors"])
+        self.neighbors.pressed.connect(partial(acts["neighbors"], True))
+        self.neighbors.released.connect(partial(acts["neighbors"], False))
+        self.told, self.how = text_label(), text_label(HOW)
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
-        self.tools = panel(column(evenly(self.lasso, self.brush), self.size_row))
+        self.tools = panel(column(evenly(self.lasso, self.brush), self.how))
         """What selects points on the map."""
-        rows = evenly(self.embed, self.show_objects), evenly(self.hold, self.let_go)
-        self.setLayout(column(*rows, self.neighbors, self.told, spacing=5))
+        by_hand = evenly(self.hold, self.let_go, self.show_objects)
+        rows = evenly(self.embed, self.neighbors), by_hand
+        self.setLayout(column(*rows, self.told))
         connections = Connections(self)
         changes = (
             session.selection.changed,
@@ -78,7 +70,7 @@ class SelectionControls(QWidget):
             linked.changed,
         )
         connections.connect_all(changes, self.refresh)
-        self.size_row.hide()
+        self.how.hide()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
@@ -99,14 +91,13 @@ class SelectionControls(QWidget):
         no_hand = NO_HAND if is_some and not is_game else ""
         show_text(self.told, self._correction or hand.told() or no_hand)
 
+    def show_tool(self, tool: str) -> None:
+        """Show which tool the mouse has."""
+        self.lasso.setChecked(tool == "lasso")
+        self.brush.setChecked(tool == "brush")
+        self.how.setVisible(tool == "brush")
+
     def tell_correction(self, text: str) -> None:
         """Tell which true neighbours are shown; "": none are."""
         self._correction = text
         self.refresh()
-
-    def show_tool(self, tool: str, radius: int) -> None:
-        """Show which tool the mouse has, and how wide the brush is."""
-        self.lasso.setChecked(tool == "lasso")
-        self.brush.setChecked(tool == "brush")
-        self.size.setValue(radius)
-        self.size_row.setVisible(tool == "brush")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
@@ -19,13 +18,12 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
     column,
+    empty,
     evenly,
     push_button,
 )
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.tasks.reading import ReadingTask
-    from napari_embedding_game.ui.tasks.session_store import SessionStore
+from napari_embedding_game.ui.tasks.reading import ReadingTask
+from napari_embedding_game.ui.tasks.session_store import SessionStore
 
 MOST_LAST_MAPS = 5
 IMAGES_TIP = "Each image has its labels beside it (_labels, _masks) or in labels/."
@@ -107,8 +105,7 @@ class Start(QWidget):
 
     def show_last_maps(self) -> None:
         """Show a line for each of the last maps."""
-        while (item := self._lines.takeAt(0)) is not None:
-            item.widget().deleteLater()
+        empty(self._lines)
         recent = self._store.recent()[:MOST_LAST_MAPS]
         if recent:
             self._lines.addWidget(text_label("Recent maps"))

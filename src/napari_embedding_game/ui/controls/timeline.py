@@ -28,12 +28,7 @@ from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import (
-    add_entries,
-    column,
-    push_button,
-    row,
-)
+from napari_embedding_game.ui.style.layouts import add_entries, column, push_button, row
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 PICTURE, MOST_DRAWN = 48, 2000

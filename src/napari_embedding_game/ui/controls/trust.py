@@ -16,12 +16,7 @@ from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import (
-    column,
-    panel,
-    push_button,
-    row,
-)
+from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import far_text, share_text
 from napari_embedding_game.ui.tasks.throttle import throttled

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
@@ -19,12 +21,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     finest,
     row_at,
 )
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.data.label_objects import Objects
-    from napari_embedding_game.session.session import Session
 
 
 @dataclass(frozen=True, eq=False)

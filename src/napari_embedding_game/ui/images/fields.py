@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from itertools import cycle
-from typing import TYPE_CHECKING
 
+import napari
 import numpy as np
 from napari.layers import Labels
 from qtpy.QtCore import QObject
@@ -12,7 +12,6 @@ from qtpy.QtCore import QObject
 from napari_embedding_game.data.images.experiment import ExperimentImages
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
@@ -22,9 +21,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     LinkedLayers,
     go_to,
 )
-
-if TYPE_CHECKING:
-    import napari
 
 AXES = ("image", "z", "y", "x")
 COLORMAPS = ("cyan", "magenta", "yellow", "green", "red", "blue")
@@ -126,7 +122,7 @@ def _is_seen(viewer: napari.Viewer, labels: Labels, objects: Objects) -> bool:
     """Return whether the middle of an object would be on the canvas now."""
     if viewer.canvas.grid.enabled or viewer.dims.ndisplay == 3:
         return False
-    camera = camera_of(viewer)
+    camera = viewer.scene.camera
     middle = np.asarray(labels.data_to_world(objects.centers[0]))[-2:]
     pixels = (middle - np.asarray(camera.center)[-2:]) * camera.zoom
     return bool((np.abs(pixels) <= np.array(viewer.canvas.size) / 2).all())

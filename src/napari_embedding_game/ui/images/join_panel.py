@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from magicgui.widgets import ComboBox
 from napari.layers import Labels
 from qtpy.QtCore import Signal
@@ -20,9 +21,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     labels_of,
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
-
-if TYPE_CHECKING:
-    import napari
 
 NO_LAYER, CHOOSE = "no objects of a layer", "Choose …"
 OFFER = "If the rows are the objects of a Labels layer, choose it here."

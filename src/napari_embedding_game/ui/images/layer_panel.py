@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QWidget
 
@@ -12,9 +13,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.tasks.throttle import debounced
-
-if TYPE_CHECKING:
-    import napari
 
 
 class LayerPanel(QWidget):

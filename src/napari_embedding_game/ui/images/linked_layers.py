@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+import napari
 import numpy as np
 from napari.layers import Image, Labels, Layer
+from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.data.images.masks import as_labels
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.ui.compat import camera_of
-
-if TYPE_CHECKING:
-    import napari
-    from numpy.typing import NDArray
-
-    from napari_embedding_game.data.label_objects import Objects
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
@@ -36,6 +32,20 @@ class Linked:
     images: tuple[Image, ...] = ()
 
 
+class LayerRecord(msgspec.Struct, frozen=True):
+    """What a session file knows of a layer."""
+
+    name: str = ""
+    path: str = ""
+
+
+class LayersRecord(msgspec.Struct, frozen=True):
+    """What it knows of the layers that show the objects of a map."""
+
+    labels: LayerRecord = LayerRecord()
+    images: tuple[LayerRecord, ...] = ()
+
+
 class LinkedLayers:
     """Which layers belong to the dataset of a session; None where none does.
 
@@ -46,22 +56,18 @@ class LinkedLayers:
 
     def __init__(self) -> None:
         self.current: Linked | None = None
-        self.missed: Mapping[str, Any] | None = None
-        """What a session file tells of layers of which one is not there, as `describe`;
-        None where none is missing."""
+        self.missed: LayersRecord | None = None
+        """The layers that a map is about, as long as one of them is not there."""
 
-    def describe(self) -> Mapping[str, Any]:
-        """Return the layers by name and file, for a session file; {} without any."""
+    @property
+    def record(self) -> LayersRecord | None:
+        """The layers, for a session file; None without any."""
         if self.missed is not None or self.current is None:
-            return self.missed or {}
-        labels = record_of(self.current.labels)
-        return {"labels": labels, "images": [*map(record_of, self.current.images)]}
+            return self.missed
+        images = tuple(map(record_of, self.current.images))
+        return LayersRecord(record_of(self.current.labels), images)
 
-    def set(
-        self,
-        linked: Linked | None,
-        missed: Mapping[str, Any] | None = None,
-    ) -> None:
+    def set(self, linked: Linked | None, missed: LayersRecord | None = None) -> None:
         """Take up layers, or none."""
         self.missed = missed
         if linked != self.current:
@@ -69,10 +75,10 @@ class LinkedLayers:
             self.changed.emit(linked)
 
 
-def record_of(layer: Layer) -> dict[str, str]:
-    """Return name and file of a layer, in values for JSON."""
+def record_of(layer: Layer) -> LayerRecord:
+    """Return name and file of a layer."""
     path = layer.metadata.get(FILE) or layer.source.path
-    return {"name": layer.name, "path": path if isinstance(path, str) else ""}
+    return LayerRecord(layer.name, path if isinstance(path, str) else "")
 
 
 def finest(layer: Layer) -> Any:
@@ -96,7 +102,7 @@ def use_as_labels(viewer: napari.Viewer, mask: Image) -> Labels:
     viewer.layers.remove(mask)  # its name is free then
     kept = ("name", "scale", "translate", "rotate", "shear", "affine")
     how = {name: getattr(mask, name) for name in kept}
-    metadata = {**mask.metadata, FILE: record_of(mask)["path"]}
+    metadata = {**mask.metadata, FILE: record_of(mask).path}
     return viewer.add_labels(as_labels(finest(mask)), metadata=metadata, **how)
 
 
@@ -157,4 +163,4 @@ def go_to(
     for axis in range(labels.ndim - 2):
         viewer.dims.set_point(viewer.dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:
-        camera_of(viewer).center = (0.0, *middle[-2:])
+        viewer.scene.camera.center = (0.0, *middle[-2:])

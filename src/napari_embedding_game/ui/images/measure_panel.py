@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from magicgui.widgets import CheckBox, ComboBox, PushButton
 from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
@@ -13,6 +14,7 @@ from qtpy.QtWidgets import QGridLayout, QWidget
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import pixel_size
@@ -28,11 +30,6 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 from napari_embedding_game.ui.style.layouts import panel
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.session.session import Session
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."

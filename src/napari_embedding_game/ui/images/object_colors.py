@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
@@ -11,18 +12,14 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.canvas.projection import displayed_axes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import finest
 from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks.throttle import throttled
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.data.label_objects import Objects
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 COLOR = "#ffe14d"
 FADING = 0.4

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+import napari
 from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
@@ -23,6 +26,8 @@ from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
+    LayerRecord,
+    LayersRecord,
     Linked,
     LinkedLayers,
     finest,
@@ -36,11 +41,6 @@ from napari_embedding_game.ui.style.layouts import in_lines, push_button
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
-if TYPE_CHECKING:
-    import napari
-
-Record = Mapping[str, str]
-"""Name and path of a layer."""
 MOSTLY = 0.5
 """Share of the objects from which on a label image is taken for an edited one."""
 COMPARED = 1_000
@@ -79,8 +79,8 @@ class Relink(LayerPanel):
         self._session, self._loading, self._record = session, loading, record
         self._of_folder = self._differs = ""
         """What is said of a folder of images, and of labels that were changed."""
-        self._n_edits = self._n_read = 0
-        """Edits of the linked labels: all, and those that are read."""
+        self._is_read = False
+        """Whether the linked labels are read as they are now."""
         self._watched: Labels | None = None
         self._of_labels = Connections(self)
         self._act: Callable[[], None] = self._locate
@@ -98,18 +98,17 @@ class Relink(LayerPanel):
 
     def open_again(self) -> None:
         """Open the files of layers that are missing, where they still exist."""
-        described, folder = self._record.missed, self._folder()
-        if described is None:
+        lost, linked, folder = self._record.missed, self._record.current, self._folder()
+        if lost is None:
             return
-        is_none_there = self._record.current is None
-        if is_none_there and folder is not None:
+        if linked is None and folder is not None:
             self._open_folder(folder)
             return
         present = images_of(self._viewer)
-        lost = [x for x in described["images"] if _layer_of(x, present) is None]
-        if is_none_there:
-            self._open(described["labels"], is_labels=True)
-        for image in {x.get("path", ""): x for x in lost[::-1]}.values():
+        images = [x for x in lost.images if _layer_of(x, present) is None]
+        if linked is None:
+            self._open(lost.labels, is_labels=True)
+        for image in {x.path: x for x in images[::-1]}.values():
             self._open(image)  # once, also where it became several layers
 
     def refresh(self, event: object = None) -> None:
@@ -117,9 +116,8 @@ class Relink(LayerPanel):
         record = self._record
         linked, objects = record.current, self._objects()
         if linked is not None and linked.labels not in self._viewer.layers:
-            described = record.describe()
-            record.set(None)
-            self._miss(described)
+            self._of_folder = ""
+            record.set(None, record.record)
         if objects is not None and record.missed is not None:
             found = find(self._viewer, record.missed, objects)
             if found is not None:
@@ -128,12 +126,12 @@ class Relink(LayerPanel):
 
     def note_asked(self, source: Source | None) -> None:
         """Note that the objects of labels are going to be read as they are now."""
-        if self._watched is not None and pixels_of(source) is finest(self._watched):
-            self._n_read = self._n_edits
+        if self._watched is not None:
+            self._is_read = pixels_of(source) is finest(self._watched)
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
-        if self._n_read == self._n_edits:
+        if self._is_read:
             self._differs = ""
         self._tell()
 
@@ -151,37 +149,30 @@ class Relink(LayerPanel):
         self.refresh_soon()
 
     def _on_edit(self, event: object = None) -> None:
-        self._n_edits += 1
+        self._is_read = False
         assert self._watched is not None
         self._differs = EDITED.format(self._watched.name)
         self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:
+        """Look for the layers that a file tells of, which may hold anything."""
         if self._record.current is None and self._objects() is not None:
-            self._miss(saved.view.get("layers"))
+            self._record.missed, self._of_folder = LayersRecord(), ""
+            with suppress(msgspec.ValidationError):
+                layers = saved.view.get("layers")
+                self._record.missed = msgspec.convert(layers, LayersRecord)
             self.refresh()
 
     def _on_dataset(self, dataset: object) -> None:
         self._record.missed = None
         self._tell()
 
-    def _miss(self, described: object) -> None:
-        """Look for layers; the file that tells of them may hold anything."""
-        known = described if isinstance(described, Mapping) else {}
-        images = known.get("images")
-        images = images if isinstance(images, list | tuple) else ()
-        self._record.missed = {
-            "labels": _record_in(known.get("labels")),
-            "images": [_record_in(x) for x in images if isinstance(x, Mapping)],
-        }
-        self._of_folder = ""
-
     def _link(self, found: Linked) -> None:
         """Link layers; what is still missing is looked for on."""
         record, dataset = self._record, self._session.dataset
-        former, described = record.current, record.missed
-        is_whole = described is None or _lost_image(described, found) is None
-        record.set(found, None if is_whole else described)
+        former, lost = record.current, record.missed
+        is_whole = lost is None or _lost_image(lost, found) is None
+        record.set(found, None if is_whole else lost)
         is_new = former is None or former.labels is not found.labels
         if is_new and dataset is not None and dataset.source_objects is not None:
             pixels = finest(found.labels)
@@ -204,12 +195,12 @@ class Relink(LayerPanel):
 
     def _trouble(self) -> tuple[str, str, Callable[[], None]]:
         """Return a sentence, the words of a button ("" for none), what it does."""
-        described, linked = self._record.missed, self._record.current
+        lost, linked = self._record.missed, self._record.current
         folder = self._folder() if linked is None else None
         if folder is not None:
             text = self._of_folder or NO_FOLDER.format(folder)
             return text, LOCATE, self._locate
-        if described is not None and (text := missing(described, linked)):
+        if lost is not None and (text := missing(lost, linked)):
             image = None if linked is None else self._candidate(linked)
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, self._take_image
@@ -228,12 +219,12 @@ class Relink(LayerPanel):
 
     def _take_image(self) -> None:
         """Take the offered layer for the image that is missing."""
-        described, linked = self._record.missed, self._record.current
+        lost, linked = self._record.missed, self._record.current
         image = None if linked is None else self._candidate(linked)
-        if described is not None and linked is not None and image is not None:
-            lost, images = _lost_image(described, linked), described["images"]
-            images = [record_of(image) if x is lost else x for x in images]
-            self._record.missed = {**described, "images": images}
+        if lost is not None and linked is not None and image is not None:
+            unknown, found = _lost_image(lost, linked), record_of(image)
+            images = tuple(found if x is unknown else x for x in lost.images)
+            self._record.missed = LayersRecord(lost.labels, images)
             self.refresh()
 
     def _objects(self) -> Objects | None:
@@ -244,11 +235,10 @@ class Relink(LayerPanel):
 
     def _folder(self) -> Path | None:
         """Return the folder of the images that were measured; None of other data."""
-        dataset, described = self._session.dataset, self._record.missed
-        if dataset is None or described is None or not _measured(dataset):
+        dataset, lost = self._session.dataset, self._record.missed
+        if dataset is None or lost is None or not _measured(dataset):
             return None
-        path = described["labels"].get("path", "")
-        path = path or str(dataset.provenance["measured"].get("folder", ""))
+        path = lost.labels.path or str(dataset.provenance["measured"].get("folder", ""))
         return Path(path) if path else None
 
     def _locate(self) -> None:
@@ -287,9 +277,9 @@ class Relink(LayerPanel):
         self._of_folder = sentence(error)
         self._tell()
 
-    def _open(self, layer: Record, *, is_labels: bool = False) -> None:
+    def _open(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a layer, where there is one."""
-        path, name = layer.get("path", ""), layer.get("name", "")
+        path, name = layer.path, layer.name
         if not path or not Path(path).is_file():
             return
         how = {"plugin": "napari", "layer_type": "image"}
@@ -301,37 +291,35 @@ class Relink(LayerPanel):
             log_error(f"{path} could not be opened again", error)
 
 
-def find(
-    viewer: napari.Viewer, described: Mapping[str, Any], objects: Objects
-) -> Linked | None:
+def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked | None:
     """Return the layers that show these objects, or None.
 
     The Labels layer is that in which most objects are as they were, of several the one
     of the same name; the images are known by name or file, or else as they are proposed
     for measuring.
     """
-    name, known = described["labels"].get("name"), labels_of(viewer)
-    shares = [(share_shown(finest(x), objects), x.name == name) for x in known]
-    share, labels = max(
-        zip(shares, known, strict=True), key=lambda one: one[0], default=((0.0,), None)
-    )
-    if labels is None or share[0] < MOSTLY:
+    known = labels_of(viewer)
+    ranks = [
+        (share_shown(finest(x), objects), x.name == lost.labels.name) for x in known
+    ]
+    if not known or max(ranks)[0] < MOSTLY:
         return None
+    labels = known[ranks.index(max(ranks))]
     images = [x for x in viewer.layers if isinstance(x, Image)]
-    if not any(one.get("name") for one in described["images"]):
+    if not any(one.name for one in lost.images):
         return Linked(labels, tuple(proposed(labels, images)))
     fitting = [x for x in images if not misfit(x, labels)]
-    found = [_layer_of(one, fitting) for one in described["images"]]
+    found = [_layer_of(one, fitting) for one in lost.images]
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
 
 
-def missing(described: Mapping[str, Any], linked: Linked | None) -> str:
+def missing(lost: LayersRecord, linked: Linked | None) -> str:
     """Return the sentence that says which layer is missing; "" where none is."""
-    lost = described["labels"] if linked is None else _lost_image(described, linked)
-    if lost is None:
+    layer = lost.labels if linked is None else _lost_image(lost, linked)
+    if layer is None:
         return ""
-    name, path = lost.get("name"), lost.get("path")
-    which = (f"'{name}' " + (f"(from {path}) " if path else "")) if name else ""
+    path = f"(from {layer.path}) " if layer.path else ""
+    which = f"'{layer.name}' {path}" if layer.name else ""
     return (NO_LABELS if linked is None else NO_IMAGE).format(which)
 
 
@@ -344,22 +332,17 @@ def pixels_of(source: Source | None) -> Any:
     return getattr(source, "labels", None) if request is None else request.pixels
 
 
-def _record_in(layer: object) -> Record:
-    known = layer.items() if isinstance(layer, Mapping) else ()
-    return {str(key): value for key, value in known if isinstance(value, str)}
-
-
-def _lost_image(described: Mapping[str, Any], linked: Linked) -> Record | None:
+def _lost_image(lost: LayersRecord, linked: Linked) -> LayerRecord | None:
     """Return what is recorded of the first image that is not linked."""
-    images = described["images"]
+    images = lost.images
     return next((x for x in images if _layer_of(x, linked.images) is None), None)
 
 
-def _layer_of(recorded: Record, images: Sequence[Image]) -> Image | None:
+def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     """Return the layer of this name, else of this file."""
-    name, path = recorded.get("name"), recorded.get("path")
-    named = [x for x in images if x.name == name]
-    of_file = [x for x in images if path and record_of(x)["path"] == path]
+    named = [x for x in images if x.name == recorded.name]
+    path = recorded.path
+    of_file = [x for x in images if path and record_of(x).path == path]
     return next(iter([*named, *of_file]), None)
 
 

@@ -27,8 +27,6 @@ from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
-ARROW = 26
-"""Pixels of a button with an arrow on it."""
 MOST_PARTS = 60
 AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
@@ -82,8 +80,6 @@ class ClusterEdits(QWidget):
         self.merge.setEnabled(len(chosen) > 1)
         self.release.setEnabled(len(chosen) == 1 and chosen[0].is_named)
         self.make.setEnabled(self._session.selection.is_of_points)
-        for button in self._buttons:
-            button.setVisible(button.defaultAction().isEnabled())
         is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and not self._finding.is_busy)
         for action, label in (
@@ -93,6 +89,8 @@ class ClusterEdits(QWidget):
             action.setEnabled(bool(label))
             label = label or f"Nothing to {action.text().lower()}"
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
+        for button in (*self._buttons, self.back):
+            button.setVisible(button.defaultAction().isEnabled())
 
     def name(self, cluster: int, name: str) -> None:
         """Give a cluster the name that was typed."""
@@ -118,9 +116,8 @@ class ClusterEdits(QWidget):
         self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
         self.undo = action("Undo", "", lambda: self._do(book.undo), "Ctrl+Z")
         self.redo = action("Redo", "", lambda: self._do(book.redo), "Ctrl+Shift+Z")
-        self.undo.setIconText("↶")  # their words would widen the whole window
-        self.redo.setIconText("↷")
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
+        self._rare.append(self.redo)
 
     def _action(
         self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
@@ -139,10 +136,9 @@ class ClusterEdits(QWidget):
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
-        arrows = [_button(self.undo), _button(self.redo)]
-        for arrow in arrows:
-            arrow.setFixedWidth(ARROW)
-        self.setLayout(row(*self._buttons, more, None, *arrows, spacing=3, wide=()))
+        self.back = _button(self.undo)
+        """Undoes the last edit, whatever tab it was made in."""
+        self.setLayout(row(*self._buttons, more, None, spacing=3, wide=()))
 
     def _open_menu(self, place: QPoint) -> None:
         menu = QMenu(self._table)

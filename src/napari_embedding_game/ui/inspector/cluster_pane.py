@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
@@ -23,6 +23,7 @@ from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -64,15 +65,14 @@ class ClusterPane(QWidget):
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
-        self.table.rows.edited.connect(self.edits.name)
+        self.table.edited.connect(self.edits.name)
         self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
         self._asking = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self.refresh)
+        self._soon = throttled(SOON_MS, self.refresh, self)
         connections = Connections(self)
         for signal, slot in (
             (session.selection.changed, self._follow),
@@ -98,6 +98,7 @@ class ClusterPane(QWidget):
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
         if self.table.is_typed_into:
+            self._soon.throttle()
             return
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
@@ -146,10 +147,9 @@ class ClusterPane(QWidget):
 
     def _on_clusters(self, event: object = None) -> None:
         """Follow soon: changes come in flocks, and with each frame of a game."""
-        if self._session.state != "running":
-            self._timer.start(SOON_MS)
-        elif not self._timer.isActive():
-            self._timer.start(REFRESH_MS)
+        is_running = self._session.state == "running"
+        self._soon.setTimeout(REFRESH_MS if is_running else SOON_MS)
+        self._soon.throttle()
 
     def _on_dataset(self, dataset: object) -> None:
         self.search.begin_anew()
@@ -173,9 +173,6 @@ def misplaced_shares(
     """
     if stretch is None:
         return np.full(len(clusters), np.nan)
-    ids = np.array([cluster.id for cluster in clusters], np.int64)
-    order = np.argsort(ids)
-    found = places(ids[order].tolist(), labels[stretch > FAR])
-    far = np.empty(len(ids))
-    far[order] = np.bincount(found, minlength=len(ids))
+    found = places([cluster.id for cluster in clusters], labels[stretch > FAR])
+    far = np.bincount(found, minlength=len(clusters))
     return far / np.maximum([cluster.size for cluster in clusters], 1)

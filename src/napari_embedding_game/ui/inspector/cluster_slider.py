@@ -12,14 +12,14 @@ from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
 from napari_embedding_game.ui.style.layouts import column, row
 from napari_embedding_game.ui.tasks.throttle import debounced
 
-FEWEST = 2
+FEWEST = 1
 REST_MS = 40
 """The slider has rested so long before the map follows it."""
 STOPS = 60
 """Stops between few and many clusters, where there are as many."""
 TIP = (
     "Fewer, larger clusters, or more, smaller ones; no point moves. Until you choose a "
-    "number, very small ones are merged into others: the list may be shorter."
+    "number, very small ones are merged into others."
 )
 
 
@@ -46,14 +46,15 @@ class ClusterSlider(QWidget):
         """Whether the slider has not rested yet."""
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
-        self.strip.picked.connect(self.number.setValue)
+        self.strip.picked.connect(self._pick)
         Connections(self).connect(book.changed, self.follow)
         self.follow()
 
     def follow(self) -> None:
         """Show what the book says."""
-        n_landmarks = self._book.n_landmarks
-        asked = self._book.n_clusters or len(self._book.clusters) or n_landmarks
+        book, n_landmarks = self._book, self._book.n_landmarks
+        # Small clusters are merged while nobody has decided: so many as are seen.
+        asked = book.state.n_clusters or len(book.clusters) or n_landmarks
         self.setEnabled(n_landmarks > FEWEST)
         if not self.isEnabled() or self._is_moving:
             return
@@ -72,6 +73,12 @@ class ClusterSlider(QWidget):
             self.number.setValue(self._stops[stop])
         self._is_moving = True
         self._rest.throttle()
+
+    def _pick(self, n_clusters: int) -> None:
+        """Take a number, also the one that the box has while nobody has decided."""
+        with QSignalBlocker(self.number):
+            self.number.setValue(n_clusters)
+        self._on_number(n_clusters)
 
     def _on_number(self, n_clusters: int) -> None:
         with QSignalBlocker(self.slider):

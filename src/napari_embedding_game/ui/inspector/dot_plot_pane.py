@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
@@ -41,23 +40,6 @@ N_LEADING = 3
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
-@dataclass(frozen=True, eq=False)
-class _Wish:
-    """What was asked for."""
-
-    dataset: Dataset
-    choice: RowChoice
-    rows: pd.Categorical
-    names: tuple[str, ...]
-
-    def is_as(self, other: _Wish | None) -> bool:
-        """Return whether both have the same figures, whatever clusters are called."""
-        if other is None or self.dataset is not other.dataset:
-            return False
-        one, two = ((w.choice, w.names) for w in (self, other))
-        return one == two and np.array_equal(self.rows.codes, other.rows.codes)
-
-
 class DotPlotPane(PlotPane):
     """What genes are in every cluster, found in the background while it is seen.
 
@@ -72,9 +54,11 @@ class DotPlotPane(PlotPane):
         super().__init__(self._tip)
         self._session, self._on_name = session, on_name
         self._search = Latest(self, self._on_found, self._on_failed, self._on_share)
-        self._asked: _Wish | None = None
+        self._asked: tuple[object, ...] = ()
+        """What the figures depend on: the data, groups and genes."""
         self._trouble = ""
         self._rows: pd.Categorical | None = None
+        self._is_of_clusters = False
         """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
         self.rows = QComboBox()
@@ -108,7 +92,7 @@ class DotPlotPane(PlotPane):
         """Find the figures of the present clusters, if they changed and it is seen."""
         session = self._session
         dataset = session.dataset
-        if self._asked is not None and self._asked.dataset is not dataset:
+        if self._asked and self._asked[0] is not dataset:
             self._forget()
         if not self.isVisible() or dataset is None or session.snapshot is None:
             return
@@ -117,19 +101,20 @@ class DotPlotPane(PlotPane):
             return
         rows = rows_of(self._choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
-        wish = _Wish(dataset, self._choice, rows, names)
-        if wish.is_as(self._asked):
+        is_of_clusters = self._choice == CLUSTERS
+        asked = dataset, self._choice, names, rows.codes.tobytes()
+        if asked == self._asked:
             if not self._search.is_busy:
                 self._rows = rows  # with new names of clusters
                 self._draw()
             return
-        self._asked = wish
+        self._asked = asked
 
-        def find() -> Generator[float, None, tuple[ClusterExpression, _Wish]]:
+        def find() -> Generator[float, None, tuple[ClusterExpression, Any, bool]]:
             found = yield from iter_cluster_expression(
                 dataset, rows, names, n_leading=N_LEADING
             )
-            return found, wish
+            return found, rows, is_of_clusters
 
         show_text(self.state, "Comparing …", "note")
         self._search.ask(find)
@@ -175,15 +160,15 @@ class DotPlotPane(PlotPane):
         self.result, self._trouble = None, sentence(error)
         self._draw()
 
-    def _on_found(self, found: tuple[ClusterExpression, _Wish]) -> None:
-        self.result, wish = found
-        self._rows, self._trouble = wish.rows, self.result.note
+    def _on_found(self, found: tuple[ClusterExpression, Any, bool]) -> None:
+        self.result, self._rows, self._is_of_clusters = found
+        self._trouble = self.result.note
         self._draw()
 
     def _forget(self) -> None:
         """Show nothing: the figures are of other data."""
         self._search.stop()
-        self._asked, self._trouble, self.result = None, "", None
+        self._asked, self._trouble, self.result = (), "", None
         self._draw()
 
     @property
@@ -196,10 +181,6 @@ class DotPlotPane(PlotPane):
         if not self._search.is_busy:
             show_text(self.state, self._trouble, "warning")
         self.canvas.show_plot(self.plot(), is_scrolled=True)
-
-    @property
-    def _is_of_clusters(self) -> bool:
-        return self._asked is not None and self._asked.choice == CLUSTERS
 
     def _at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a place; None beside them."""

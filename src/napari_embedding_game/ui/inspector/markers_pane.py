@@ -37,7 +37,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -54,6 +54,8 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
     "t-test": ("t-test", ""),
 }
+LEAST_ROWS = 3
+"""Of the table that are seen however little room there is."""
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
 OTHERS = "all others"
@@ -144,6 +146,7 @@ class MarkersPane(QWidget):
         tip = "All columns as .csv. The notebook and the methods have what was saved."
         self.saved = push_button("Save…", tip, self._save)
         self.state, self.table = text_label(), Table(*COLUMNS)
+        self.table.setMinimumHeight(HEAD + LEAST_ROWS * ROW)
         pair = self.one, QLabel("vs"), self.other
         self.levels = panel(row(*pair, wide=(self.one, self.other)))
         under = row(self.test, self.saved)
@@ -291,7 +294,7 @@ class MarkersPane(QWidget):
     def _save(self) -> None:
         compared = self.compared
         name = proposed(self._session.dataset, "comparison")
-        path = ask(self, name, ".csv", "Table (*.csv)")
+        path = ask(self, name, {".csv": "Table"})
         if path is None or compared is None:
             return
         try:

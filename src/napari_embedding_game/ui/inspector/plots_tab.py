@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qtpy.QtWidgets import QToolButton, QWidget
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import (
-    Plot,
-    write_plot,
-)
+from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
@@ -20,10 +15,11 @@ from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.coloring import composition_columns
 from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.layouts import column, plain_tabs
-from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
+from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.workspace import Workspace
 
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.workspace import Workspace
+FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
+"""Endings of figures with what they are called."""
 
 
 class PlotsTab(QWidget):
@@ -85,7 +81,7 @@ class PlotsTab(QWidget):
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
     """Ask for a file and write a plot; return what came of it in a sentence."""
-    path = ask_figure(parent, proposed(session.dataset, name))
+    path = ask(parent, proposed(session.dataset, name), FIGURES)
     if path is None:
         return ""
     try:

@@ -14,11 +14,7 @@ from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, plain
-from napari_embedding_game.session.axis_values import (
-    axis_names,
-    axis_of,
-    correlation,
-)
+from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded

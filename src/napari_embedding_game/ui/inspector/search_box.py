@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from qtpy.QtCore import QModelIndex, QStringListModel, Qt
@@ -18,9 +17,7 @@ from napari_embedding_game.ui.style.coloring import (
     metadata_columns,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 MOST = 12
 MOST_ROWS = 50_000

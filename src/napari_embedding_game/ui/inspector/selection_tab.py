@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer, Signal
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.columns import counted
@@ -41,10 +40,9 @@ from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.style.texts import share_text
+from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
     "Click a group on the map, or in the list of the Map tab, to see who is in it. "
@@ -62,12 +60,12 @@ REFRESH_MS = 500
 """Between two updates while the game runs."""
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
-MOST_PICTURES, MOST_TEXTS = 2_000, 200
+MOST_PICTURES, MOST_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
 """Characters of a text that are shown."""
-MOST_BARS = 7
-"""Of the composition that are seen without scrolling."""
+MOST_BARS, LEAST_BARS = 7, 2
+"""Of the composition that are seen without scrolling, where there is room and not."""
 _Rows = NDArray[np.intp]
 
 
@@ -98,14 +96,15 @@ class SelectionTab(QWidget):
         channels = "Channels", "Which channels the pictures show."
         self.channels, self._channel_menu = menu_button(*channels)
         bars = Column(""), Column("", is_bar=True), Column("")
-        self.composition = Table(*bars, has_head=False, most_rows=MOST_BARS)
+        self.composition = Table(
+            *bars, has_head=False, most_rows=MOST_BARS, least_rows=LEAST_BARS
+        )
         self.differences = Table(*bars, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
         self._looks = AppearanceWatch(self, self._on_looks)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self.refresh)
+        self._soon = throttled(SOON_MS, self.refresh, self)
         self._build()
         self._connect()
         self._on_dataset(session.dataset)
@@ -118,8 +117,6 @@ class SelectionTab(QWidget):
     def refresh(self) -> None:
         """Bring the report up to date, in the background."""
         session, column = self._session, self.column.value or ""
-        if session.state != "running":
-            self._timer.stop()
         self.workspace.composition_column = column
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
@@ -231,9 +228,9 @@ class SelectionTab(QWidget):
         self.tabs.clear()
         if dataset is not None:
             names = dataset.obs.index
-            self.thumbnails.pictures.row_name = lambda row: str(names[row])
+            self.thumbnails.row_name = lambda row: str(names[row])
             for page, name, is_there in (
-                (self.thumbnails, "Pictures", self.thumbnails.pictures.has_pictures),
+                (self.thumbnails, "Pictures", self.thumbnails.pictures is not None),
                 (self.texts, "Texts", dataset.texts is not None),
                 (self.markers, "Markers", dataset.images is None),  # not of pixels
                 (self.differences, "Differences", has_contrasts(dataset)),
@@ -261,12 +258,11 @@ class SelectionTab(QWidget):
                 action.setCheckable(True)
                 action.setChecked(name not in off)
                 action.toggled.connect(self._on_looks)
-        pictures = pictures_of(dataset, linked, off)
-        self.thumbnails.pictures.set_pictures(pictures)
+        self.thumbnails.set_pictures(pictures_of(dataset, linked, off))
 
     def _on_looks(self, *event: object) -> None:
         """Show the same rows: an image layer has other colours now, or channels."""
-        rows = self.thumbnails.pictures.rows
+        rows = self.thumbnails.rows
         self._show_pictures()
         self.thumbnails.set_rows(rows)
 
@@ -277,17 +273,16 @@ class SelectionTab(QWidget):
             self.column.value = name
 
     def _on_state(self, state: State) -> None:
-        if state == "running":
-            self._timer.start(REFRESH_MS)
-            return
-        self._offer_columns()
-        # The snapshot that brought the new state is taken up right after it.
-        self._timer.start(0)
-        self.markers.refresh()
+        if state != "running":
+            self._offer_columns()
+            self.markers.refresh()
+        self._refresh_soon()
 
     def _refresh_soon(self) -> None:
-        if not self._timer.isActive():
-            self._timer.start(SOON_MS)
+        """Follow soon: changes come in flocks, and with each frame of a game."""
+        is_running = self._session.state == "running"
+        self._soon.setTimeout(REFRESH_MS if is_running else SOON_MS)
+        self._soon.throttle()
 
     def _on_selection(self) -> None:
         selection = self._session.selection
@@ -303,7 +298,7 @@ class SelectionTab(QWidget):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        shown = self.thumbnails.pictures.places(rows) or self.texts.rows.rows_of(rows)
+        shown = self.thumbnails.places(rows) or self.texts.rows_of(rows)
         return bool(shown)
 
     def _follow(self, rows: _Rows) -> None:
@@ -378,7 +373,7 @@ class SelectionTab(QWidget):
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
         rows, objects = report.draw, dataset.objects
-        if self.thumbnails.pictures.has_pictures:
+        if self.thumbnails.pictures is not None:
             present = rows if objects is None else rows[objects.present[rows]]
             self.thumbnails.set_rows(present)
         if dataset.texts is not None:

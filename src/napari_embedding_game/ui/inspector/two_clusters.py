@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.errors import DataError
@@ -13,9 +11,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.firmness import Separation
 
 ASK, LOOKING = "Are these two one?", "Simulating one group and dividing it …"
 TIP = (
@@ -57,7 +52,7 @@ class TwoClusters(QWidget):
         show_text(self.answer, LOOKING)
         self._asking.ask(job)
 
-    def _on_answer(self, found: Separation) -> None:
+    def _on_answer(self, found: object) -> None:
         show_text(self.answer, str(found))
 
     def _on_failed(self, error: BaseException) -> None:

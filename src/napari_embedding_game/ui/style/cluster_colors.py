@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,9 +11,6 @@ from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.palette import Colors, category_colors
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.style.colors import from_hex, to_hex
-
-WIDEST = 1 << 16
-"""Range of ids up to which a table of all of them is quicker than a search."""
 
 
 class ClusterColors:
@@ -43,16 +42,16 @@ class ClusterColors:
 
     def of_points(self) -> Colors:
         """Return the colour of each point by its cluster: (N, 4)."""
-        clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
+        clusters = self._book.clusters
         codes = places([cluster.id for cluster in clusters], self._book.labels)
         # ``take`` is many times quicker than an index here.
-        return self.of(tuple(clusters)).take(codes, axis=0)
+        return self.of(clusters).take(codes, axis=0)
 
 
-def places(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where each label stands in the ascending ids: (N,)."""
-    if not ids or ids[-1] - ids[0] > WIDEST:
-        return np.searchsorted(np.asarray(ids), labels)
-    table = np.zeros(ids[-1] - ids[0] + 1, np.intp)
-    table[np.asarray(ids) - ids[0]] = np.arange(len(ids))
-    return table.take(labels - ids[0])
+def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return where each label stands among the ids: (N,), -1 for nowhere."""
+    known = np.asarray(ids, np.intp)
+    highest = max(labels.max(initial=0), known.max(initial=0))
+    table = np.full(int(highest) + 1, -1)
+    table[known] = np.arange(len(known))
+    return table.take(labels)

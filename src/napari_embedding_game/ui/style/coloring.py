@@ -165,9 +165,7 @@ def of_column(
 
 
 def of_values(
-    name: str,
-    numbers: NDArray[np.floating],
-    limits: tuple[float, float] | None = None,
+    name: str, numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by numbers (N,), NaN where one is missing."""
     limits = limits or value_limits(numbers)

@@ -52,6 +52,13 @@ def row(
     return layout
 
 
+def empty(layout: QLayout) -> None:
+    """Take all widgets out of a layout, and delete them."""
+    while (item := layout.takeAt(0)) is not None:
+        item.widget().hide()
+        item.widget().deleteLater()
+
+
 def evenly(*parts: Any) -> QHBoxLayout:
     """Return a layout from left to right, each as wide as the others."""
     return row(*parts, wide=parts)

@@ -12,7 +12,7 @@ from superqt import QRangeSlider
 from napari_embedding_game.ui.style.coloring import Legend
 from napari_embedding_game.ui.style.colors import qcolor, value_colors
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, panel
+from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.level_click import CLICK_TIP
 from napari_embedding_game.ui.style.table import Column, Table
 
@@ -41,8 +41,8 @@ class LegendView(QWidget):
         )
         self.levels.picked.connect(self._on_picked)
         self.scale = _Scale(self)
-        self._body = panel(column(self.text, self.levels, self.scale))
-        self.setLayout(column(self._body, margins=(0, 2, 0, 0)))
+        parts = self.text, self.levels, self.scale
+        self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(Legend(""))
 
     def set_legend(self, legend: Legend) -> None:
@@ -59,10 +59,6 @@ class LegendView(QWidget):
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
             colors = dict(enumerate(map(qcolor, legend.colors)))
             self.levels.show_frame(frame, colors)
-
-    def show_body(self, shown: bool) -> None:
-        """Show what the colours mean, or leave that to another list."""
-        self._body.setVisible(shown)
 
     def _on_picked(self, places: list[int], is_added: bool) -> None:
         self.levels.choose(())  # so that the same row can be clicked again

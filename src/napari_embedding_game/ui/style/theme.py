@@ -39,13 +39,11 @@ class ThemeColors:
             warning=self.warning.name(),
             error=self.error.name(),
             foreground=self.foreground.name(),
-            figure=_mix(self.foreground, self.accent, 0.65).name(),
             raised=_mix(self.foreground, self.text, 0.15).name(),
         )
 
 
 _SHEET = """
-QLabel[role="heading"] {{ font-weight: bold; color: {dim}; padding-top: 2px; }}
 QLabel[role="title"] {{ font-weight: bold; font-size: 14pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
@@ -57,12 +55,6 @@ QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
-QProgressBar[role="figure"] {{
-  border: none; border-radius: 2px; background: {foreground}; color: {text};
-  text-align: center;
-}}
-QProgressBar[role="figure"]::chunk {{ border-radius: 2px; background: {figure}; }}
-QPlainTextEdit {{ background: {foreground}; color: {text}; border: none; }}
 QPushButton[role="menu"] {{ padding-right: 20px; }}
 QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
@@ -85,7 +77,6 @@ QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{ padding: 4px 7px; }}
-QGroupBox {{ border: none; margin: 0px; }}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
 }}

@@ -72,10 +72,7 @@ def paint(
             np.column_stack([-flat[:, 1], flat[:, 0]]),
             sizes,
             colors,
-            (
-                (zoom, side / 2 + zoom * middle[1]),
-                (zoom, side / 2 - zoom * middle[0]),
-            ),
+            ((zoom, side / 2 + zoom * middle[1]), (zoom, side / 2 - zoom * middle[0])),
             (side, side),
             order,
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 import numpy as np
 from qtpy.QtCore import QObject, Signal
 
@@ -20,21 +21,13 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import shelve
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import (
-    Source,
-    source_of,
-)
+from napari_embedding_game.session.sources import Source, source_of
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, show_pictures
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
-
-if TYPE_CHECKING:
-    import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
-
+from napari_embedding_game.ui.workspace import Workspace
 
 PUT_AWAY = "The map of {} is kept under Data > Recent maps."
 
@@ -62,10 +55,7 @@ class ReadingTask(QObject):
     """A sentence about reading that failed, "" when it is over."""
 
     def __init__(
-        self,
-        viewer: napari.Viewer,
-        workspace: Workspace,
-        store: SessionStore,
+        self, viewer: napari.Viewer, workspace: Workspace, store: SessionStore
     ) -> None:
         super().__init__()
         self._viewer, self._workspace = viewer, workspace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from napari_embedding_game.data.errors import DataError
@@ -21,9 +21,7 @@ from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error, logged, notify_error
 from napari_embedding_game.ui.tasks.worker import Latest, Worker
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +34,7 @@ class SessionStore(QObject):
 
     trouble = Signal(str)
 
-    def __init__(
-        self,
-        workspace: Workspace,
-    ) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._session, self._linked = workspace.session, workspace.linked
         self._maps = workspace.maps
@@ -94,7 +89,7 @@ class SessionStore(QObject):
 
     def note_view(self) -> None:
         """Keep with the open map which layers show its objects."""
-        self._maps.note_view({"layers": self._linked.describe()})
+        self._maps.note_view({"layers": msgspec.to_builtins(self._linked.record)})
 
     def capture(self) -> SavedSession | None:
         """Return the whole session as it is now."""

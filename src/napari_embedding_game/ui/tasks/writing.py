@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from qtpy.QtCore import QObject, Signal
@@ -23,9 +22,7 @@ from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.late_errors import logged, notify_error
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import Worker
-
-if TYPE_CHECKING:
-    from napari_embedding_game.ui.workspace import Workspace
+from napari_embedding_game.ui.workspace import Workspace
 
 H5AD = ".h5ad"
 N_FRAMES = 12

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 import numpy as np
 from qtpy.QtWidgets import QComboBox
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
 from napari_embedding_game.session.plates import (
@@ -24,9 +24,6 @@ from napari_embedding_game.ui.style.colors import value_colors
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-
-if TYPE_CHECKING:
-    import napari
 
 COUNT = "Number of points"
 CHOOSE = "Click a cluster on the map: wells then show its share."
@@ -48,9 +45,6 @@ class PlateWidget(MapTool):
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
-        self._dataset: Dataset | None = None
-        self._obs: object = None
-        """Its metadata, of which each change makes another frame."""
         self._plates: tuple[Plate, ...] = ()
         self._clusters: tuple[int, ...] = ()
         """Those that were selected last; a click on a well does not change them."""
@@ -70,9 +64,9 @@ class PlateWidget(MapTool):
         self.column.setStretchFactor(self.canvas, 1)
         changes = session.selection.changed, session.clusters.changed
         self._connections.connect_all(changes, self._on_selection)
-        changes = session.dataset_changed, session.columns_changed
-        self._connections.connect_all(changes, self._on_data)
-        self._on_data()
+        self._connections.connect(session.dataset_changed, self._on_dataset)
+        self._connections.connect(session.columns_changed, self._find)
+        self._find()
         self._on_selection()
 
     def showEvent(self, event: object) -> None:
@@ -82,21 +76,20 @@ class PlateWidget(MapTool):
 
     # Inside
 
-    def _on_data(self, event: object = None) -> None:
+    def _on_dataset(self, dataset: object) -> None:
+        self._clusters = ()
+        self._find()
+
+    def _find(self, event: object = None) -> None:
         """Find the plates of the present data."""
         dataset = self._session.dataset
-        obs = None if dataset is None else dataset.obs
-        if dataset is not self._dataset:
-            self._clusters = ()
-        if dataset is not self._dataset or obs is not self._obs:
-            self._plates = plates = () if dataset is None else plates_of(dataset)
-            self._columns = plate_columns(dataset, plates) if dataset and plates else []
-            self.plate.clear()
-            self.plate.addItems([plate.name or "no plate" for plate in plates])
-        self._dataset, self._obs = dataset, obs
-        self.plate.setVisible(len(self._plates) > 1)
+        self._plates = plates = () if dataset is None else plates_of(dataset)
+        self._columns = plate_columns(dataset, plates) if dataset and plates else []
+        self.plate.clear()
+        self.plate.addItems([plate.name or "no plate" for plate in plates])
+        self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
-            part.setVisible(bool(self._plates))
+            part.setVisible(bool(plates))
         self._draw()
 
     def _on_selection(self, event: object = None) -> None:
@@ -115,7 +108,7 @@ class PlateWidget(MapTool):
             self.canvas.show_plot(None)
         if not self._plates or not self.isVisible():
             return
-        dataset, plates = self._dataset, self._plates
+        dataset, plates = self._session.dataset, self._plates
         assert dataset is not None
         plate, clusters = plates[self.plate.currentIndex()], self._session.clusters
         known = clusters.clustering.by_id

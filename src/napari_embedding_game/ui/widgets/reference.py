@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
 
 from napari_embedding_game.data.errors import DataError
@@ -26,9 +27,6 @@ from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import let_be_narrow
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.tasks.worker import Latest
-
-if TYPE_CHECKING:
-    import napari
 
 FILES = "Maps of cells (*.h5ad)"
 NO_GENES = "Open cells with their genes in the Embedding Game first."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import napari
 import numpy as np
 import pandas as pd
 
@@ -25,9 +26,6 @@ from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
-if TYPE_CHECKING:
-    import napari
-
 NO_DATA = (
     "Name a few points of each class, and have all others classified like them. "
     "Open data in the Embedding Game first."
@@ -40,7 +38,6 @@ TIPS = {
     "new": "Make the selected points examples of a new class: a cluster with a name.",
     "add": "The selected points become examples of the chosen class.",
     "learn": "Learn the class of every point, and colour the map.",
-    "accept": "The chosen suggestions are right: they become examples.",
 }
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
@@ -74,8 +71,7 @@ class TeachWidget(MapTool):
         self.new = button("New class", TIPS["new"], self._new)
         self.add = button("Add selection", TIPS["add"], self._add)
         self.learn = button("Learn", TIPS["learn"], self._learn, "main")
-        self.accept = button("Accept", TIPS["accept"], self._accept)
-        self.classes.rows.edited.connect(self._rename)
+        self.classes.edited.connect(self._rename)
         self.doubtful.picked.connect(self._on_picked)
         for signal, slot in (
             (session.clusters.changed, self._on_clusters),
@@ -84,11 +80,7 @@ class TeachWidget(MapTool):
         ):
             self._connections.connect(signal, slot)
         self.lay_out(
-            self.classes,
-            row(self.new, self.add, self.learn),
-            self.state,
-            self.doubtful,
-            self.accept,
+            self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
         )
         for table, stretch in ((self.classes, 2), (self.doubtful, 3)):
             self.column.setStretchFactor(table, stretch)
@@ -133,16 +125,6 @@ class TeachWidget(MapTool):
         except (DataError, InputError) as error:
             self._tell(str(error))
             return None
-
-    def _accept(self) -> None:
-        """Make the chosen suggestions examples of the classes that they are given."""
-        rows, dataset = np.array(self.doubtful.chosen(), int), self._session.dataset
-        assert dataset is not None
-        given = dataset.obs[self._column].iloc[rows].astype(str).to_numpy()
-        clusters = self._session.clusters
-        for code, group in clusters.state.annotation.groups.items():
-            if (given == group.name).any():
-                clusters.add_to(code, rows[given == group.name])
 
     def _learn(self) -> None:
         dataset = self._session.dataset
@@ -261,7 +243,6 @@ class TeachWidget(MapTool):
             *((one, has_data) for one in (self.new, self.learn, self.classes)),
             (self.add, bool(self._said.groups)),
             (self.doubtful, self._has_classes),
-            (self.accept, self._has_classes),
         ):
             part.setVisible(is_shown)
         if not is_busy:
