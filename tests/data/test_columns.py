@@ -5,23 +5,6 @@ from napari_embedding_game.data import columns
 
 
 @pytest.mark.parametrize(
-    "values",
-    [
-        [1, 2],
-        [1.5, None],
-        ["1", "2.5"],
-        pd.array([1, None], dtype="Int64"),
-        pd.array(["1", "2"], dtype="string"),
-    ],
-)
-def test_numbers(values):
-    found = columns.numbers(pd.Series(values, name="a"), "t.csv")
-    assert found is not None
-    assert found.dtype == "f8"
-    assert found.shape == (2,)
-
-
-@pytest.mark.parametrize(
     ("values", "grouped"),
     [
         ([0, 1] * 10, True),

@@ -204,7 +204,8 @@ def test_progress_and_stop():
 
 
 def test_nuclei():
-    image, labels, dataset = finish(nuclei_stages())
+    sample = finish(nuclei_stages())
+    image, labels, dataset = sample.image, sample.labels, sample.dataset
     assert image.shape == (512, 512, 3)
     assert labels.shape == (512, 512)
     assert 200 < len(dataset.obs) < 500

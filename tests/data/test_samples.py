@@ -14,10 +14,3 @@ def test_pbmc():
     assert dataset.notes == ("Genes: 765 from .raw.",)
     assert {"bulk_labels", "louvain"} <= set(dataset.obs)
     assert dataset.source is None
-
-
-def test_digits():
-    dataset = samples.digits()
-    assert dataset.X.shape == (1797, 64)
-    assert dataset.images.shape == (1797, 8, 8)
-    assert dataset.obs["label"].cat.categories.tolist() == list("0123456789")

@@ -212,7 +212,6 @@ class SampleSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it."""
         if self.key == "nuclei":
-            sample = yield from nuclei_stages()
-            return ReadResult(sample.dataset, image=sample.image, labels=sample.labels)
+            return (yield from nuclei_stages())
         yield Stage("Opening the sample")
         return ReadResult(dataset=getattr(samples, self.key)())

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.measure import measure_stages
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
 _SMALLEST = 30  # pixels of a nucleus
 _APART = 5  # pixels between the middles of two nuclei
 
 
-class MeasuredImage(NamedTuple):
-    """An image, its objects, and what was measured of them."""
-
-    image: NDArray[np.uint8]
-    """(h, w, 3) red, green, blue."""
-    labels: NDArray[np.int32]
-    """(h, w) number of the object at each pixel, 0 where there is none."""
-    dataset: Dataset
-    """A row for each object."""
-
-
-def nuclei_stages() -> Stages[MeasuredImage]:
+def nuclei_stages() -> Stages[ReadResult]:
     """Segment and measure the nuclei of scikit-image's immunohistochemistry picture.
 
     Its nuclei are stained blue (haematoxylin), one protein brown (DAB).
@@ -46,7 +33,7 @@ def nuclei_stages() -> Stages[MeasuredImage]:
         "DAB": stains[..., 2].astype(np.float32),
     }
     dataset = yield from measure_stages(channels, labels, name="nuclei")
-    return MeasuredImage(image, labels, dataset)
+    return ReadResult(dataset, image=image, labels=labels)
 
 
 def segment_nuclei(stain: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,21 +72,6 @@ class Annotation:
     def without(self, code: int) -> Annotation:
         """Return it without a group."""
         return _of(np.where(self.codes == code, NONE, self.codes), self.groups)
-
-    def joined(
-        self,
-        levels: NDArray[np.integer],
-        groups: Sequence[Group],
-        new_ids: Iterator[int],
-    ) -> Annotation:
-        """Return it with cells annotated by level; a group of the same name is joined.
-
-        ``levels`` (n,) int: place of each cell's group in ``groups``; -1 where nothing
-        changes. ``new_ids``: ids that are free.
-        """
-        rows = np.flatnonzero(levels >= 0)
-        of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
-        return self.adopted(rows, of, new_ids)
 
     def adopted(
         self, rows: NDArray[np.intp], other: Annotation, new_ids: Iterator[int]

@@ -368,7 +368,9 @@ class Clusters:
         self, label: str, levels: NDArray[np.integer], groups: Sequence[Group]
     ) -> list[int]:
         """Annotate points by level, and return the id of each group."""
-        joined = self._annotation.joined(levels, groups, self.state.free_ids())
+        rows = np.flatnonzero(levels >= 0)
+        of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
+        joined = self._annotation.adopted(rows, of, self.state.free_ids())
         self._edit(label, joined)
         ids = [self._annotation.group_id(group.name) for group in groups]
         return [one for one in ids if one is not None]
