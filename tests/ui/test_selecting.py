@@ -79,7 +79,7 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
 ):
     movie = np.stack([grid(5, 8)] * 2)
     layer = viewer.add_labels(movie, name="movie")
-    source = MeasuredSource(movie / 7.0, movie, "movie", first_axis="time")
+    source = MeasuredSource(movie / 7.0, movie, "movie", {"first_axis": "time"})
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.controller.reading.load(source, linked=Linked(layer))
     play()

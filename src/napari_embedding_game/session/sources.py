@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,12 +12,7 @@ from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
 from napari_embedding_game.data.images.experiment import Experiment
 from napari_embedding_game.data.images.join import JoinRequest, join
-from napari_embedding_game.data.images.measure import (
-    USUAL,
-    FirstAxis,
-    Group,
-    measure_stages,
-)
+from napari_embedding_game.data.images.measure import measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import load_with_choices, prepared
@@ -153,25 +148,15 @@ class MeasuredSource(Source):
     """As for :func:`~napari_embedding_game.data.images.measure.measure_stages`."""
     labels: Any
     layer_name: str
-    scale: tuple[float, ...] | None = None
-    first_axis: FirstAxis = "z"
-    groups: Sequence[Group] = USUAL
-    with_border: bool = True
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """What else it is asked for."""
     notes: tuple[str, ...] = ()
     """Sentences on what is measured in, told with what came of it."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure every object."""
-        dataset = yield from measure_stages(
-            self.image,
-            self.labels,
-            name=self.layer_name,
-            scale=self.scale,
-            first_axis=self.first_axis,
-            groups=self.groups,
-            with_border=self.with_border,
-            options=options,
-        )
+        how = {**self.how, "name": self.layer_name, "options": options}
+        dataset = yield from measure_stages(self.image, self.labels, **how)
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
         return ReadResult(dataset=dataset, columns=dataset.profile_names)
 

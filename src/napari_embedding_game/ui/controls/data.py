@@ -308,7 +308,8 @@ class DataControls(QWidget):
         if not isinstance(taken, MeasuredSource):
             # The present options are for what a file or sample holds.
             self._loading.options = ReadOptions()
-        return replace(self.measure.measured(linked), **self._how())
+        source = self.measure.measured(linked)
+        return replace(source, how={**source.how, **self._how()})
 
     def _join_again(self, request: JoinRequest | None) -> None:
         """Join the rows of the file with other objects, or with none."""

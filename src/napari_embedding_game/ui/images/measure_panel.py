@@ -144,10 +144,12 @@ class MeasurePanel(LayerPanel):
             _pixels(images, labels),
             finest(labels),
             labels.name,
-            pixel_size(labels),
-            self.axis.value,
-            [group for group in GROUPS if self.groups[group].value],
-            not self.whole.value,
+            {
+                "scale": pixel_size(labels),
+                "first_axis": self.axis.value,
+                "groups": [one for one in GROUPS if self.groups[one].value],
+                "with_border": not self.whole.value,
+            },
             tuple(notes),
         )
 
