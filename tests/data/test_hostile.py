@@ -6,18 +6,24 @@ import os
 import pickle
 import warnings
 import zipfile
+import zlib
 
 import anndata
 import h5py
+import numcodecs
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zarr
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.sources import FileSource
 from worlds import read
 
 HUGE = 10**12
@@ -102,19 +108,22 @@ def test_parquet_of_many_rows_in_few_bytes(tmp_path, little_memory):
         read(tmp_path / "a.parquet")
 
 
-def huge_h5ad(path, **options):
+AS_ARRAY = {"encoding-type": "array", "encoding-version": "0.2.0"}
+
+
+def with_pca(path, n_rows=HUGE, **options):
+    """Write an .h5ad file with a new, empty X_pca."""
     cells().write_h5ad(path)
+    options = {"chunks": (min(n_rows, 1000), 3), **options}
     with h5py.File(path, "r+") as file:
         del file["obsm/X_pca"]
-        item = file["obsm"].create_dataset(
-            "X_pca", (HUGE, 3), "f4", chunks=(1000, 3), **options
-        )
-        item.attrs["encoding-type"], item.attrs["encoding-version"] = "array", "0.2.0"
+        item = file["obsm"].create_dataset("X_pca", (n_rows, 3), "f4", **options)
+        item.attrs.update(AS_ARRAY)
 
 
 @pytest.mark.parametrize("options", [{}, {"compression": "gzip"}])
 def test_declared_rows_of_h5ad(tmp_path, options):
-    huge_h5ad(tmp_path / "a.h5ad", **options)
+    with_pca(tmp_path / "a.h5ad", **options)
     with pytest.raises(DataError, match=r"a\.h5ad says .*1,000,000,000,000 x 3.* TB"):
         read(tmp_path / "a.h5ad")
 
@@ -277,3 +286,64 @@ def test_parquet_of_texts_that_are_no_text(tmp_path):
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"a\.parquet could not be read as a \.parquet"):
         read(tmp_path / "a.parquet")
+
+
+# In a window: few bytes that unpack to many do not fill the memory
+
+BOMB = 2_000_000_000
+
+
+def deflated(n_bytes, wbits=zlib.MAX_WBITS):
+    """Zeros, packed: the same block over and over, which costs no time to make."""
+    step = 1 << 24
+    packer = zlib.compressobj(9, wbits=wbits)
+    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    first = packer.compress(bytes(step)) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(bytes(step)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return head + first + again * (n_bytes // step) + packer.flush()
+
+
+def zstd_of_zeros(n_bytes):
+    """A frame that does not say its size, of blocks that repeat one byte."""
+    size = 1 << 17
+    block = (size << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    last = (size << 3 | 1 << 1 | 1).to_bytes(3, "little") + b"\0"
+    return b"\x28\xb5\x2f\xfd\x00\x58" + block * (n_bytes // size) + last
+
+
+def gzip_block(path):
+    with_pca(path, 8, compression="gzip")
+    with h5py.File(path, "r+") as file:
+        file["obsm/X_pca"].id.write_direct_chunk((0, 0), deflated(BOMB))
+
+
+def zstd_block(path):
+    adata = cells()
+    with anndata.settings.override(zarr_write_format=2), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata.write_zarr(path)
+    (path / ".zmetadata").unlink()
+    pca = zarr.open_group(str(path), mode="r+")["obsm"].create_array(
+        "X_pca",
+        shape=(8, 3),
+        chunks=(8, 3),
+        dtype="f4",
+        compressors=numcodecs.Zstd(),
+        overwrite=True,
+    )
+    pca.attrs.update(AS_ARRAY)
+    (path / "obsm/X_pca/0.0").write_bytes(zstd_of_zeros(BOMB))
+
+
+BOMBS = {
+    "gzip.h5ad": gzip_block,
+    "zstd.zarr": zstd_block,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_a_window_reads_does_not_fill_the_memory(tmp_path, monkeypatch, name):
+    BOMBS[name](tmp_path / name)
+    monkeypatch.setattr(memory, "budget", lambda: 200_000_000)
+    with pytest.raises(DataError, match=rf"{name} holds more than 300\.0 MB when"):
+        finish(FileSource(tmp_path / name).read(ReadOptions()))
