@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
+import worlds
 from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import BESIDE
@@ -137,6 +138,7 @@ def test_whatever_is_drawn_can_be_painted(painter, session, slow):
     check_maps_side_by_side(painter)
     check_a_map_in_space(painter)
     check_a_running_map(painter)
+    check_other_data_that_come_during_a_stroke(painter)
 
 
 def check_stroke(painter, far=0):
@@ -187,3 +189,13 @@ def check_a_running_map(painter):
     QTest.mouseRelease(painter.native, LEFT, NONE, end)
     assert painter.selected == [10, 11, 12]
     assert not np.array_equal(points.data, held)
+
+
+def check_other_data_that_come_during_a_stroke(painter):
+    """They are left as they are; must be the last, as no map of theirs is there."""
+    painter.press(10)
+    painter.move(range(10, 13))
+    end = painter.pixel(12)
+    painter.session.load(worlds.rows(np.eye(7)))
+    QTest.mouseRelease(painter.native, LEFT, NONE, end)
+    assert painter.selected == []

@@ -112,7 +112,7 @@ class MapMouse(QObject):
         """
         is_brush, mode = tool == "brush", _mode(event, tool)
         line = self._overlay.line = [_pixel(event)]
-        drawn = self._drawn()  # a frame may come meanwhile
+        drawn, data = self._drawn(), self._session.dataset  # others may come meanwhile
         try:
             with self._still(), self._scene.held():
                 self._ring(_pixel(event) if is_brush else None)
@@ -122,7 +122,8 @@ class MapMouse(QObject):
                         line.append(_pixel(event))
                     self._ring(_pixel(event) if is_brush else None)
                     yield
-                is_given_up = event.type != "mouse_release" or not line
+                is_of_others = self._session.dataset is not data
+                is_given_up = event.type != "mouse_release" or not line or is_of_others
                 line.append(_pixel(event))  # a move right before is left out by vispy
                 if not is_given_up and (is_brush or len(line) > 3):
                     radius = RADIUS if is_brush else None
