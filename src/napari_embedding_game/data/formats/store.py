@@ -141,24 +141,18 @@ def _check_links(file: Any, where: str) -> None:
     """Raise DataError if a part of an HDF5 file lies in another file."""
     import h5py
 
-    seen, groups = set(), [file]
-    while groups:
-        group = groups.pop()
-        for key in group:
-            leads_out = isinstance(group.get(key, getlink=True), h5py.ExternalLink)
-            item = None if leads_out else group.get(key)
-            if isinstance(item, h5py.Dataset):
-                leads_out = bool(item.external or item.is_virtual)
-            if leads_out:
-                raise DataError(
-                    f'{where} has a part ("{key}") that lies in another file of this '
-                    "computer, which is not followed: save it again with everything "
-                    "inside."
-                )
-            if isinstance(item, h5py.Group):
-                place = h5py.h5o.get_info(item.id).addr
-                groups += [] if place in seen else [item]
-                seen.add(place)
+    def leads_out(name: str, link: Any) -> str | None:
+        if isinstance(link, h5py.ExternalLink):
+            return name
+        item = file.get(name)
+        is_out = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
+        return name if is_out else None
+
+    if name := file.visititems_links(leads_out):
+        raise DataError(
+            f'{where} has a part ("{name}") that lies in another file of this '
+            "computer, which is not followed: save it again with everything inside."
+        )
 
 
 def check_folder(path: Path) -> None:
