@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.formats.spaces import choose, item_of
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.quality_control import cell_quality
@@ -37,10 +36,6 @@ from napari_embedding_game.data.stages import Stage, Stages
 
 CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
-NEEDS_DASK = (
-    "The recipe for a file that is read in parts needs scanpy and Dask: pip install "
-    '"napari-embedding-game[dask]" scanpy.'
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,20 +62,19 @@ def write_components(
     as ``layers['counts']``.  The array of zarr is written to `out`.  The recipe takes
     neither batches nor doublets.
 
-    Raises DataError if dask or scanpy is missing, these are no counts, or too little is
-    left.
+    Raises DataError if scanpy is missing, these are no counts, or too little is left.
     """
-    try:
-        dask: Any = import_module("dask")
-        import scanpy  # noqa: F401
-        from anndata.experimental import read_elem_lazy
-    except ImportError as error:
-        raise DataError(NEEDS_DASK) from error
+    check_installed("scanpy", "The recipe for raw counts")
+    from anndata.experimental import read_elem_lazy
+    from dask.base import compute
+    from dask.delayed import delayed
+
     recipe, name = recipe or Recipe(), source.name
 
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         chunks = X.to_delayed().ravel()
-        return dask.compute(*(dask.delayed(function)(chunk) for chunk in chunks))
+        later = delayed(function)
+        return compute(*(later(chunk) for chunk in chunks))
 
     with open_store(source) as root:
         where = choose(root, space or "X", name)
