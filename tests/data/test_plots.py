@@ -1,5 +1,6 @@
 """Plots as files whose letters stay letters, each alone."""
 
+import itertools
 import re
 
 import numpy as np
@@ -72,6 +73,18 @@ def texts_in(path):
     return {
         t.strip() for t in re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text())
     }
+
+
+def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
+    changes = np.append(np.linspace(4, 5, 8), np.linspace(-5, -4, 8))
+    names = np.array([f"GENE{n}" for n in range(16)], object)
+    plot = VolcanoPlot(names=names, changes=changes, p_values=np.zeros(16))
+    (axes,) = draw(plot).axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    row = axes.transData.transform((0, 300))[1]
+    assert len(boxes) == 16
+    assert max(box.y1 for box in boxes) < row
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 @pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])

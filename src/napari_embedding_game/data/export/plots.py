@@ -328,8 +328,15 @@ class VolcanoPlot(Plot):
         found = np.flatnonzero(_stand_out(places))
         named = dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]])
         names = [(str(self.names[row]), places[row]) for row in named]
-        ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
-        _write_names(axes, names, ways, may_be_left_out=True, size="small")
+        look: dict[str, Any] = {"may_be_left_out": True, "size": "small", "taken": []}
+        highest = -np.log10(LEAST_P)
+        # Genes whose p is 0 lie in a row: a name stands below it, towards the middle.
+        for side, sign in (("right", 1), ("left", -1)):
+            in_row = [n for n in names if n[1][1] >= highest and n[1][0] * sign > 0]
+            steps = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
+            _write_names(axes, in_row, steps, **look)
+        others = [name for name in names if name[1][1] < highest]
+        _write_names(axes, others, [("left", 0.3, 0.0), ("right", -0.3, 0.0)], **look)
 
 
 def _stand_out(places: Points) -> NDArray[np.bool_]:
@@ -474,16 +481,18 @@ def _write_names(
     ways: Sequence[tuple[str, float, float]],
     *,
     may_be_left_out: bool = False,
+    taken: list[Any] | None = None,
     **style: Any,
 ) -> None:
     """Write names on axes that have their size, so that none covers another.
 
     `ways` are how a name may stand to its place (2,), the first one best: "left",
     "center" or "right" of the text at so many heights of a letter to the right, and
-    up.  A name without room `may_be_left_out`, or is written over others.
+    up.  A name without room `may_be_left_out`, or is written over others.  `taken` are
+    boxes of other texts, to which those of the names are added.
     """
     inside = axes.get_window_extent()
-    taken: list[Any] = []
+    taken = [] if taken is None else taken
     for name, place in names:
         text = axes.annotate(
             *(plain(name), tuple(map(float, place))),
