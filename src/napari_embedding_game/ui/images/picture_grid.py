@@ -83,6 +83,7 @@ class PictureGrid(QListWidget):
         self.clear()
         for row in rows.tolist():
             item = QListWidgetItem(self._icons.get(row, QIcon()), "", self)
+            item.setSizeHint(self.gridSize())
             item.setToolTip(self.row_name(row))
         self._following = False
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]

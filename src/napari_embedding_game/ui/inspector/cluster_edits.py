@@ -136,6 +136,7 @@ class ClusterEdits(QWidget):
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
+        self.undo.setIconText("↶")  # its word would push a tab out of a narrow dock
         self.back = _button(self.undo)
         """Undoes the last edit, whatever tab it was made in."""
         self.setLayout(row(*self._buttons, more, None, spacing=3, wide=()))

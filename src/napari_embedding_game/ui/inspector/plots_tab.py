@@ -55,13 +55,17 @@ class PlotsTab(QWidget):
         connections.connect_all(changes, self.refresh)
         others = session.dataset_changed, session.columns_changed
         connections.connect_all(others, self._on_dataset)
-        connections.connect(session.selection.changed, self.scatter.recolor)
+        connections.connect(session.selection.changed, self._recolor)
         self._on_dataset()
 
     def refresh(self, event: object = None) -> None:
-        """Show the present clusters, if somebody looks."""
-        self.dot_plot.refresh()
-        self.scatter.refresh()
+        """Show the present clusters in the plot that somebody looks at."""
+        if self.isVisible():
+            self.tabs.currentWidget().refresh()
+
+    def _recolor(self) -> None:
+        if self.scatter.isVisible():
+            self.scatter.recolor()
 
     def _save(self) -> None:
         """Save the plot that is seen."""

@@ -105,8 +105,6 @@ class ScatterPane(PlotPane):
 
     def recolor(self) -> None:
         """Show which points are selected now, and the colours of clusters."""
-        if not self.isVisible():
-            return
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
             self._gated = self._gate = None  # something else was selected
