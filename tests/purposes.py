@@ -318,7 +318,7 @@ class Purposes:
                 self._press(teach.new)
         self._press(teach.learn)
         self.rest(self.rng.choice([0.05, 0.5]))
-        self._press(self.rng.choice((teach.learn, teach.accept)))
+        self._press(teach.learn)
 
     def cluster_again(self) -> None:
         """Find clusters among those of the table; what asks how is answered."""
