@@ -195,7 +195,8 @@ def test_what_is_done_above_holds_unless_it_changes_below(
 def test_a_child_in_another_space_keeps_its_rows(tree, session):
     session.selection.replace([0, 1])
     other = read("obsm['X_pca']", n_columns=3, drop=(7, 12))
-    tree.embed(session.selection.points, "in PCA", other)
+    tree.embed(session.selection.points, "in PCA")
+    tree.reload(other)
     assert session.dataset.space == "obsm['X_pca']"
     assert session.dataset.X.shape == (19, 3)
     assert "12" not in session.dataset.obs.index
@@ -210,7 +211,7 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     ("act", "sentence"),
     [
         (lambda t: t.embed(np.arange(3), "few"), "3 points are too few"),
-        (lambda t: t.embed(np.arange(20), "x", read(n=30, drop=())), "has other rows"),
+        (lambda t: t.reload(read(n=30, drop=())), "rows of other data"),
         (lambda t: t.open("child9"), "This map is gone"),
     ],
 )

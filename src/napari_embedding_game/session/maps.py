@@ -108,23 +108,27 @@ class MapTree:
 
     # Going from map to map
 
-    def embed(
-        self, points: NDArray[Any], title: str, dataset: Dataset | None = None
-    ) -> str:
+    def embed(self, points: NDArray[Any], title: str) -> str:
         """Open a child map of some points of the open map, and return its key.
 
         ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: what a
-        person calls them, such as the cluster's name. ``dataset``: the same source
-        read in another space, where that is to be embedded.
+        person calls them, such as the cluster's name.
 
-        Raises DataError: too few points, or ``dataset`` is of another source.
+        Raises DataError: too few points, or the rows of the data are not there.
         """
         parent = self._session.dataset
         if parent is None:
             raise DataError("Load some data first: there is no map to take a part of.")
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
-        child = _part(parent, mask, dataset)
+        if (n := np.count_nonzero(mask)) < FEWEST:
+            raise DataError(
+                f"{n} points are too few for a map of their own: select {FEWEST} or "
+                "more."
+            )
+        if not parent.X.shape[1]:
+            raise DataError(parent.missing_reason)
+        child = parent.subset(mask)
         self._add_names(child)
         return self._begin(
             PART, title, self._current, lambda: self._session.load(child)
@@ -185,7 +189,7 @@ class MapTree:
         carried over.  Where there already is a map of the same rows and numbers, that
         one is opened; the open one takes over which objects the rows are.
 
-        Raises DataError: the dataset does not fit, or has too few of the rows.
+        Raises DataError: the dataset does not fit.
         """
         shown = self._session.dataset
         if shown is None or not self.fits(dataset):
@@ -193,7 +197,7 @@ class MapTree:
         base = self._base
         whole = shown if base == self._current else self._maps[base].dataset
         if self._maps[base].parent is not None:  # a map of a part
-            dataset = _part(whole, np.ones(len(whole.obs), bool), dataset)
+            dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows(shown, dataset):
             self._session.dataset = replace(
                 shown,
@@ -380,23 +384,3 @@ class MapTree:
 
     def _children(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
-
-
-def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Dataset:
-    if np.count_nonzero(mask) < FEWEST:
-        raise DataError(
-            f"{np.count_nonzero(mask)} points are too few for a map of their own: "
-            f"select {FEWEST} or more."
-        )
-    if not parent.X.shape[1]:
-        raise DataError(parent.missing_reason)
-    if other is None:
-        return parent.subset(mask)
-    if not is_same_source(other, parent):
-        raise DataError(
-            f"{other.name} has other rows than {parent.name}: choose a space of the "
-            "same data."
-        )
-    wanted = np.zeros(parent.n_source_rows, bool)
-    wanted[parent.kept] = mask
-    return other.subset(wanted[other.kept])

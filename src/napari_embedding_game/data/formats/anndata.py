@@ -43,7 +43,7 @@ from napari_embedding_game.data.formats.store import (
     open_store,
     read_element,
 )
-from napari_embedding_game.data.limits.memory import part_of_budget
+from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
@@ -280,7 +280,7 @@ def _goes_below_0(item: Any) -> bool:
 
 def _compared(source: _Source, part: str, item: Any) -> Any:
     """Read genes to compare; None where they are large and in a file."""
-    if is_stored(item) and declared_bytes(item) > part_of_budget(2):
+    if is_stored(item) and declared_bytes(item) > memory.budget() // 2:
         return None
     return read_element(item, source.where, part)
 

@@ -21,11 +21,6 @@ def budget() -> int:
     return int(psutil.virtual_memory().available) // 2
 
 
-def part_of_budget(parts: int) -> int:
-    """Bytes of one of so many equal parts of the :func:`budget`."""
-    return budget() // parts
-
-
 def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     """Raise DataError if `n_bytes` are more than the :func:`budget`.
 
@@ -55,7 +50,7 @@ def check_inflates(path: Path, times: int = 1) -> None:
 
     The file is only unpacked, block by block, where its size allows so much.
     """
-    most = part_of_budget(times)
+    most = budget() // times
     if path.stat().st_size * _DEFLATE_RATIO <= most:
         return
     n_bytes = 0
