@@ -382,6 +382,11 @@ def test_no_argument_opens_the_window(run, launched):
     ]
 
 
+def test_without_qt_there_is_no_window(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "qtpy.QtWidgets", None)
+    assert "pip install" in one_sentence(run())
+
+
 def test_window_options(run, launched, tmp_path, table):
     options = ["--screenshot", tmp_path / "a.png", "--out", tmp_path / "a.h5ad"]
     result = run("--file", table, *options, "--quit-after-run")

@@ -1,17 +1,19 @@
-"""Records the film of the README in a real window.
+"""Records the film of the README in a real window, or one of each gesture.
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/film.py cells.h5ad
+    xvfb-run -a -s "-screen 0 1600x1000x24" python tools/film.py cells.h5ad --gestures
 
 The file has principal components (``obsm["X_pca"]``) and some thousand cells.  In the
 film the game is run, a cluster is dragged by its name, the repulsion is raised, both
 are taken back by the timeline, the two maps are compared and laid side by side, a group
 is brushed, and the cells that lie farthest from cells like them are followed to their
-neighbours in the data.
+neighbours in the data.  The films of gestures stand in the guide.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,9 @@ from window import opened, picture
 WINDOW = (1300, 860)
 WIDTH = 860
 """Pixels of the film."""
+SMALL_WINDOW, SMALL_WIDTH = (1100, 760), 720
+MOST_BYTES = 300_000
+"""Of the film of a gesture."""
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
@@ -35,7 +40,7 @@ MOST_MS = 1_200
 """Of a frame while nothing moves, such as the search of neighbours."""
 MAX_ITER = 1_200
 """Of the game: more than usual, so that its frames are many on a busy machine."""
-OUT = Path(__file__).parents[1] / "docs" / "images" / "film.gif"
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 class Film:
@@ -45,10 +50,12 @@ class Film:
     ----------
     person : Person
         Who works at the window.
+    width : int
+        Pixels of the film.
     """
 
-    def __init__(self, person: Person) -> None:
-        self._person = person
+    def __init__(self, person: Person, width: int = WIDTH) -> None:
+        self._person, self._width = person, width
         self._window = person.viewer.window._qt_window
         self.frames: list[Image.Image] = []
         self.durations: list[int] = []
@@ -59,7 +66,8 @@ class Film:
         """Add a frame; one like the last makes that one longer."""
         frame = picture(self._person)
         self._draw_pointer(frame)
-        frame = frame.resize((WIDTH, round(WIDTH * frame.height / frame.width)))
+        height = round(self._width * frame.height / frame.width)
+        frame = frame.resize((self._width, height))
         if self.frames and frame.tobytes() == self.frames[-1].tobytes():
             self.durations[-1] += milliseconds
         else:
@@ -81,8 +89,21 @@ class Film:
         self._person.rest(1.0)
         self.shoot(LAST_MS)
 
-    def save(self, path: Path) -> None:
-        """Write an animated GIF with one table of colours."""
+    def save(self, path: Path, most_bytes: int | None = None) -> None:
+        """Write an animated GIF with one table of colours, and say how large it is.
+
+        It has half its frames until it is no larger than `most_bytes`.
+        """
+        self._write(path)
+        while most_bytes and path.stat().st_size > most_bytes:
+            self.frames = self.frames[::-2][::-1]  # the last one stays
+            odd = len(self.durations) % 2 * [0] + self.durations
+            self.durations = [a + b for a, b in zip(odd[::2], odd[1::2], strict=True)]
+            self._write(path)
+        seconds, size = sum(self.durations) / 1000, path.stat().st_size / 1000
+        print(f"{path.name}: {len(self.frames)} frames, {seconds:.0f} s, {size:.0f} kB")
+
+    def _write(self, path: Path) -> None:
         some = self.frames[:: max(1, len(self.frames) // 30)]
         sheet = np.concatenate([np.asarray(frame) for frame in some])
         palette = palette_of(Image.fromarray(sheet))
@@ -160,15 +181,28 @@ def compare(person: Person, film: Film) -> None:
 
 def brush(person: Person, film: Film) -> None:
     """Paint over a part of the map."""
-    labels = person.dock.names
+    person.canvas.setFocus()
+    QTest.keyClick(person.canvas, Qt.Key.Key_B)
+    _draw_circle(person, film, 45)
+    QTest.keyClick(person.canvas, Qt.Key.Key_B)
+    QTest.keyClick(person.canvas, Qt.Key.Key_Escape)
+
+
+def lasso(person: Person, film: Film) -> None:
+    """Draw around a part of the map."""
+    person.press(person.dock.select.lasso)
+    _draw_circle(person, film, 90)
+    person.press_escape()
+
+
+def _draw_circle(person: Person, film: Film, radius: float) -> None:
+    """Draw around the middle of the largest cluster, and see who was selected."""
+    labels, canvas = person.dock.names, person.canvas
     drawn = person.dock.controller.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
     middle = labels.middles(drawn)[int(np.argmax(sizes))]
-    canvas = person.canvas
-    canvas.setFocus()
-    QTest.keyClick(canvas, Qt.Key.Key_B)
     angles = np.linspace(0, 2 * np.pi, 16)
-    way = middle + 45 * np.column_stack([np.cos(angles), np.sin(angles)])
+    way = middle + radius * np.column_stack([np.cos(angles), np.sin(angles)])
     QTest.mouseMove(canvas, _point(way[0]))
     QTest.mousePress(canvas, LEFT, pos=_point(way[0]))
     for place in way:
@@ -181,8 +215,41 @@ def brush(person: Person, film: Film) -> None:
     film.pointer = None
     person.rest(0.6)
     film.shoot(LAST_MS)
-    QTest.keyClick(canvas, Qt.Key.Key_B)
-    QTest.keyClick(canvas, Qt.Key.Key_Escape)
+
+
+def choose_numbers(person: Person, film: Film) -> None:
+    """Drag the slider of the number of clusters down and up again."""
+    slider = person.dock.clusters.slider.slider
+    person.show(slider)
+    begin = slider.value()
+    for value in (*range(begin, 3, -1), *range(4, begin + 1)):
+        slider.setValue(value)
+        person.rest(0.3)
+        film.shoot(4 * FRAME_MS)
+    film.shoot(LAST_MS)
+
+
+def merge(person: Person, film: Film) -> None:
+    """Click on a cluster, Ctrl-click on another, and press Merge."""
+    person.choose(1)
+    film.shoot(1_000)
+    person.choose_too(2)
+    film.shoot(1_000)
+    person.merge()
+    person.rest(0.6)
+    film.shoot(LAST_MS)
+    person.open_tab("Map")
+    person.rest(0.6)
+    film.shoot(LAST_MS)
+    person.press_escape()
+
+
+def look_back(person: Person, film: Film) -> None:
+    """Click on the last three of the earlier maps, the newest first."""
+    for place in range(person.dock.timeline.marks.count())[-2:-5:-1]:
+        person.look_back(place)
+        person.rest(0.4)
+        film.shoot(900)
 
 
 def follow_doubtful(person: Person, film: Film) -> None:
@@ -196,9 +263,21 @@ def follow_doubtful(person: Person, film: Film) -> None:
     film.shoot(LAST_MS)
 
 
-def record(person: Person, path: Path) -> Film:
-    """Play the whole film."""
-    film = Film(person)
+GESTURES: dict[str, Callable[[Person, Film], None]] = {
+    "lasso": lasso,
+    "brush": brush,
+    "clusters": choose_numbers,
+    "merge": merge,
+    "drag": drag_cluster,
+    "repulsion": raise_repulsion,
+    "timeline": look_back,
+    "compare": compare,
+}
+"""In an order in which each finds what it needs."""
+
+
+def begin(person: Person, path: Path, film: Film) -> None:
+    """Open the cells and play the game."""
     person.open(path)
     person.session.settings.max_iter = MAX_ITER
     stage = person.dock.run.stage
@@ -206,32 +285,41 @@ def record(person: Person, path: Path) -> Film:
     film.follow(0.6)
     person.press(person.dock.run.run)
     film.follow_run()
-    drag_cluster(person, film)
-    raise_repulsion(person, film)
-    for place in range(person.dock.timeline.marks.count())[-2:-5:-1]:
-        person.look_back(place)
-        person.rest(0.4)
-        film.shoot(900)
-    compare(person, film)
-    brush(person, film)
+
+
+def record(person: Person, path: Path) -> None:
+    """Play and save the film of the README."""
+    film = Film(person)
+    begin(person, path, film)
+    for act in (drag_cluster, raise_repulsion, look_back, compare, brush):
+        act(person, film)
     follow_doubtful(person, film)
-    return film
+    film.save(IMAGES / "film.gif")
+
+
+def record_gestures(person: Person, path: Path) -> None:
+    """Play and save a film of each gesture."""
+    begin(person, path, Film(person))
+    for name, act in GESTURES.items():
+        film = Film(person, SMALL_WIDTH)
+        film.shoot(1_000)
+        act(person, film)
+        film.save(IMAGES / f"gesture_{name}.gif", MOST_BYTES)
 
 
 def main() -> None:
-    """Record and save it."""
+    """Record and save it, or them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--gestures", action="store_true")
     arguments = parser.parse_args()
-    with opened(*WINDOW) as person:
+    size = SMALL_WINDOW if arguments.gestures else WINDOW
+    play = record_gestures if arguments.gestures else record
+    with opened(*size) as person:
         for dock in ("dockLayerList", "dockLayerControls"):  # room for the map
             getattr(person.viewer.window._qt_viewer, dock).hide()
         person.rest(2.0)
-        film = record(person, arguments.data)
-    film.save(arguments.out)
-    seconds, size = sum(film.durations) / 1000, arguments.out.stat().st_size / 1e6
-    print(f"{len(film.frames)} frames, {seconds:.0f} s, {size:.1f} MB")
+        play(person, arguments.data)
 
 
 if __name__ == "__main__":

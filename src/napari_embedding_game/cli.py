@@ -195,6 +195,14 @@ def _window(options: Options) -> int:
             check_output(file, target)
     import torch  # noqa: F401  (before Qt, see above)
 
+    try:
+        import qtpy.QtWidgets  # noqa: F401
+    except ImportError as error:
+        raise DataError(
+            f"No window can be opened here ({error}): pip install "
+            '"napari-embedding-game[all]"; on Linux Qt needs libraries of the system, '
+            'too, listed under "No window opens" in docs/faq.md.'
+        ) from error
     from napari_embedding_game.ui.app import launch
 
     return int(

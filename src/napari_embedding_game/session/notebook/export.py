@@ -135,7 +135,7 @@ def write_code(
                 f"{target.name} is the data file itself and stays as it is: choose "
                 "another name."
             )
-    for target, write in files.items():
+    for target, write in reversed(files.items()):  # the code comes last
         with whole_or_nothing(target) as temporary:
             write(temporary)
     return list(files)
