@@ -15,40 +15,16 @@ from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     choice_of_value,
     choices,
-    colored,
     is_choice,
     metadata_columns,
     of_column,
 )
-from napari_embedding_game.ui.style.colors import to_hex, value_colors, value_limits
+from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.writing import colors_of
-
-
-def test_outliers_do_not_grey_the_map():
-    values = np.append(np.linspace(0, 1, 999), 1e9)
-    low, high = value_limits(values)
-    assert high < 2
-    colors = value_colors(np.array([low, high, np.nan]), (low, high))
-    assert np.linalg.norm(colors[0] - colors[1]) > 0.5
-    assert colors[2, 3] < 1
-    for same in ([3.0, 3.0], [np.nan], [0.0] * 200 + [7.0]):
-        low, high = value_limits(np.array(same))
-        assert low < high
-
-
-def test_each_cluster_has_a_colour_that_its_cells_keep_when_they_get_a_name(session):
-    book, palette = session.clusters, ClusterColors(session.clusters)
-    book.receive(np.arange(40, dtype=np.int32) % 8, 8)
-    before = palette.of_points()
-    assert len(np.unique(before, axis=0)) == 8
-    for cluster in book.clusters[::2]:
-        book.rename(cluster.id, f"type {cluster.name}")
-    np.testing.assert_array_equal(palette.of_points(), before)
 
 
 def test_what_can_colour_names_before_numbers(dataset):
@@ -120,18 +96,6 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
     codes = by_kind.find_levels().codes
     assert codes.tolist() == [0] * 10 + [-1] * 10 + [1] * 20
-
-
-def test_numbers_have_a_scale(session, make_snapshot):
-    low, high = of_column("counts", session.dataset).legend.limits
-    assert 100 < low < high < 900.5
-    palette = ClusterColors(session.clusters)
-    by_pressure = colored("Pressure", session, palette, make_snapshot())
-    assert by_pressure.legend.limits[0] == 0
-    assert len(np.unique(by_pressure.rgba, axis=0)) > 1
-    nothing = colored("Movement", session, palette, make_snapshot())
-    assert "Compare two maps" in nothing.legend.title
-    assert len(np.unique(nothing.rgba, axis=0)) == 1
 
 
 def payload(path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.ui.pixels import (
-    FAINTEST,
     FAINTEST_ABOVE,
     paint_density,
     paint_discs,
@@ -62,29 +61,6 @@ def repeated(*counts_and_colors):
     positions = np.column_stack([np.full(len(columns), 0.5), columns + 0.5])
     colors = np.repeat([color for _, color in counts_and_colors], counts, axis=0)
     return positions.astype(np.float32), colors.astype(np.float32)
-
-
-def test_a_pixel_is_the_stronger_the_more_points_it_has():
-    positions, colors = repeated((1, RED), (10, RED), (100, RED), (0, RED))
-    drawn = counted(positions, colors)
-    opacity = drawn[0, :, 3] / 255
-    assert opacity[3] == 0
-    assert (drawn[1:] == 0).all()
-    # 0 to 1 in equal steps of the logarithm; the fullest pixels have the same.
-    steps = np.log([1, 10, 10]) / np.log(10)
-    np.testing.assert_allclose(
-        opacity[:3], FAINTEST + (1 - FAINTEST) * steps, atol=5e-3
-    )
-    assert (drawn[..., 0] == drawn[..., 3]).all()  # multiplied by it already
-
-
-def test_a_colour_is_the_mean_and_opacity_counts():
-    half = (0, 1.0, 0, 0.5)
-    positions, colors = repeated((6, RED), (9, half))
-    positions[:] = positions[0]
-    mixed = counted(positions, colors, opacity=0.5)[0, 0].astype(float)
-    np.testing.assert_allclose(mixed[3], 0.5 * 255 * (6 + 9 / 2) / 15, atol=1)
-    np.testing.assert_allclose(mixed[:2] / mixed[3], [6 / 10.5, 4.5 / 10.5], atol=0.01)
 
 
 def test_chosen_points_are_not_lost_among_others():

@@ -5,10 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.ui.images.linked_layers import LayerRecord, LayersRecord
-from napari_embedding_game.ui.images.relink import find
 
 
 @pytest.fixture
@@ -23,27 +20,6 @@ def labels():
 @pytest.fixture
 def image(labels):
     return np.random.default_rng(0).random(labels.shape)
-
-
-def test_of_several_labels_the_one_of_the_same_name_is_taken(viewer, labels, image):
-    objects = find_objects(labels)
-    nothing = LayersRecord()
-    assert find(viewer, nothing, objects) is None
-    viewer.add_labels(np.roll(labels, 2), name="nuclei of another image")
-    first = viewer.add_labels(labels, name="other")
-    named = LayersRecord(LayerRecord("nuclei"))
-    assert find(viewer, named, objects).labels is first
-    second = viewer.add_labels(labels.copy(), name="nuclei")
-    assert find(viewer, named, objects).labels is second
-    dapi, _ = viewer.add_image(image, name="dapi"), viewer.add_image(image, name="gfp")
-    viewer.add_image(image[:5], name="dapi")
-    wanted = LayersRecord(named.labels, (LayerRecord("dapi"),))
-    assert find(viewer, wanted, objects).images == (dapi,)
-    assert find(viewer, nothing, objects).images == ()  # perhaps two fields of view
-    lost = LayersRecord(named.labels, (LayerRecord("rfp"),))
-    assert find(viewer, lost, objects).images == ()
-    stack = viewer.add_image(np.stack([image] * 3), name="rfp")
-    assert find(viewer, lost, objects).images == (stack,)
 
 
 @pytest.fixture
