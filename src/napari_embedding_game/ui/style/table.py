@@ -168,6 +168,8 @@ class Table(QTableWidget):
         self.tips: Mapping[Any, str] = {}
         self._colors: Mapping[Any, QColor] = {}
         """Of the swatches of rows, by their keys."""
+        self._discs: dict[str, QIcon] = {}
+        """By the names of their colours."""
         self._warning = QColor("orange")
         self._bars = Bars(self)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
@@ -255,10 +257,13 @@ class Table(QTableWidget):
         chosen, present_key = self.chosen(), self.key(present) if present >= 0 else None
         self._is_following = True
         self.setRowCount(len(self.frame))
+        numbers = self.frame.select_dtypes("number").max()
+        highest = [max(numbers.get(name, 1), 1) for name in self.frame.columns]
         with QSignalBlocker(self.model()):
             for row, (key, *values) in enumerate(self.frame.itertuples(name=None)):
                 for place, value in enumerate(values):
-                    self.setItem(row, place, self._cell(place, key, value))
+                    cell = self._cell(place, key, value, highest[place])
+                    self.setItem(row, place, cell)
             place = head.sortIndicatorSection()
             if len(self.frame) and 0 <= place < self.frame.shape[1]:
                 self.sortItems(place, head.sortIndicatorOrder())
@@ -268,7 +273,7 @@ class Table(QTableWidget):
             self.selectionModel().setCurrentIndex(self.model().index(row, 0), flags)
         self.choose(chosen, scrolls=False)
 
-    def _cell(self, place: int, key: Any, value: Any) -> Cell:
+    def _cell(self, place: int, key: Any, value: Any, highest: float) -> Cell:
         column, is_text = self._columns[place], not isinstance(value, tuple)
         text = column.text(value) if is_text and value == value else ""
         cell = Cell(text, key, value, self.edited.emit)
@@ -278,10 +283,12 @@ class Table(QTableWidget):
         if not column.is_edited:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
         if not place and cell.color is not None:
-            cell.setIcon(_disc(cell.color))
+            name = cell.color.name()
+            if name not in self._discs:
+                self._discs[name] = _disc(cell.color)
+            cell.setIcon(self._discs[name])
         if column.is_bar:
-            most = 1 if not is_text else max(self.frame.iloc[:, place].max(), 1)
-            cell.bar = (0.0, float(value / most), np.nan) if is_text else value
+            cell.bar = (0.0, float(value / highest), np.nan) if is_text else value
         if is_text and column.warns_from < np.inf and value >= column.warns_from:
             cell.setForeground(self._warning)
         return cell
