@@ -30,12 +30,10 @@ def drifting(make_problem, monkeypatch):
     problem = make_problem(40, 2, 1)
     monkeypatch.setattr(play_module, "FRAME_SECONDS", 60.0)
 
-    def begin(frame_iterations=1, diagnose=True, shows_every_step=False, **moves):
+    def begin(frame_iterations=1, diagnose=True, **moves):
         layout = problem.y.numpy()
         states = drift(layout, **moves)
-        layouts = Layouts(
-            states, way_back="stand still", shows_every_step=shows_every_step
-        )
+        layouts = Layouts(states)
         monkeypatch.setattr(play_module, "make_mover", lambda *_: layouts)
         settings = Settings(method="pca", n_landmarks=4)
         options = {"frame_iterations": frame_iterations, "diagnose": diagnose}
@@ -73,10 +71,10 @@ def test_layouts_are_not_steered(drifting):
     assert last.landmarks.shape == (4, 2)
 
 
-def test_points_beyond_the_map_are_told_with_the_layouts_own_advice(drifting):
+def test_points_beyond_the_map_are_told(drifting):
     playing = drifting(width=1e39)
     next(playing)
-    with pytest.raises(InputError, match="run off the map: stand still"):
+    with pytest.raises(InputError, match="run off the map"):
         next(playing)
 
 

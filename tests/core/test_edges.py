@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.choices import affinity_names
+from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
     fuzzy_memberships,
@@ -31,7 +31,7 @@ def dense(found):
     return found.matrix().toarray()
 
 
-@pytest.mark.parametrize("affinity", sorted(set(affinity_names()) - {"lle"}))
+@pytest.mark.parametrize("affinity", [*AFFINITIES, "inner_products"])
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
     found = edges(graph, affinity, X=np.ones((N, 1)))
     weights = dense(found)

@@ -4,6 +4,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import leaves
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 K = 8
@@ -197,7 +198,8 @@ def test_searches_by_lists_find_copies_of_a_row(long_rows, search):
     assert true_recall(X, graph) > 0.98
 
 
-def test_noise_of_many_dimensions_is_searched_in_another_way():
+def test_noise_of_many_dimensions_is_searched_in_another_way(monkeypatch):
+    monkeypatch.setattr(leaves, "_CANDIDATES", 1_024)
     X = np.random.default_rng(0).normal(size=(6_000, 300)).astype(np.float32)
     graph = knn_graph(X, 15, search="projected")
     assert (graph.search, graph.recall) == ("exact", None)

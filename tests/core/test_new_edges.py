@@ -22,7 +22,7 @@ def of_one_more(rows, affinity, k, n_searched=None):
     new = NewEdges(graph, affinity, scale, k / 3)
     search = FittedSearch(rows[:-1], "euclidean")
     found, distances = search(rows[-1:], n_searched or new.n_searched)
-    weights = new.weights(rows[-1:], rows[:-1], found, distances)
+    weights = new.weights(found, distances)
     as_new = np.zeros(len(rows))
     as_new[found[0]] = weights[0]
     return fitted.matrix()[-1].toarray()[0], as_new
@@ -40,14 +40,3 @@ def test_a_new_row_has_the_edges_that_a_fit_would_give_it(rows, affinity):
         # Rows that are far in its own list, and have it near in theirs, are left out.
         _, of_near = of_one_more(rows[order], affinity, 12)
         assert 0.6 * as_new.sum() < of_near.sum() <= as_new.sum() * 1.001
-
-
-def test_under_lle_a_new_row_is_made_up_of_its_neighbours(rows):
-    search = FittedSearch(rows, "euclidean")
-    new = NewEdges(knn_graph(rows, 10), "lle", 1.0, 3.0)
-    X = rows[:50] + np.float32(0.05)
-    found, distances = search(X, new.n_searched)
-    weights = new.weights(X, rows, found, distances)
-    np.testing.assert_allclose(weights.sum(axis=1), 2, rtol=1e-5)
-    made = (weights[:, :, None] / 2 * rows[found]).sum(axis=1)
-    assert np.abs(made - X).mean() < 0.1 * np.abs(rows[found[:, 0]] - X).mean()

@@ -230,7 +230,7 @@ def test_the_seed_shakes_a_homotopy(ee):
     ("settings", "sentence"),
     [
         ({"approximation": "landmarks"}, "choose the approximation exact"),
-        ({"affinity": "lle"}, "some of these push: choose another affinity"),
+        ({"affinity": "lle"}, "choose auto or mixed"),
     ],
 )
 def test_what_does_not_go_together_is_told(settings, sentence):

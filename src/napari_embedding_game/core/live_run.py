@@ -158,12 +158,10 @@ class Run:
                     self.settings = self._wish.settings or self.settings
                     self._wish = replace(self._wish, settings=None)
                 self._playing = self._begin(self.settings, self._until_next)
-            elif look:
-                steer = Steer(look=True)
-            elif self._is_over():
-                return None
             else:
-                steer = self._taken_up()
+                steer = Steer(look=True) if look else self._next_wish()
+                if steer is None:
+                    return None
             try:
                 snapshot = self._playing.send(steer)
                 if snapshot.iteration == self._stop_at and not snapshot.finished:
@@ -174,25 +172,21 @@ class Run:
             self.snapshot = snapshot
             return snapshot
 
-    def _is_over(self) -> bool:
-        """Return whether nothing is left to play, what the script plans counted in."""
+    def _next_wish(self) -> Steer | None:
+        """Return and note down the newest wish, or the script's; None at the end."""
         assert self.snapshot is not None
         at = self.snapshot.iteration
         planned = self.script.pop(at, Steer())
         self.steer(planned.settings, planned.forces)
-        return (self.snapshot.finished and not self.is_told) or at == self._stop_at
-
-    def _taken_up(self) -> Steer | None:
-        """Return the newest wish, which is noted down; None where there is none."""
-        assert self.snapshot is not None
-        at = self.snapshot.iteration
         with self._wishing:
-            is_told, wish, self._wish = self.is_told, self._wish, Steer()
+            if at == self._stop_at or (self.snapshot.finished and not self.is_told):
+                return None
+            wish, self._wish = self._wish, Steer()
         if wish.settings is not None:
             self.steered.append((at, wish.settings))
         if wish.forces is not None:
             self.forced.append((at, wish.forces))
-        return wish if is_told else None
+        return wish
 
     def _until_next(self, done: int) -> int:
         """Return how many iterations may follow until something is to happen."""

@@ -22,9 +22,9 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.errors import InputError, number, one_of, refused, whole
 from napari_embedding_game.core.graph.choices import (
+    AFFINITIES,
     ROW_AFFINITIES,
     STARTS,
-    affinity_names,
 )
 
 ScheduleName = Literal["fast", "paper"]
@@ -374,10 +374,7 @@ def is_played(settings: Settings) -> bool:
 def affinities(method: str) -> tuple[str, ...]:
     """Return the edges that a method can be played on."""
     own = get_method(method).affinity
-    apart = [name for name, each in ROW_AFFINITIES.items() if not each.new_weights]
-    if own in apart:
-        return (own,)
-    return tuple(name for name in affinity_names() if name not in apart)
+    return (own,) if own in ROW_AFFINITIES else AFFINITIES
 
 
 def check_size(settings: Settings, n_points: int) -> None:

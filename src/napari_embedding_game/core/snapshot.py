@@ -146,30 +146,22 @@ class Snapshot:
     @property
     def has_pressure(self) -> bool:
         """Whether pressure is defined, and known."""
-        return is_defined(self.pressure)
+        return not math.isnan(self.pressured_share)
 
     @property
     def pressured_share(self) -> float:
         """Share of points under pressure, 0 to 1; NaN where there is none to know."""
-        share = np.count_nonzero(self.pressure) / max(len(self.pressure), 1)
-        return share if self.has_pressure else math.nan
+        return share_above(self.pressure, 0)
 
     @property
     def stretched_share(self) -> float:
         """Share of points that lie far from their neighbours; NaN if not known."""
-        return stretched_share(self.stretch)
-
-    @property
-    def unlike_count(self) -> int:
-        """Number of points that are unlike anything in the data; 0 if not known."""
-        return 0 if self.isolation is None else unlike_count(self.isolation)
+        return share_above(self.stretch, FAR)
 
     @property
     def unlike_share(self) -> float:
         """Share of points that are unlike anything in the data; NaN if not known."""
-        if self.isolation is None:
-            return math.nan
-        return self.unlike_count / max(len(self.isolation), 1)
+        return share_above(self.isolation, UNLIKE)
 
 
 def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
@@ -183,23 +175,13 @@ def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> st
     return hashlib.sha256(places + nearest).hexdigest()[:16]
 
 
-def stretched_share(stretch: NDArray[np.floating] | None) -> float:
-    """Return the share of points above ``FAR``; NaN where it is not known."""
-    if stretch is None:
+def share_above(values: NDArray[np.floating] | None, limit: float) -> float:
+    """Return the share of points above a limit; NaN where values are not known."""
+    if values is None or (len(values) and np.isnan(values[0])):
         return math.nan
-    return float(np.count_nonzero(stretch > FAR) / max(len(stretch), 1))
-
-
-def unlike_count(isolation: NDArray[np.floating]) -> int:
-    """Return how many of these are above ``UNLIKE``."""
-    return int(np.count_nonzero(isolation > UNLIKE))
+    return float(np.count_nonzero(values > limit) / max(len(values), 1))
 
 
 def undefined(n_points: int) -> NDArray[np.float32]:
     """Return the pressure of points under a method that does not define it: NaN."""
     return np.full(n_points, np.nan, np.float32)
-
-
-def is_defined(pressure: NDArray[np.floating]) -> bool:
-    """Return whether these are pressures: they are all NaN where they are not."""
-    return not (len(pressure) and np.isnan(pressure[0]))

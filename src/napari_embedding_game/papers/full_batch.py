@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 import torch
@@ -26,55 +27,34 @@ from .minimizers import (
     Step,
     homotopy,
     spectral_direction,
-    start_of,
 )
 from .pressured_points import pressured_points
 from .spectral_direction import SpectralDirection
 
-Descent = Callable[[AllPairs, Points, int], Iterator[Step]]
-"""(energy, start, most steps) -> steps."""
+Descent = Callable[..., Iterator[Step]]
+"""(energy, start, max_iter=, random_state=) -> steps."""
 
 
-def by_spectral_direction(problem: Problem, settings: Settings) -> Layouts:
-    """Follow the spectral direction to its end."""
-
-    def descend(objective: AllPairs, y: Points, most: int) -> Iterator[Step]:
-        return spectral_direction(objective, y, max_iter=most)
-
-    return _layouts(problem, settings, descend)
-
-
-def by_homotopy(problem: Problem, settings: Settings) -> Layouts:
-    """Follow the minimum from a weak repulsion to the whole."""
-
-    def descend(objective: AllPairs, y: Points, most: int) -> Iterator[Step]:
-        steps = homotopy(objective, y, random_state=problem.random_state)
-        yield Step(0, y, math.nan)
-        yield from islice(steps, 1, None)
-
-    return _layouts(problem, settings, descend, N_STEPS)
-
-
-def by_pressured_points(problem: Problem, settings: Settings) -> Layouts:
+def out_of_stuck_points(
+    objective: AllPairs, layout: Points, *, max_iter: int, random_state: int
+) -> Iterator[Step]:
     """Go down to where points are stuck, and on from there."""
-
-    def descend(objective: AllPairs, y: Points, most: int) -> Iterator[Step]:
-        direct = SpectralDirection(objective.forces.edges)
-        stuck = Step(0, y, math.inf)
-        for stuck in spectral_direction(objective, y, max_iter=most, direct=direct):
-            yield stuck
-        last, left = stuck, most - stuck.iteration - 1  # one step is left, to go back
-        found = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
-        for last in islice(found, 1, None):
-            yield last
-        if last.energy > stuck.energy:
-            yield stuck
-
-    return _layouts(problem, settings, descend)
+    direct, stuck = SpectralDirection(objective.forces.edges), None
+    for stuck in spectral_direction(
+        objective, layout, max_iter=max_iter, direct=direct
+    ):
+        yield stuck
+    assert stuck is not None
+    last, left = stuck, max_iter - stuck.iteration - 1  # one is left, to go back
+    found = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
+    for last in islice(found, 1, None):
+        yield last
+    if last.energy > stuck.energy:
+        yield stuck
 
 
 def _layouts(
-    problem: Problem, settings: Settings, descend: Descent, n_descents: int = 1
+    descend: Descent, n_descents: int, problem: Problem, settings: Settings
 ) -> Layouts:
     settings.validate()
     check_size(settings, len(problem.layout))
@@ -83,15 +63,18 @@ def _layouts(
     repulsion = method.lambda_scale(edges) * repulsion_of(settings)
     objective = AllPairs(forces, repulsion, method.aggregate)
     most = settings.max_iter or n_descents * MAX_ITER
-    steps = descend(objective, start_of(objective, problem.layout), most)
-    return Layouts(
-        _states(islice(steps, most + 1)),
-        objective,
-        way_back="raise the repulsion, or choose another method",
+    steps = descend(
+        objective, problem.layout, max_iter=most, random_state=problem.random_state
     )
+    return Layouts(_states(islice(steps, most + 1)), objective)
 
 
 def _states(steps: Iterator[Step]) -> Iterator[State]:
     for iteration, step in enumerate(steps):
         energy = None if math.isnan(step.energy) else step.energy
         yield State(iteration, 0, torch.from_numpy(step.y), energy=energy)
+
+
+by_spectral_direction = partial(_layouts, spectral_direction, 1)
+by_homotopy = partial(_layouts, homotopy, N_STEPS)
+by_pressured_points = partial(_layouts, out_of_stuck_points, 1)

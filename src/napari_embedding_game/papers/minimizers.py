@@ -1,10 +1,11 @@
 """Minimisers for methods without landmarks: only the points move, downhill.
 
-Each is a function (objective, layout, *, max_iter, ...) that returns an iterator of
-steps, the start first; it ends when the energy falls by less than ``TOLERANCE``, paper
-4's, where the attraction's weights sum to 1.  ``spectral_direction``: Vladymyrov
-& Carreira-Perpinan, ICML 2012; ``homotopy``: spectral directions from a repulsion so
-weak that there is one minimum to the whole (Carreira-Perpinan, ICML 2010).
+Each is a function (objective, layout, *, max_iter, random_state, ...) that returns an
+iterator of steps, the start first; it ends when the energy falls by less than
+``TOLERANCE``, paper 4's, where the attraction's weights sum to 1.
+``spectral_direction``: Vladymyrov & Carreira-Perpinan, ICML 2012; ``homotopy``:
+spectral directions from a repulsion so weak that there is one minimum to the whole
+(Carreira-Perpinan, ICML 2010).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from copy import copy
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -107,12 +109,13 @@ def spectral_direction(
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
+    random_state: int = 0,
     direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Follow the spectral direction, each step at first as long as the last.
 
     ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
-    is there already.  InputError where some edges push.
+    is there already.  Nothing is drawn at random.
     """
     energy_of, least = point_energy(objective), least_fall(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
@@ -136,21 +139,25 @@ def homotopy(
     objective: AllPairs,
     layout: Points,
     *,
-    n_steps: int = N_STEPS,
-    weakest: float = WEAKEST,
+    max_iter: int = N_STEPS * MAX_ITER,
     random_state: int = 0,
+    n_steps: int = N_STEPS,
 ) -> Iterator[Step]:
-    """Minimise for lambda from ``weakest`` of its value to the whole.
+    """Minimise for lambda from ``WEAKEST`` of its value to the whole, in ``n_steps``.
 
-    In between the ``n_steps`` minimisations the layout is shaken.
+    Before each minimisation the layout is shaken.
     """
     direct, y = SpectralDirection(objective.forces.edges), layout
     rng, under = np.random.default_rng(random_state), copy(objective)
     width = _JITTER * (np.ptp(layout, axis=0) > 0)
-    iteration = 0
-    for share in (*np.geomspace(weakest, 1.0, n_steps)[:-1], 1.0):
+    yield Step(0, start_of(objective, layout), math.nan)
+    iteration = 1
+    for share in (*np.geomspace(WEAKEST, 1.0, n_steps)[:-1], 1.0):
         under.repulsion = float(share) * objective.repulsion
         start = y + rng.normal(size=y.shape) * width
-        for _, y, energy in spectral_direction(under, start, direct=direct):
+        descent = islice(spectral_direction(under, start, direct=direct), 1, None)
+        for _, y, energy in descent:
             yield Step(iteration, y, energy if share == 1.0 else math.nan)
+            if iteration == max_iter:
+                return
             iteration += 1

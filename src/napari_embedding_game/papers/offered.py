@@ -118,13 +118,11 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
 # --- Affinities -------------------------------------------------------------------
 
 # Some of its edges push.
-ROW_AFFINITIES["lle"] = RowAffinity(
-    title="By reconstruction (LLE)",
-    edges=_later("two_kernel.signed_edges"),
-    new_weights=_later("two_kernel.new_weights"),
-)
-ROW_AFFINITIES["inner_products"] = RowAffinity(
-    title="All rows, by inner products", edges=_later("pca.inner_products")
+ROW_AFFINITIES.update(
+    lle=RowAffinity("By reconstruction (LLE)", _later("two_kernel.signed_edges")),
+    inner_products=RowAffinity(
+        "All rows, by inner products", _later("pca.inner_products")
+    ),
 )
 
 # --- Starts -----------------------------------------------------------------------

@@ -167,14 +167,10 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
         )
     # In double precision, so that no product copies them anew.
     rows = problem.edges.rows.astype(np.float64)
-    d = problem.n_components
-    start, seed = problem.layout[:, :d], problem.random_state
+    d, seed = problem.n_components, problem.random_state
+    start = problem.layout[:, :d]
     steps = principal_steps(rows, d, start=start, random_state=seed)
-    return Layouts(
-        _states(rows, steps, resolve_schedule(settings).n_iter),
-        way_back="choose another start or method",
-        shows_every_step=True,
-    )
+    return Layouts(_states(rows, steps, resolve_schedule(settings).n_iter))
 
 
 def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:

@@ -63,8 +63,7 @@ def pressured_points(
 
     Ends when no point is off the map and the energy hardly falls, or after
     ``max_iter`` iterations.  The energy of a step, of the map alone, may rise on the
-    way.  ``direct``: that of the edges, if it is there already.  InputError where some
-    edges push.
+    way.  ``direct``: that of the edges, if it is there already.
     """
     direct = direct or SpectralDirection(objective.forces.edges)
     lifted = Lifted(objective, direct.degrees)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 
 Array = NDArray[np.float64]
@@ -32,16 +31,11 @@ _CG_TOLERANCE = 0.1
 class SpectralDirection:
     """Directions for points, and for heights out of their map.
 
-    InputError where some of the edges push, so that the curvature is not positive.
+    The edges all pull, else the curvature is not positive.
     """
 
     def __init__(self, edges: Edges) -> None:
         weights = edges.matrix().astype(np.float64)
-        if weights.nnz and weights.data.min() < 0:
-            raise InputError(
-                "The spectral direction needs edges that only pull, and some of "
-                "these push: choose another affinity."
-            )
         self.degrees: Array = np.asarray(weights.sum(axis=1)).ravel()
         """Sum of the weights of each point's edges, (N,)."""
         self._curvature = sparse.csr_matrix(2 * (sparse.diags(self.degrees) - weights))

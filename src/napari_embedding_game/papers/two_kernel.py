@@ -31,36 +31,18 @@ def signed_edges(graph: NeighborGraph, X: Any) -> Edges:
     return Edges.from_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
 
 
-def new_weights(X: Any, fitted: Any, found: NDArray[np.integer]) -> NDArray[np.float32]:
-    """Return the weights of new rows' edges, (Q, K): they make up no fitted row."""
-    # Both i-j and j-i count in the sum over the matrix.
-    return 2 * reconstruction_weights(X, found, fitted)
-
-
-def reconstruction_weights(
-    X: Any, indices: NDArray[np.integer], fitted: Any = None
-) -> NDArray[np.float32]:
+def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return w that minimises |x_i - sum_j w_ij x_j|^2, each row summing to 1.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-    indices : (N, K) array
-        Neighbours of each row, by their numbers in ``fitted``.
-    fitted : (M, D) array or sparse matrix, optional
-        The neighbours, where they are not rows of ``X``.
-
-    Returns
-    -------
-    (N, K) float32
+    ``X`` (N, D) array or sparse matrix; ``indices`` (N, K): neighbours of each row.
+    Returns (N, K) float32.
     """
-    fitted = X if fitted is None else fitted
     n, k = indices.shape
     weights = np.empty((n, k), np.float32)
     size = max(1, _BLOCK_NUMBERS // (k * X.shape[1]))
     for begin in range(0, n, size):
         block = slice(begin, begin + size)
-        near = _dense(fitted[indices[block].ravel()])
+        near = _dense(X[indices[block].ravel()])
         apart = near.reshape(*indices[block].shape, -1) - _dense(X[block])[:, None]
         gram = apart @ apart.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)

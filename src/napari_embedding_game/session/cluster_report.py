@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.snapshot import (
-    Snapshot,
-    is_defined,
-    stretched_share,
-    unlike_count,
-)
+from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -64,17 +58,14 @@ def cluster_report(
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
-    pressure = snapshot.pressure[rows]
     rng = np.random.default_rng(0)
     is_composed = column in dataset.obs and len(rows)
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
-        pressured_share=float((pressure > 0).sum() / max(len(rows), 1))
-        if is_defined(snapshot.pressure)
-        else math.nan,
-        stretched_share=stretched_share(None if stretch is None else stretch[rows]),
-        unlike_count=0 if isolation is None else unlike_count(isolation[rows]),
+        pressured_share=share_above(snapshot.pressure[rows], 0),
+        stretched_share=share_above(None if stretch is None else stretch[rows], FAR),
+        unlike_count=0 if isolation is None else int((isolation[rows] > UNLIKE).sum()),
         column=column,
         composition=composition(dataset.obs[column], rows)
         if is_composed

@@ -44,11 +44,6 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
 class Game:
     """Points ``y``, landmarks ``z``, and where in its schedule the game stands."""
 
-    shows_every_step = False
-    farthest = 1e6
-    """Beyond this points feel nothing: maps are some tens to some thousands wide."""
-    way_back = "lower the learning rates"
-
     objective: Objective
     _schedule: Schedule
 

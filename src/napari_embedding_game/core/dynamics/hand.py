@@ -24,7 +24,7 @@ STIFFNESS = 0.1
 FASTEST = 0.02
 """Longest way in an iteration, in radii of the map, where there is time enough."""
 FARTHEST = 1e6
-"""Largest coordinate that points can be brought to: that of a game's map."""
+"""Largest coordinate of a game's map: beyond it points feel nothing."""
 
 
 class AppliedForces:

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.hand import FARTHEST
 from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import (
     Layouts,
@@ -64,6 +65,7 @@ ALWAYS_MEASURED = 50_000
 """Points up to which each snapshot's energy is its own."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
+_LARGEST = float(np.finfo(np.float32).max)
 _DEVICES = ("cpu", "cuda", "mps")
 GPU_POINTS = 20_000
 """Points from which "auto" takes a GPU; a guess, as none was there to measure."""
@@ -227,11 +229,10 @@ class _Seen:
     def move(self, most: float) -> None:
         """Move the points ``most`` times, or for as long as a frame may take."""
         begun, end = self.state.iteration, time.perf_counter() + FRAME_SECONDS
-        each = isinstance(self.mover, Layouts) and self.mover.shows_every_step
         with one_torch_thread():
             for state in self.states:
                 self.state = state
-                is_full = each or state.iteration - begun >= most
+                is_full = state.iteration - begun >= most
                 if is_full or time.perf_counter() >= end:
                     return
 
@@ -275,9 +276,11 @@ class _Seen:
 
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
-        if not (np.abs(copied) <= self.mover.farthest).all():
+        is_game = isinstance(self.mover, Game)
+        if not (np.abs(copied) <= (FARTHEST if is_game else _LARGEST)).all():
             raise InputError(
-                f"The points have run off the map: {self.mover.way_back}.",
+                "The points have run off the map: lower the learning rates, or choose "
+                "another start or method.",
                 {"learning_rate": None, "landmark_learning_rate": None},
             )
         return copied

@@ -18,9 +18,6 @@ from napari_embedding_game.core.energy.objective import Objective
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.snapshot import WarmStart
 
-ANYWHERE = float(np.finfo(np.float32).max)
-"""Largest coordinate of layouts, which set no limit to the map."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
@@ -77,11 +74,6 @@ class Layouts:
     """Where the points stand at the start, then after each step; no landmarks."""
     objective: Objective | None = None
     """What the points lower; None where each state carries its energy."""
-    way_back: str = "choose another start or method"
-    """What to do about points that have run off the map."""
-    shows_every_step: bool = False
-    """Whether each state is to be seen, however little time it took."""
-    farthest: float = ANYWHERE
 
     def energy(self, state: State) -> float:
         """Return the energy of a state."""

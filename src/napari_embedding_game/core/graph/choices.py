@@ -17,24 +17,17 @@ AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
 """Those that need the neighbours alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RowAffinity:
-    """An affinity that needs more of the rows than their neighbours."""
+    """An affinity that needs the rows: that of one method, and of no other."""
 
     title: str
     """What a window calls it."""
     edges: Callable[[Any, Any], Any]
     """(NeighborGraph, (N, D) rows) -> edges.Edges."""
-    new_weights: Callable[[Any, Any, Any], Any] | None = None
-    """((Q, D) rows, fitted ones, (Q, K) neighbours) -> (Q, K); None: no new rows."""
 
 
 ROW_AFFINITIES: dict[str, RowAffinity] = {}
-
-
-def affinity_names() -> tuple[str, ...]:
-    """Return the names of all affinities."""
-    return (*AFFINITIES, *ROW_AFFINITIES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.choices import (
-    ROW_AFFINITIES,
-)
+from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
     fuzzy_memberships,
@@ -115,10 +113,10 @@ def edges(
     perplexity: float | None = None,
     n_jobs: int | None = None,
 ) -> Edges:
-    """Return the symmetric edges of ``graph``, by one of ``choices.affinity_names()``.
+    """Return the symmetric edges of ``graph``, by one of ``choices.AFFINITIES``.
 
-    ``X`` (N, D): for ``ROW_AFFINITIES`` alone.  ``perplexity``: of "entropic", else a
-    third of the neighbours.
+    Or of ``ROW_AFFINITIES``, which take ``X`` (N, D).  ``perplexity``: of "entropic",
+    a third of the neighbours if not given.
 
     Raises
     ------

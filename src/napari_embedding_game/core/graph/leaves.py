@@ -12,7 +12,6 @@ Rows are kept in the order of the lists, so that what is compared lies together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,10 @@ from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.exact import (
     AnyRows,
     Found,
-    in_parts,
     nearest_of_all,
     ranked,
 )
+from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
 _LONGEST = 256
 """Most rows of a list of the tree; twice as many where rows have changed lists."""
@@ -102,9 +101,9 @@ def lists(
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
         in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
-        means, near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
-        choose = partial(search_loops.choose, in_order, bounds, means, near, chosen)
-        in_parts(choose, len(near), 16, n_jobs)
+        near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
+        share = len(bounds) - 1, PARALLEL_WORK, n_jobs
+        run_blocks(search_loops.choose, *share, in_order, bounds, *near, chosen)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
         of_row[order] = chosen  # in a list rows stand by their numbers
@@ -124,8 +123,8 @@ def _halved(
     while (np.diff(bounds) > longest).any():
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
-        halve = partial(search_loops.halve, rows, order, begins, ends)
-        in_parts(halve, len(long), 1, n_jobs)
+        share = len(long), PARALLEL_WORK, n_jobs
+        run_blocks(search_loops.halve, *share, rows, order, begins, ends)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
 
@@ -135,9 +134,8 @@ def mean_rows(
 ) -> NDArray[np.float32]:
     """Return the mean rows (M, D) of lists that lie one after another."""
     found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    in_parts(
-        partial(search_loops.mean_rows, rows, bounds, found), len(found), 64, n_jobs
-    )
+    share = len(found), PARALLEL_WORK, n_jobs
+    run_blocks(search_loops.mean_rows, *share, rows, bounds, found)
     return found
 
 
@@ -158,14 +156,10 @@ def _compare_near_lists(
 ) -> Found:
     """Return the nearest rows (N, k) among those of near lists, and their distances."""
     _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS, n_jobs)
-    indices = np.empty((len(rows), k), np.int32)
-    squared = np.empty(indices.shape, np.float32)
-    wanted = max(_CANDIDATES, 8 * k)
-    compare = partial(
-        search_loops.compare, rows, bounds, near, wanted, indices, squared
-    )
-    in_parts(compare, len(near), 4, n_jobs)
-    return indices, squared
+    found = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
+    share, wanted = (len(near), PARALLEL_WORK, n_jobs), max(_CANDIDATES, 8 * k)
+    run_blocks(search_loops.compare, *share, rows, bounds, near, wanted, *found)
+    return found
 
 
 def _neighbors_round(
@@ -180,14 +174,8 @@ def _neighbors_round(
     width = min(k, max(15, k // 3))
     reverse = search_loops.reverse_neighbors(indices, squared, is_new, width)
     nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
-    look = partial(
-        search_loops.neighbors_of_neighbors,
-        rows,
-        indices,
-        squared,
-        is_new,
-        reverse,
-        *nearer,
-    )
-    in_parts(look, n, max(4_096, n // 32), n_jobs)
+    run_blocks(
+        search_loops.neighbors_of_neighbors, n, PARALLEL_WORK, n_jobs,
+        rows, indices, squared, is_new, reverse, *nearer,
+    )  # fmt: skip
     return nearer

@@ -254,14 +254,14 @@ def _halve(rows, order):
 
 
 @njit(nogil=True, cache=True)
-def halve(rows, members, begins, ends, begin, end):
+def halve(begin, end, rows, members, begins, ends):
     """Halve some lists, in place, along about their longest direction."""
     for at in range(begin, end):
         _halve(rows, members[begins[at] : ends[at]])
 
 
 @njit(nogil=True, cache=True)
-def mean_rows(rows, bounds, out, begin, end):
+def mean_rows(begin, end, rows, bounds, out):
     """Write the mean row of each of the lists from ``begin`` to ``end``."""
     for at in range(begin, end):
         out[at] = 0
@@ -271,7 +271,7 @@ def mean_rows(rows, bounds, out, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def choose(rows, bounds, means, near, chosen, begin, end):
+def choose(begin, end, rows, bounds, means, near, chosen):
     """Write which of the lists near its own each row is nearest to."""
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
@@ -283,7 +283,7 @@ def choose(rows, bounds, means, near, chosen, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def compare(rows, bounds, near, wanted, indices, squared, begin, end):
+def compare(begin, end, rows, bounds, near, wanted, indices, squared):
     """Compare the rows of some lists with those of near ones, ``wanted`` at least."""
     k = indices.shape[1]
     for at in range(begin, end):
@@ -309,15 +309,15 @@ def compare(rows, bounds, near, wanted, indices, squared, begin, end):
 
 @njit(nogil=True, cache=True)
 def search_lists(
-    queries, rows, order, bounds, means, n_probes, indices, squared, begin, end
+    begin, end, asked, queries, rows, order, bounds, means, n_probes, indices, squared
 ):
-    """Write the nearest rows of some queries, of the lists with the nearest mean rows.
+    """Write the nearest rows of some ``asked`` queries, of lists with near mean rows.
 
     ``rows`` (N, D) lie in the ``order`` of the lists, of which all are searched where
     the nearest hold fewer rows than are asked for.
     """
     n_lists, last = len(means), indices.shape[1] - 1
-    for q in range(begin, end):
+    for q in asked[begin:end]:
         query = queries[q]
         near, far = np.arange(n_lists), np.full(n_probes, np.inf, np.float32)
         if n_probes < n_lists:
@@ -369,7 +369,7 @@ def _entry(indices, is_new, reverse, i, p):
 
 @njit(nogil=True, cache=True)
 def neighbors_of_neighbors(
-    rows, indices, squared, is_new, reverse, nearer, distances, found, begin, end
+    begin, end, rows, indices, squared, is_new, reverse, nearer, distances, found
 ):
     """Look for nearer rows among the neighbours of neighbours, in both directions.
 

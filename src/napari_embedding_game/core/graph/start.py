@@ -65,23 +65,11 @@ def start_layout(
         layout = _bells(rng, shape)
     else:
         few = min(n_neighbors, X.shape[0] - 1)
-        found = classical_layout(init, X, n_components, few, random_state)
-        layout = found.astype(np.float64)
+        found = STARTS[init].compute(X, n_components, few, random_state)
+        layout = found.astype(np.float32).astype(np.float64)
     layout = _unit_variance(layout)
     layout += _JITTER * _bells(rng, shape)
     return _unit_variance(layout).astype(np.float32)
-
-
-def classical_layout(
-    name: str,
-    X: Any,
-    n_components: int = 2,
-    n_neighbors: int = 15,
-    random_state: int = 0,
-) -> NDArray[np.float32]:
-    """Return the map of rows (N, D) by a method of ``STARTS``, (N, d) float32."""
-    layout = STARTS[name].compute(X, n_components, n_neighbors, random_state)
-    return np.ascontiguousarray(layout, dtype=np.float32)
 
 
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:

@@ -199,6 +199,26 @@ def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
 
 
 @njit(**_OPTIONS)
+def _score(a, b, weights, degree, size, is_rooted):
+    """Return how well two clusters go together, see :func:`_join`."""
+    expected = degree[a] * degree[b]
+    if weights[a, b] <= 0.0 or expected <= 0.0:
+        return -(size[a] + size[b])
+    return weights[a, b] / (np.sqrt(expected) if is_rooted else expected)
+
+
+@njit(**_OPTIONS)
+def _find_best(a, best, most, is_there, weights, degree, size, is_rooted):
+    """Write which of the clusters after ``a`` goes with it best, and the score."""
+    best[a], most[a] = -1, -np.inf
+    for b in range(a + 1, size.shape[0]):
+        if is_there[b]:
+            score = _score(a, b, weights, degree, size, is_rooted)
+            if score > most[a]:
+                best[a], most[a] = b, score
+
+
+@njit(**_OPTIONS)
 def _join(weights, degree, size, is_rooted):
     """Join all clusters of a dense graph (m, m), two at a time, best first.
 
@@ -211,24 +231,27 @@ def _join(weights, degree, size, is_rooted):
     n = size.shape[0]
     joined, into = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)
     scores, is_there = np.empty(n - 1), np.ones(n, np.bool_)
+    best, most = np.empty(n, np.int64), np.empty(n)
+    for a in range(n):
+        _find_best(a, best, most, is_there, weights, degree, size, is_rooted)
     for step in range(n - 1):
-        one, other, most = -1, -1, -np.inf
-        for a in range(n):
-            for b in range(a + 1, n if is_there[a] else 0):
-                if not is_there[b]:
-                    continue
-                score, expected = -(size[a] + size[b]), degree[a] * degree[b]
-                if weights[a, b] > 0.0 and expected > 0.0:
-                    expected = np.sqrt(expected) if is_rooted else expected
-                    score = weights[a, b] / expected
-                if score > most:
-                    one, other, most = a, b, score
+        one = most.argmax()
+        other, scores[step] = best[one], most[one]
         if size[other] > size[one]:
             one, other = other, one
-        joined[step], into[step], scores[step] = other, one, most
+        joined[step], into[step] = other, one
         degree[one] += degree[other]
         size[one] += size[other]
         weights[one] += weights[other]
         weights[:, one] += weights[:, other]
-        is_there[other] = False
+        is_there[other], most[other] = False, -np.inf
+        for a in range(n):
+            if not is_there[a]:
+                continue
+            if a == one or best[a] == one or best[a] == other:
+                _find_best(a, best, most, is_there, weights, degree, size, is_rooted)
+            elif a < one:
+                score = _score(a, one, weights, degree, size, is_rooted)
+                if score > most[a] or (score == most[a] and one < best[a]):
+                    best[a], most[a] = one, score
     return joined, into, scores

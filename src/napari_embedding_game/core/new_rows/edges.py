@@ -11,13 +11,10 @@ where rho is the fitted row's distance to its own nearest neighbour.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edges import given_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
@@ -38,27 +35,18 @@ class NewEdges:
     ) -> None:
         self._graph, self._affinity = graph, affinity
         self._scale, self._perplexity = scale, perplexity
-        self._row = ROW_AFFINITIES.get(affinity)
-        if self._row is None:
-            weights = given_weights(graph.distances, affinity, perplexity)
-            self._mean = weights.mean()
-            # (N, K): what each fitted row gives to each of its neighbours.
-            self._table = self._mixed(weights)
+        weights = given_weights(graph.distances, affinity, perplexity)
+        self._mean = weights.mean()
+        # (N, K): what each fitted row gives to each of its neighbours.
+        self._table = self._mixed(weights)
 
     @property
     def n_searched(self) -> int:
         """Nearest fitted rows that each new row has edges to, M."""
-        k = self._graph.n_neighbors
-        return k if self._row else min(2 * k, self._graph.n_points)
+        return min(2 * self._graph.n_neighbors, self._graph.n_points)
 
-    def weights(
-        self, X: Any, fitted: Any, found: NDArray[np.int64], distances: Weights
-    ) -> Weights:
+    def weights(self, found: NDArray[np.int64], distances: Weights) -> Weights:
         """Return the weights of new rows' edges to the rows that were found, (Q, M)."""
-        if self._row is not None:
-            assert self._row.new_weights is not None
-            own: Weights = self._row.new_weights(X, fitted, found)
-            return own
         k = self._graph.n_neighbors
         near = np.ascontiguousarray(distances[:, :k])
         given = np.zeros(found.shape, np.float32)

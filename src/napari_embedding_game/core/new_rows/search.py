@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
-from napari_embedding_game.core.graph.exact import in_parts
 from napari_embedding_game.core.graph.neighbors import MOST_DENSE
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
+from napari_embedding_game.core.threads import run_blocks
 
 MOST_FLAT = 8_192
 """Fitted rows up to which all of them are looked at."""
@@ -25,8 +25,8 @@ _LOST = 1e-4
 """Squared distance, relative to a row's length, below which scores are too rough."""
 _LARGE = 1e30
 """Squared length above which scores may be infinite."""
-_QUERIES = 256
-"""Rows that a thread takes at a time."""
+_WORK = 10_000
+"""What a search takes, in pairs of points."""
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 """(Q, M) row numbers and distances, nearest first."""
@@ -89,14 +89,11 @@ class FittedSearch:
                 rows, nobody, found.shape[1], self._n_jobs, queries
             )
             asked = np.flatnonzero(squared[:, -1] < _LOST * lengths)
-
-        def look(begin: int, end: int) -> None:
-            for q in asked[begin:end]:
-                search_loops.search_lists(
-                    queries, *self._lists, found, squared, q, q + 1
-                )
-
-        in_parts(look, len(asked), _QUERIES, self._n_jobs)
+        work = len(asked) * _WORK
+        run_blocks(
+            search_loops.search_lists, len(asked), work, self._n_jobs,
+            asked, queries, *self._lists, found, squared,
+        )  # fmt: skip
         return squared
 
 

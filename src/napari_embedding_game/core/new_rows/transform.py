@@ -1,4 +1,4 @@
-"""New rows on a finished map: the out-of-sample extension of every method.
+"""New rows on a finished map: the out-of-sample extension.
 
 Each new row gets edges to the fitted rows (:mod:`edges`), and lowers the energy of one
 point against the fitted points and a repulsion that no longer changes
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
 from napari_embedding_game.core.energy import objective
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
@@ -26,6 +25,8 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.new_rows import place_loops
@@ -74,50 +75,23 @@ class FittedMap:
             New rows have no place by this method or metric, or are too large.
         """
         check_transform(self.settings.method, self.settings.metric)
-        placed = np.empty((X.shape[0], self.points.shape[1]), np.float32)
-        has_kernel = get_method(self.settings.method).kernel
-        place = self._by_neighbors if has_kernel else self._projected
-        for begin in range(0, len(placed), _ROWS_AT_ONCE):
-            block = slice(begin, begin + _ROWS_AT_ONCE)
-            placed[block] = place(X[block])
-        return placed
-
-    def _by_neighbors(self, X: Any) -> NDArray[np.float32]:
-        method, points = get_method(self.settings.method), in_the_plane(self.points)
+        method = get_method(self.settings.method)
         pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
-        found, distances = self.search(X, self._edges.n_searched)
-        weights = self._edges.weights(X, self.X, found, distances)
-        placed = np.empty((len(found), points.shape[1]), np.float32)
-        run_blocks(
-            place_loops.place_rows, len(placed), _WORK * len(placed),
-            self.settings.n_jobs, *pairs, found, weights, points, self._field, placed,
-        )  # fmt: skip
-        is_known = distances[:, 0] == 0
-        placed[is_known] = points[found[is_known, 0]]
+        points = in_the_plane(self.points)
+        placed = np.empty((X.shape[0], points.shape[1]), np.float32)
+        for begin in range(0, len(placed), _ROWS_AT_ONCE):
+            block = placed[begin : begin + _ROWS_AT_ONCE]
+            rows = X[begin : begin + len(block)]
+            found, distances = self.search(rows, self._edges.n_searched)
+            weights = self._edges.weights(found, distances)
+            run_blocks(
+                place_loops.place_rows, len(block), _WORK * len(block),
+                self.settings.n_jobs, *pairs, found, weights, points, self._field,
+                block,
+            )  # fmt: skip
+            is_known = distances[:, 0] == 0
+            block[is_known] = points[found[is_known, 0]]
         return placed[:, : self.points.shape[1]]
-
-    def _projected(self, X: Any) -> NDArray[np.float32]:
-        """Return what the axes of a map without a kernel, PCA's, make of rows.
-
-        The points settle at Y = X_c X_c^T Y M for some M (:mod:`papers.pca`): the axes
-        are those combinations of the columns of X_c^T Y that come nearest to Y.
-        """
-        mean, axes = self._axes
-        rows = (X.toarray() if sparse.issparse(X) else X) - mean
-        # Summed row by row, so that none is rounded by the size of its batch.
-        along = [(rows * axis).sum(axis=1) for axis in axes.T]
-        places = np.stack(along, axis=1) + self.points.mean(axis=0)
-        return np.asarray(places, np.float32)
-
-    @cached_property
-    def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        points = self.points.astype(np.float64)
-        points -= points.mean(axis=0)
-        mean = np.asarray(self.X.mean(axis=0), np.float64).ravel()
-        along = np.asarray(self.X.T @ points) - np.outer(mean, points.sum(axis=0))
-        projected = np.asarray(self.X @ along) - mean @ along
-        combined, *_ = np.linalg.lstsq(projected, points, rcond=None)
-        return mean, along @ combined
 
     @cached_property
     def search(self) -> FittedSearch:
@@ -204,11 +178,15 @@ def nearest_landmark(
     """Return the nearest landmark (Eq. 7) of places (Q, d), of those ``among``."""
     numbers = np.flatnonzero(among).astype(np.int32)
     y, z = torch.from_numpy(places), torch.from_numpy(landmarks[numbers])
-    nearest = objective.nearest_landmark(y, z, 1)
-    return numbers[nearest]
+    return numbers[objective.nearest_landmark(y, z, 1)]
 
 
 def check_transform(method: str, metric: Any) -> None:
     """Raise InputError where new rows have no place by the method or the metric."""
-    if get_method(method).kernel:
-        check_metric(metric)
+    spec = get_method(method)
+    if not spec.kernel or spec.affinity in ROW_AFFINITIES:
+        raise InputError(
+            f"New rows cannot be placed on a map of {spec.title}: choose another "
+            "method, such as game."
+        )
+    check_metric(metric)

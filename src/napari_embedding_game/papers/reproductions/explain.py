@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy.linalg import orthogonal_procrustes
-from torch import Tensor
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
-from napari_embedding_game.core.energy.forces import Forces, make_forces
+from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
-from napari_embedding_game.core.energy.objective import Objective, make_objective
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
@@ -188,42 +187,39 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
 AT = (*range(0, 50, 5), *range(50, 501, 25))
 NEGATIVE_SAMPLES = 5
 """umap-learn's default: partners that a point flees each time an edge pulls."""
+Gradient = Callable[[Map], Map]
+CPU = torch.device("cpu")
 
 
-class Pair(NamedTuple):
-    """The gradients of UMAP and of two-kernel LLE at the same points."""
+def of_umap(fuzzy: Edges) -> Gradient:
+    """Return minus what an epoch of UMAP is expected to move points (N, 2) by.
 
-    umap: Forces
-    degree: Tensor
-    lle: Objective
+    2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
+    """
+    umap = get_method("umap")
+    forces = make_forces(fuzzy, CPU, None, umap.attraction, umap.kernel)
+    degree = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1))).float()
 
-    @classmethod
-    def of(cls, fuzzy: Any, signed: Any, seed: int = 0) -> Pair:
-        """Take UMAP's memberships and the signed weights of two-kernel LLE."""
-        cpu = torch.device("cpu")
-        weights = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1)))
-        umap, lle = get_method("umap"), get_method("two_kernel_lle")
-        forces = make_forces(signed, cpu, None, lle.attraction, lle.kernel)
-        return cls(
-            make_forces(fuzzy, cpu, None, umap.attraction, umap.kernel),
-            weights.float(),
-            make_objective("exact", forces, lle.lambda_scale(signed), 1, seed),
-        )
-
-    def expected(self, y: Tensor) -> Tensor:
-        """Return minus what an epoch of UMAP is expected to move the points by.
-
-        2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
-        """
-        _, repulsion = self.umap.all_pairs(y)  # 2 sum_k grad k_ik
-        share = NEGATIVE_SAMPLES / (2 * len(y))
-        return 2 * self.umap.attract(y) + share * self.degree * repulsion
-
-    def cosine(self, layout: Map) -> float:
-        """Return the inner product of the gradients, both of length 1."""
+    def expected(layout: Map) -> Map:
         y = torch.from_numpy(layout)
-        lle, _ = self.lle.gradients(y, y[:1])
-        return _cosine(self.expected(y), lle)
+        _, repulsion = forces.all_pairs(y)  # 2 sum_k grad k_ik
+        share = NEGATIVE_SAMPLES / (2 * len(y))
+        return (2 * forces.attract(y) + share * degree * repulsion).numpy()
+
+    return expected
+
+
+def of_lle(signed: Edges) -> Gradient:
+    """Return the gradient of two-kernel LLE on these edges, over all pairs."""
+    lle = get_method("two_kernel_lle")
+    forces = make_forces(signed, CPU, None, lle.attraction, lle.kernel)
+    objective = make_objective("exact", forces, lle.lambda_scale(signed), 1)
+
+    def gradient(layout: Map) -> Map:
+        y = torch.from_numpy(layout)
+        return objective.gradients(y, y[:1])[0].numpy()
+
+    return gradient
 
 
 def along(
@@ -238,11 +234,12 @@ def along(
         X = np.asarray(X[draw_rows(X.shape[0], n_points, seed)])
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
     weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
-    pair = Pair.of(weighted["fuzzy"], weighted["lle"], seed)
+    umap, lle = of_umap(weighted["fuzzy"]), of_lle(weighted["lle"])
     own = weighted[get_method(method).affinity]
     placed = Placed(np.zeros(len(X)), own, start_layout(own, X, 2, "random", seed))
     settings = Settings(method=method, max_iter=at[-1], random_state=seed)
-    return [pair.cosine(each.embedding) for each in looks(placed, settings, at)]
+    layouts = (each.embedding for each in looks(placed, settings, at))
+    return [_cosine(umap(y), lle(y)) for y in layouts]
 
 
 def gradients(inputs: Inputs, parts: Parts) -> Result:

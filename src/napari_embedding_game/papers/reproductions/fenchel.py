@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import procrustes
 from scipy.stats import spearmanr
 
+from napari_embedding_game.core.graph.choices import STARTS
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import classical_layout
 from napari_embedding_game.papers import eigenmaps
 from napari_embedding_game.papers.learners import (
     best_response,
@@ -70,8 +70,8 @@ def table(inputs: Inputs, parts: Parts) -> Result:
         rng = np.random.default_rng(seed)
         X = digits[rng.choice(len(digits), min(n_rows, len(digits)), replace=False)]
         wanted = knn_graph(X, NEIGHBORS).indices
-        layout = partial(classical_layout, X=X, n_components=k, random_state=seed)
-        return {name: neighbor_recall(wanted, layout(name)) for name in PAPER}
+        maps = {name: STARTS[name].compute(X, k, NEIGHBORS, seed) for name in PAPER}
+        return {name: neighbor_recall(wanted, y) for name, y in maps.items()}
 
     found = parts(scores, product(range(n_draws), SIZES[:n_sizes]))
     kept = pd.DataFrame(found).T.groupby(level=1)
