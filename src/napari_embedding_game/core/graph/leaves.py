@@ -30,10 +30,10 @@ _LONGEST = 256
 _KMEANS_ROUNDS = 3
 _NEAR_LISTS = 32
 """Lists that a row may change to, and half of those that it may be compared with."""
-_CANDIDATES = 3_072
+_CANDIDATES = 6_144
 """Rows that each row is compared with in step 2, at least."""
 _MOST_ROUNDS = 5
-_ENOUGH = 0.992
+_ENOUGH = 0.995
 """Share of the true neighbours that ends the rounds."""
 _LEAST_START = 0.5
 """Share of them without which rounds do not help: lists say little of such data."""
