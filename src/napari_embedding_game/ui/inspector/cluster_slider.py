@@ -46,6 +46,9 @@ class ClusterSlider(QWidget):
         """Whether the slider has not rested yet."""
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
+        typed = self.number.lineEdit()
+        assert typed is not None
+        typed.returnPressed.connect(lambda: self._on_number(self.number.value()))
         self.strip.picked.connect(self._pick)
         Connections(self).connect(book.changed, self.follow)
         self.follow()
