@@ -27,7 +27,8 @@ import numpy as np
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from session.test_faults import BEFORE, ENDINGS, assert_is_whole, played, writer_of
 
@@ -86,7 +87,7 @@ KINDS = ("read", "write", "fsync", "rename")
 FAILS, KILLS = 0, 1
 
 
-OPENERS = {".zip": archive.load, ".h5ad": read}
+OPENERS = {".zip": archive.load, ".h5ad": lambda path: finish(load(path))}
 
 
 class Faults:

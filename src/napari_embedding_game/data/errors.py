@@ -59,6 +59,7 @@ def check_filled(path: Path) -> None:
 PARSER_ERRORS = (
     OSError,
     EOFError,
+    SystemError,  # h5py's own, of a link that cannot be followed
     ValueError,
     LookupError,
     TypeError,
