@@ -131,7 +131,7 @@ class Run:
     @property
     def is_told(self) -> bool:
         """Whether a wish waits to be taken up."""
-        return self._wish.settings is not None or self._wish.forces is not None
+        return bool(self._wish)
 
     # --- Playing
 
@@ -163,7 +163,7 @@ class Run:
                 if steer is None:
                     return None
             try:
-                snapshot = self._playing.send(steer)
+                snapshot = self._playing.send(steer or None)
                 if snapshot.iteration == self._stop_at and not snapshot.finished:
                     snapshot = self._playing.send(Steer(look=True))
             except BaseException:

@@ -106,6 +106,9 @@ class Steer:
     look: bool = False
     """Whether nothing moves and the next snapshot has all of this moment."""
 
+    def __bool__(self) -> bool:
+        return self.look or self.settings is not None or self.forces is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
