@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core.device import resolve_device
 from napari_embedding_game.core.dynamics import play as play_module
-from napari_embedding_game.core.dynamics.play import play, resolve_device
+from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings

@@ -1,7 +1,8 @@
 """Ctrl-C that waits until what must not be broken off is done.
 
 torch cannot be imported a second time in a process where its first import was broken
-off: parts of it are there already and refuse to be made again.
+off: parts of it are there already and refuse to be made again.  What is kept of a fit
+that was broken off: :meth:`estimator.EmbeddingGame.fit`, :class:`live_run.Run`.
 """
 
 from __future__ import annotations

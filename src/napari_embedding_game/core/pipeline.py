@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.play import resolve_device
+from napari_embedding_game.core.device import resolve_device
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.edges import Edges, edges

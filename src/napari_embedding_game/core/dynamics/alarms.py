@@ -21,7 +21,7 @@ from napari_embedding_game.core.snapshot import Alarm
 CELLS = 64
 LEAST_OCCUPANCY = 0.08
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
-FAR = 1e4
+RUN_APART = 1e4
 """Maps of a million points stay within some hundred."""
 OUTSIDE = 2.0
 """Distance to its nearest point from which a landmark pushes hardly any."""
@@ -57,7 +57,7 @@ def alarm(
     if not get_method(settings.method).kernel:
         return Alarm()  # inner products: the map is that of the data
     farthest = float(np.abs(embedding).max())
-    if farthest > FAR:
+    if farthest > RUN_APART:
         return Alarm(
             f"The points have run far apart, up to {farthest:.0e} from the middle of "
             "the map: lower the learning rates or the repulsion.",

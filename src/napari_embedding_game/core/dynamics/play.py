@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.device import GPU_IS_FULL, resolve_device
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.hand import FARTHEST
@@ -66,10 +67,6 @@ ALWAYS_MEASURED = 50_000
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
 _LARGEST = float(np.finfo(np.float32).max)
-_DEVICES = ("cpu", "cuda", "mps")
-GPU_POINTS = 20_000
-"""Points from which "auto" takes a GPU; a guess, as none was there to measure."""
-GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
 
 
 def play(
@@ -152,28 +149,6 @@ def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
     make = maker(settings)
     mover: Game | Layouts = make(problem, settings) if make else Game(problem)
     return mover
-
-
-def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
-    """Return the torch device for a name; InputError if this machine has none such.
-
-    "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
-    a device, else the CPU.
-    """
-    if device == "auto":
-        on_gpu = n_points >= GPU_POINTS and torch.cuda.is_available()
-        return torch.device("cuda" if on_gpu else "cpu")
-    if device.partition(":")[0] not in _DEVICES:
-        raise InputError(
-            f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
-        )
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(
-            f"This machine has no device {device} that torch can use: "
-            "choose the device auto or cpu."
-        ) from error
 
 
 class _Seen:

@@ -3,6 +3,7 @@
 :class:`CompiledForces` on the CPU and :class:`TorchForces` on any torch device, with
 the same methods, take and return torch tensors and need no autograd;
 ``tests/core/test_methods.py`` holds them against a float64 autograd twin.
+They become energies, and what moves points and landmarks (Eq. 3), in :mod:`objective`.
 """
 
 from __future__ import annotations

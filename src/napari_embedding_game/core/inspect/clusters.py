@@ -1,6 +1,7 @@
 """From many landmarks to few clusters, along the neighbour graph.
 
-:func:`merge_tree` joins landmarks, small clusters (Eq. 7), two at a time, so that every
+:func:`merge_tree` joins landmarks, small clusters of the points to which each is the
+nearest (Eq. 7, :func:`objective.nearest_landmark`), two at a time, so that every
 number of clusters is one cut of one tree.  It passes through four partitions of highest
 modularity (Louvain) at :data:`RESOLUTIONS`; between them those two are joined that have
 the most weight over that expected of their degrees (Bonald et al. 2018).

@@ -5,6 +5,7 @@
 with d_ij the distance on the map and u the median of all d_ij: 1 where all neighbours
 are at the usual distance, whatever the scale.  The logarithm is that of the game's
 attraction.  ``python benchmarks/doubtful_points.py`` shows how well it finds points.
+Those above :data:`snapshot.FAR` are called misplaced.
 """
 
 # The compiler finds the types of the loops; annotations tell it nothing.

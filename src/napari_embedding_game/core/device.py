@@ -1,0 +1,38 @@
+"""Which device moves the points: the processor, or a graphics card.
+
+What a card does is in :mod:`torch_forces`; :func:`play.play` ends with
+:data:`GPU_IS_FULL` where its memory does not suffice.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from napari_embedding_game.core.errors import InputError
+
+_DEVICES = ("cpu", "cuda", "mps")
+GPU_POINTS = 20_000
+"""Points from which "auto" takes a GPU, which is quicker from some 50,000 on."""
+GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
+
+
+def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
+    """Return the torch device for a name; InputError if this machine has none such.
+
+    "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
+    a device, else the CPU.
+    """
+    if device == "auto":
+        on_gpu = n_points >= GPU_POINTS and torch.cuda.is_available()
+        return torch.device("cuda" if on_gpu else "cpu")
+    if device.partition(":")[0] not in _DEVICES:
+        raise InputError(
+            f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
+        )
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            f"This machine has no device {device} that torch can use: "
+            "choose the device auto or cpu."
+        ) from error
