@@ -7,8 +7,9 @@ logarithm.  An *approximation* says how the sum over all pairs is found: see
 :mod:`objective`; by size it is chosen in :func:`settings.settled`, and how fine a grid
 is in :mod:`mesh_repulsion`.  A grid shows kernels that are about 1 wide, not UMAP's,
 which is infinite where two points meet, so that the landmarks' bound (Eq. 3) says
-nothing of it.  A method may be moved by something else than the game (:class:`~.state.Layouts`).
-Those that only a paper needs register themselves from ``papers/offered.py``.
+nothing of it.  A method may be moved by something else than the game
+(:class:`~.state.Layouts`).  Those that only a paper needs register themselves from
+``papers/offered.py``.
 """
 
 from __future__ import annotations
