@@ -60,6 +60,7 @@ def test_maps_of_a_file_are_found_and_places_are_none(path):
 def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
     session = opened(path)
     snapshot = shown(session)
+    assert session.run.pace == 0.0  # nobody waits for what does not move
     for found, given in zip(snapshot.embedding.T, cells.obsm["X_umap"].T, strict=True):
         assert np.corrcoef(found, given)[0, 1] > 0.99999
     assert session.look.color_by == "cell_type"

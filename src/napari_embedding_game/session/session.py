@@ -50,7 +50,7 @@ from napari_embedding_game.session.run.record import (
     record,
     result_of,
 )
-from napari_embedding_game.session.run.run import PACE, Progress, Run
+from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
 from napari_embedding_game.session.steering import moved, redimensioned
@@ -327,7 +327,7 @@ class Session:
             self.dataset.X,
             settings,
             engine=self._engine,
-            pace=self._pace,
+            pace=UNPACED if settings.method == "given" else self._pace,
             warm_start=warm,
             edges=edges,
         )
