@@ -141,6 +141,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     person.unfold(dock.game.more)
     person.show(dock.game.more)
     shoot("method")
+    person.look_back(len(session.timeline.marks) - 1)
     person.split_by("sample")
     person.show(dock.look.legend)
     shoot("split")

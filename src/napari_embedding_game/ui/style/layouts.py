@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-LETTERS = 36
+LETTERS = 30
 """In a line of a button, at most."""
 Entry = tuple[str, Callable[[], Any], str]
 """Text, what it does, and its tooltip."""
