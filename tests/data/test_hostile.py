@@ -312,7 +312,8 @@ def zstd_of_zeros(n_bytes):
 
 
 def gzip_block(path):
-    with_pca(path, 8, compression="gzip")
+    # A chunk large enough for HDF5 1.14 to write down how many bytes it is packed into.
+    with_pca(path, 8, compression="gzip", chunks=(1000, 3), maxshape=(None, 3))
     with h5py.File(path, "r+") as file:
         file["obsm/X_pca"].id.write_direct_chunk((0, 0), deflated(BOMB))
 
