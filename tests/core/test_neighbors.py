@@ -204,3 +204,10 @@ def test_noise_of_many_dimensions_is_searched_in_another_way(monkeypatch):
     graph = knn_graph(X, 15, search="projected")
     assert (graph.search, graph.recall) == ("exact", None)
     assert true_recall(X, graph) > 0.999
+
+
+@pytest.mark.parametrize("far", [1e36, 1e38])
+def test_a_row_beside_which_all_others_are_one_is_told(far):
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    with pytest.raises(InputError, match="lost in single precision"):
+        knn_graph(np.vstack([X, np.full((1, 5), far)]), K)

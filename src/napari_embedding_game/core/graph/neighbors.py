@@ -50,6 +50,9 @@ BRUTE_ROWS = 5_000
 MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out."""
 
+_COMPARED = 100
+"""Pairs of rows that tell whether distances of 0 are true."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighborGraph:
@@ -116,6 +119,7 @@ def knn_graph(
             X, n_neighbors, metric, random_state, n_jobs, search
         )
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
+        _check_kept(X, metric, indices, distances)
     # Turned round, as a difference of two infinite squares is no number.
     if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
@@ -185,6 +189,26 @@ def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
             f"the data (counted from 0; such rows: {np.count_nonzero(n_undefined):,})"
             ", as where all values of a row are the same: leave it out, or choose "
             'another, as "euclidean".'
+        )
+
+
+def _check_kept(
+    X: Any, metric: str, indices: NDArray[np.int32], distances: NDArray[Any]
+) -> None:
+    """Raise :class:`InputError` where float32 takes most distances for 0."""
+    is_lost = distances < np.finfo(np.float32).tiny
+    if metric != "euclidean":  # by which other rows may be the same
+        is_lost &= distances > 0
+    if 2 * np.count_nonzero(is_lost) <= is_lost.size:
+        return
+    rows, at = (each[:: max(1, len(each) // _COMPARED)] for each in np.nonzero(is_lost))
+    apart = abs(X[rows] - X[indices[rows, at]]).sum(axis=1)
+    if 2 * np.count_nonzero(apart) > len(rows):
+        raise InputError(
+            "Most distances between rows are lost in single precision: they are below "
+            f"1e-38, or so small beside the largest value, {abs(X).max():.3g}, that it "
+            "cannot hold both. Multiply all values by a common number, or correct "
+            "those that are far larger than all others."
         )
 
 
