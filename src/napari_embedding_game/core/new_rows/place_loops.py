@@ -53,25 +53,29 @@ def _energy(f, k, x, places, weights, field, scratch, gradient):
     """Return E at x and how strongly its edges hold it; write its gradient."""
     strength, sources, potential, low, high, spacing = field
     single, pushes, pull = scratch
+    d = x.shape[0]
     if sources.shape[1] > 0:
-        single[0] = x
+        for c in range(d):
+            single[0, c] = x[c]
         total = np.float64(
             repel_row(k, 0, sources.shape[1], single, sources, None, pushes, pull)
         )
-        gradient[:] = pushes[0]
+        for c in range(d):
+            gradient[c] = pushes[0, c]
     else:
         total = _read_grid(x, potential, low, spacing, gradient)
     total *= strength
-    gradient *= strength * (low < high)  # rounding must not drive x off a line
+    for c in range(d):  # rounding must not drive x off a line
+        gradient[c] *= strength if low[c] < high[c] else 0.0
     stiffness = 1e-30
     for m in range(places.shape[0]):
         s = 0.0
-        for c in range(x.shape[0]):
+        for c in range(d):
             s += (x[c] - places[m, c]) ** 2
         total += weights[m] * pair_value(f, s)
         steep = 2.0 * weights[m] * pair_slope(f, s)
         stiffness += abs(steep)
-        for c in range(x.shape[0]):
+        for c in range(d):
             gradient[c] += steep * (x[c] - places[m, c])
     return total, stiffness
 
@@ -81,14 +85,20 @@ def _descend(f, k, x, places, weights, field, scratch, work):
     """Move x downhill until it settles."""
     low, high = field[3], field[4]
     gradient, there, trial = work
+    d = x.shape[0]
     energy, stiffness = _energy(f, k, x, places, weights, field, scratch, gradient)
     for _ in range(MOST_STEPS):
-        squared = (gradient * gradient).sum()
+        squared = 0.0
+        for c in range(d):
+            squared += gradient[c] * gradient[c]
         t = min(1.0 / stiffness, _LONGEST_STEP / max(np.sqrt(squared), 1e-30))
         is_lower = False
         for _ in range(_HALVINGS):
-            trial[:] = x - t * gradient
-            if (low <= trial).all() and (trial <= high).all():
+            is_inside = True
+            for c in range(d):
+                trial[c] = x[c] - t * gradient[c]
+                is_inside = is_inside and low[c] <= trial[c] <= high[c]
+            if is_inside:
                 lower, stiffness = _energy(
                     f, k, trial, places, weights, field, scratch, there
                 )
@@ -98,8 +108,12 @@ def _descend(f, k, x, places, weights, field, scratch, work):
             t *= 0.5
         if not is_lower:
             return
-        energy, longest = lower, np.abs(trial - x).max()
-        x[:], gradient[:] = trial, there
+        energy = lower
+        longest = 0.0
+        for c in range(d):
+            longest = max(longest, abs(trial[c] - x[c]))
+            x[c] = trial[c]
+            gradient[c] = there[c]
         if longest < _SETTLED:
             return
 
@@ -107,15 +121,25 @@ def _descend(f, k, x, places, weights, field, scratch, work):
 @njit(**OPTIONS)
 def _begin(f, k, x, places, weights, field, scratch, work):
     """Write the place with the lowest energy among the mean and the nearest."""
+    d = x.shape[0]
     gradient, _, trial = work
-    shares = np.abs(weights)
-    x[:] = (shares.reshape(-1, 1) * places).sum(axis=0) / shares.sum()
+    total = 0.0
+    x[:] = 0.0
+    for m in range(places.shape[0]):
+        total += abs(weights[m])
+        for c in range(d):
+            x[c] += abs(weights[m]) * places[m, c]
+    for c in range(d):
+        x[c] /= total
     lowest, _ = _energy(f, k, x, places, weights, field, scratch, gradient)
     for m in range(min(_STARTS, places.shape[0])):
-        trial[:] = places[m]
+        for c in range(d):
+            trial[c] = places[m, c]
         energy, _ = _energy(f, k, trial, places, weights, field, scratch, gradient)
         if energy < lowest:
-            lowest, x[:] = energy, trial
+            lowest = energy
+            for c in range(d):
+                x[c] = trial[c]
 
 
 @njit(**OPTIONS)
@@ -128,6 +152,7 @@ def place_rows(begin, end, f, k, found, weights, y, field, placed):
     """
     d = placed.shape[1]
     sources = field[1]
+    places, pulls = np.empty((found.shape[1], d)), np.empty(found.shape[1])
     scratch = (
         np.empty((1, d), np.float32),
         np.empty((1, d), np.float32),
@@ -137,9 +162,15 @@ def place_rows(begin, end, f, k, found, weights, y, field, placed):
     x = np.empty(d)
     for q in range(begin, end):
         scratch[2][:] = 0
-        is_edge = weights[q] != 0
-        ends = y[found[q][is_edge]].astype(np.float64)
-        strengths = weights[q][is_edge].astype(np.float64)
+        count = 0
+        for m in range(found.shape[1]):
+            if weights[q, m] != 0:
+                pulls[count] = weights[q, m]
+                for c in range(d):
+                    places[count, c] = y[found[q, m], c]
+                count += 1
+        ends, strengths = places[:count], pulls[:count]
         _begin(f, k, x, ends, strengths, field, scratch, work)
         _descend(f, k, x, ends, strengths, field, scratch, work)
-        placed[q] = x
+        for c in range(d):
+            placed[q, c] = x[c]
