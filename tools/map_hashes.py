@@ -18,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import as_parameters
-from napari_embedding_game.core.graph.rows import SEARCHED
+from napari_embedding_game.core.new_rows.transform import check_transform
 
 _NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
 _HASWELL = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c,-avx512f"
@@ -129,7 +131,11 @@ def hashes(name: str) -> dict[str, str]:
     found["weights"] = _hash(weights.indptr, weights.indices, weights.data)
     found["layout"] = _hash(model.embedding_, model.landmarks_)
     found["labels"] = _hash(model.labels_)
-    if model.metric in SEARCHED and model.method not in ("pca", "two_kernel_lle"):
+    is_placed = False
+    with suppress(InputError):  # a method or a metric without new rows
+        check_transform(model.method, model.metric)
+        is_placed = True
+    if is_placed:
         found["new rows"] = _hash(model.transform(0.98 * X[:NEW_ROWS]))
     return found
 

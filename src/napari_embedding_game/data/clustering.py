@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,10 +49,8 @@ class Clustering:
     @cached_property
     def names(self) -> pd.Categorical:
         """(n,) the name of each point's cluster."""
-        codes = np.zeros(max(self.by_id, default=0) + 1, np.intp)
-        codes[list(self.by_id)] = np.arange(len(self.clusters))
         names = [cluster.name for cluster in self.clusters]
-        return pd.Categorical.from_codes(codes.take(self.labels), names)
+        return pd.Categorical.from_codes(places([*self.by_id], self.labels), names)
 
     def rows(self, cluster: int) -> NDArray[np.intp]:
         """Return the points of a cluster."""
@@ -65,3 +64,12 @@ def numbered(labels: NDArray[np.int32]) -> Clustering:
     return Clustering(
         labels, tuple(Cluster(id=i, name=str(i), size=size) for i, size in pairs)
     )
+
+
+def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return where each label stands among the ids: (N,), -1 for nowhere."""
+    known = np.asarray(ids, np.intp)
+    highest = max(labels.max(initial=0), known.max(initial=0))
+    table = np.full(int(highest) + 1, -1)
+    table[known] = np.arange(len(known))
+    return table.take(labels)

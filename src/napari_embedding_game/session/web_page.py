@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
@@ -111,7 +110,7 @@ def write_web_page(
         "names": adata.obs_names.astype(str).tolist(),
         "groups": groups["name"] if groups else "",
         "markers": markers,
-        "shades": [to_hex(color) for color in colormaps["viridis"](range(256))],
+        "shades": hexes(colormaps["viridis"](range(256))),
         **placed(positions),
         "limits": np.stack([low, high], axis=1).tolist(),
         "frame_step": step,

@@ -11,7 +11,7 @@ from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.data.clustering import Cluster
+from napari_embedding_game.data.clustering import Cluster, places
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
@@ -26,7 +26,6 @@ from napari_embedding_game.ui.canvas.overlay import MapOverlay, is_same
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.canvas.scene import RESTING, Scene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
 from napari_embedding_game.ui.tasks.throttle import throttled

@@ -9,14 +9,13 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.data.clustering import Cluster
+from napari_embedding_game.data.clustering import Cluster, places
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.firmness import Firmness, firmness_job
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import qcolor
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column

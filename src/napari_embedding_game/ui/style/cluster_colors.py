@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_embedding_game.data.clustering import Cluster
-from napari_embedding_game.data.palette import Colors, category_colors
+from napari_embedding_game.data.clustering import Cluster, places
+from napari_embedding_game.data.palette import Colors, category_colors, hexes
 from napari_embedding_game.session.clusters.clusters import Clusters
-from napari_embedding_game.ui.style.colors import from_hex, to_hex
+from napari_embedding_game.ui.style.colors import from_hex
 
 
 class ClusterColors:
@@ -37,8 +34,8 @@ class ClusterColors:
     def by_id(self) -> dict[int, str]:
         """Return the colour of every present cluster as "#rrggbb"."""
         clusters = self._book.clusters
-        pairs = zip(clusters, self.of(clusters), strict=True)
-        return {cluster.id: to_hex(rgba) for cluster, rgba in pairs}
+        ids = [cluster.id for cluster in clusters]
+        return dict(zip(ids, hexes(self.of(clusters)), strict=True))
 
     def of_points(self) -> Colors:
         """Return the colour of each point by its cluster: (N, 4)."""
@@ -46,12 +43,3 @@ class ClusterColors:
         codes = places([cluster.id for cluster in clusters], self._book.labels)
         # ``take`` is many times quicker than an index here.
         return self.of(clusters).take(codes, axis=0)
-
-
-def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where each label stands among the ids: (N,), -1 for nowhere."""
-    known = np.asarray(ids, np.intp)
-    highest = max(labels.max(initial=0), known.max(initial=0))
-    table = np.full(int(highest) + 1, -1)
-    table[known] = np.arange(len(known))
-    return table.take(labels)
