@@ -1,6 +1,6 @@
 """Which device moves the points: the processor, or a graphics card.
 
-What a card does is in :mod:`torch_forces`; :func:`play.play` ends with
+What a card does is ``torch_forces.TorchForces`` and ``optimizer.Player``; :func:`play.play` ends with
 :data:`GPU_IS_FULL` where its memory does not suffice.
 """
 

@@ -1,4 +1,4 @@
-"""What passes between the engine and whoever drives it.  Nothing here computes."""
+"""What passes between the engine and whoever drives it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What is wrong with a map, in a sentence, and the settings that mend it.
 
 The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
-What was changed goes back to its default; where nothing was, more of it.
+What was changed goes back to its default; where nothing was, more of it.  Points that
+are no numbers, or run off the map, end the game: ``play._copy``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How a player moves.
+"""How one player moves: scaled gradient, momentum, step.
+
+An iteration of both, with their gradients, is ``game.Game._played``.
 
 The compiled loops run in chunks of rows that own their part of the sum of squares, so
 that a step has the same bits for any number of threads.  Arrays, all C-contiguous and

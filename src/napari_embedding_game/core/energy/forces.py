@@ -1,7 +1,9 @@
 """The sums behind every energy, evaluated by compiled loops or by torch.
 
 :class:`CompiledForces` on the CPU and :class:`TorchForces` on any torch device, with
-the same methods, take and return torch tensors and need no autograd;
+the same methods, take and return torch tensors and need no autograd: ``attract`` along
+the edges, ``repel`` of points y by landmarks z (its loop is in :mod:`pair_loops`),
+``all_pairs``, and ``mesh`` by a grid;
 ``tests/core/test_methods.py`` holds them against a float64 autograd twin.
 They become energies, and what moves points and landmarks (Eq. 3), in :mod:`objective`.
 """

@@ -3,8 +3,9 @@
 ``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.  ``fuzzy``
 is UMAP's, scaled to the same total.  ``mixed``, the game's default, is three parts of
 UMAP's membership to two parts of weight 1 (``python benchmarks/quality.py`` compares
-them).  ``entropic`` is that of SNE and t-SNE.  The formulas are
-in :mod:`edge_loops`; others register in :mod:`choices`.
+them).  ``entropic`` is that of SNE and t-SNE.  The bandwidth of each row is solved for
+in :mod:`edge_loops`: ``conditional_probabilities`` for a perplexity,
+``fuzzy_memberships`` for UMAP.  Others register in :mod:`choices`.
 """
 
 # The compiler finds the types of the loop.

@@ -3,6 +3,7 @@
 ``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, of every
 component of the graph at once, set side by side, each dimension of unit variance.  Of
 many points, groups of neighbours are placed first: a tenth of the iterations.
+Landmarks begin on points drawn at random: ``game.Game._set_landmarks``.
 """
 
 # mypy: disable-error-code="no-untyped-def"
