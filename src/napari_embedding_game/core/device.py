@@ -1,7 +1,7 @@
 """Which device moves the points: the processor, or a graphics card.
 
-What a card does is ``torch_forces.TorchForces`` and ``optimizer.Player``; :func:`play.play` ends with
-:data:`GPU_IS_FULL` where its memory does not suffice.
+What a card does is ``torch_forces.TorchForces`` and ``optimizer.Player``;
+:func:`play.play` ends with :data:`GPU_IS_FULL` where its memory does not suffice.
 """
 
 from __future__ import annotations

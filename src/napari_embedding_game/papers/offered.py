@@ -1,8 +1,8 @@
 """What is added to the lists of the engine, by the papers and for maps of others.
 
 The package imports this module first of all, so that its entries are there wherever
-somebody chooses; what they compute with is loaded when it is chosen.  ``moved_by`` names the
-optimizer of a method: (``state.Problem``, settings) -> ``state.Layouts``.
+somebody chooses; what they compute with is loaded when it is chosen.  ``moved_by``
+names the optimizer of a method: (``state.Problem``, settings) -> ``state.Layouts``.
 """
 
 from __future__ import annotations

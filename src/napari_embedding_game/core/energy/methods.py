@@ -3,11 +3,11 @@
     E(y) = sum_edges w_ij f(|y_i - y_j|)  +  lambda R( sum_ij k(|y_i - y_j|) )
 
 with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or its
-logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas of
-f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
-An *approximation* says how the sum over all pairs is found: see
-:mod:`objective`; by size it is chosen in :func:`settings.settled`, and how fine a grid
-is in :mod:`mesh_repulsion`.  A grid shows kernels that are about 1 wide, not UMAP's,
+logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas
+of f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
+An *approximation* says how the sum over all pairs is found: see :mod:`objective`; by
+size it is chosen in :func:`settings.settled`, and how fine a grid is in
+:mod:`mesh_repulsion`.  A grid shows kernels that are about 1 wide, not UMAP's,
 which is infinite where two points meet, so that the landmarks' bound (Eq. 3) says
 nothing of it.  A method may be moved by something else than the game
 (:class:`~.state.Layouts`).  Those that only a paper needs register themselves from
