@@ -137,22 +137,31 @@ def _eigenmaps(
 
     The largest eigenvalues are then those of the smoothest columns.
     """
-    n, n_iterations = len(part), POWER_ITERATIONS
-    layout: NDArray[np.float32]
+    if len(part) <= _MOST_AT_ONCE:
+        start = (rng.random((len(part), n_components)) - 0.5).astype(np.float32)
+        return _iterated(POWER_ITERATIONS, start, graph, part, n_parts, n_jobs)
+    group, n_groups = _groups(*graph)
+    part_of = np.empty(n_groups, np.int32)
+    part_of[group] = part
+    start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
+    between = _grouped(*graph, group, n_groups)
+    placed = _iterated(POWER_ITERATIONS, start, between, part_of, n_parts, n_jobs)
+    return _iterated(_SMOOTHING, placed[group], graph, part, n_parts, n_jobs)
+
+
+def _iterated(
+    n_iterations: int,
+    layout: NDArray[np.float32],
+    graph: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    part: NDArray[np.int32],
+    n_parts: int,
+    n_jobs: int | None,
+) -> NDArray[np.float32]:
     degree = sum_rows(graph[0], graph[2])
-    if n > _MOST_AT_ONCE:
-        group, n_groups = _groups(*graph)
-        coarse = _grouped(*graph, group, n_groups)
-        part_of = np.empty(n_groups, np.int32)
-        part_of[group] = part
-        placed = _eigenmaps(coarse, part_of, n_parts, n_components, rng, n_jobs)
-        layout, n_iterations = placed[group], _SMOOTHING
-    else:
-        layout = (rng.random((n, n_components)) - 0.5).astype(np.float32)
     moved: NDArray[np.float32] = np.empty_like(layout)
-    work = len(graph[1]) * n_components
+    work = len(graph[1]) * layout.shape[1]
     for iteration in range(1, n_iterations + 1):
-        run_blocks(_smooth, n, work, n_jobs, *graph, degree, layout, moved)
+        run_blocks(_smooth, len(part), work, n_jobs, *graph, degree, layout, moved)
         layout, moved = moved, layout
         if iteration % _ORTHONORMALIZE_EVERY == 0:
             _orthonormalize(layout, degree, part, n_parts)
