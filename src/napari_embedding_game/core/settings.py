@@ -51,8 +51,9 @@ def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
 class Settings:
     """What a map is made with.  Always complete, never edited.
 
-    A number of None is the method's or the schedule's, "auto" the method's edges or a
-    device by the size of the data.  ``repulsion`` is in the method's unit: for the game
+    A number of None is that of the method (``methods.METHODS``) or of the schedule
+    (:func:`schedule.resolve_schedule`), "auto" the method's edges or a device by the
+    size of the data.  ``repulsion`` is in the method's unit: for the game
     lambda x N, so that the paper's lambda is ``repulsion / N``.  Under a method that is
     no game the learning rates, momentum and schedule have no say, and ``max_iter`` is
     the most steps.

@@ -1,4 +1,4 @@
-"""What passes between the engine and whoever drives it."""
+"""What passes between the engine and whoever drives it, and the hash of a map."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The forces of a person's hand on the points of a game.
 
-They act after each step of the players, by the proximal step of their own energy: a
-spring takes the middle of its points a share of the way to where it is drawn.  So they
-are stable whatever the learning rates are, and leave the players' gradients alone.
+They act after each step of the players, in ``game.Game._played``, by the proximal step
+of their own energy: a spring takes the middle of its points a share of the way to where
+it is drawn.  So they are stable whatever the learning rates are, and leave the players'
+gradients alone.
 """
 
 from __future__ import annotations

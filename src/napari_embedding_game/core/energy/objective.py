@@ -2,7 +2,9 @@ r"""The energies of the papers, with their gradients in the points and the landm
 
     E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
-Each class below puts something else in the place of S, which has N^2 terms:
+R is the sum itself, or its logarithm, which normalizes t-SNE and s-SNE (slope 1 / S in
+``Objective._slope``); :mod:`methods` says which.  Each class below puts something else
+in the place of S, which has N^2 terms:
 
 ============  ==================================================  =====
 Landmarks     max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3

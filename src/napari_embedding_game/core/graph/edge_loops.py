@@ -1,4 +1,4 @@
-"""The compiled loops of :mod:`edges`: two bisections, one for each row."""
+"""The compiled loops of :mod:`edges`: bisections for the bandwidth of each row."""
 
 # mypy: disable-error-code="no-untyped-def,assignment"
 
