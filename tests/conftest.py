@@ -21,6 +21,7 @@ from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
 from napari_embedding_game.data import loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.file import h5ad, rows
 
 
 @pytest.fixture
@@ -124,7 +125,8 @@ def read_here(monkeypatch):
             result = yield from result
         return pickle.loads(pickle.dumps(result))  # noqa: S301
 
-    monkeypatch.setattr(loading, "read_apart", read_apart)
+    for module in (loading, h5ad, rows):
+        monkeypatch.setattr(module, "read_apart", read_apart)
 
 
 @pytest.fixture

@@ -372,7 +372,7 @@ def _replay(options: Options) -> int:
     from napari_embedding_game.session.run.replay import replay_frames, same
 
     saved = archive.recorded_map(options.session)
-    saved = finish(archive.with_data(saved, options.session.parent))
+    saved = finish(archive.with_data(saved, options.session.parent, {}))
     assert saved.record is not None
     assert saved.snapshot is not None
     frames = replay_frames(saved.dataset.X, saved.record)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
+from napari_embedding_game.data import joined
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.join import (
     JoinRequest,
@@ -13,7 +14,7 @@ from napari_embedding_game.data.images.join import (
 )
 from napari_embedding_game.data.joined import load_joined
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.stages import Stage, finish
 
 ORDER = [7, 2, 11, 3]
 """The labels of the image, in an order of their own."""
@@ -155,6 +156,24 @@ def read(path, labels, **request):
     request = JoinRequest("nuclei", labels, **request)
     result = finish(load_joined(path, request, ReadOptions()))
     return result.dataset, result.join
+
+
+def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
+    far = 20_000_000  # more than single precision tells apart
+    table(nuc=[far + label for label in [*ORDER, 12]]).to_csv(tmp_path / "t.csv")
+    pixels, paths = np.where(labels, labels.astype(int) + far, 0), []
+
+    def read_here(path, read):
+        paths.append(path)
+        yield Stage("Reading")
+        return read(path)
+
+    monkeypatch.setattr(joined, "read_apart", read_here)
+    dataset, found = read(tmp_path / "t.csv", pixels, column="nuc")
+    assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
+    assert found.columns == ["nuc"]
+    assert dataset.var_names == ("area", "tone")
+    assert paths == [tmp_path / "t.csv"]
 
 
 def test_a_chosen_column_is_no_measurement(labels, tmp_path):

@@ -426,6 +426,26 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
     assert session.snapshot.finished
 
 
+def test_a_map_of_another_maps_file_and_its_part_are_read_once(
+    tmp_path, read_here, monkeypatch
+):
+    _, path = saved_as_h5ad(tmp_path, "PCA given")
+    tree = reopened(path)
+    child(tree, tree._session)
+    archive.save(tree.capture(), tmp_path / "work.zip")
+    adata, paths = anndata.read_h5ad(path), []
+    order = np.random.default_rng(0).permutation(adata.n_obs)
+    adata[order].write_h5ad(path)
+
+    def read_once(path, read, *values, here=rows.read_apart):
+        paths.append(path)
+        return (yield from here(path, read, *values))
+
+    monkeypatch.setattr(rows, "read_apart", read_once)
+    assert_same_maps(tree, tmp_path / "work.zip")
+    assert paths == [path]
+
+
 def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
     _, path = saved_as_h5ad(tmp_path, "PCA given")
     adata = anndata.read_h5ad(path)

@@ -9,7 +9,10 @@ import psutil
 from anndata import AnnData
 
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui.workspace import open_workspace
+
+PLACE = "uns/embedding_game/session"
 
 
 def cells(path):
@@ -19,9 +22,17 @@ def cells(path):
     return path
 
 
+def of_a_map(path, content):
+    """The file of a map, which goes on as it was saved."""
+    with h5py.File(cells(path), "r+") as file:
+        part = file.create_dataset(PLACE, data=np.frombuffer(content, np.uint8))
+        part.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+    return path
+
+
 def endless(path):
     """A damaged list of texts, which HDF5 goes through for ever: 16 zeros suffice."""
-    content = bytearray(cells(path).read_bytes())
+    content = bytearray(path.read_bytes())
     begin = content.index(b"GCOL") + 16
     content[begin : begin + 16] = bytes(16)
     path.write_bytes(content)
@@ -58,7 +69,7 @@ def test_a_damaged_file_does_no_harm_to_the_window(
 ):
     warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
     monkeypatch.setattr(warm_up, lambda: None)
-    open_workspace(window, session)
+    maps = open_workspace(window, session).maps
     title = person_at_the_window.GAME
     from_menu(window.window.plugins_menu, person_at_the_window.PLUGIN, title)
     data = window.window.dock_widgets[title].data
@@ -69,14 +80,16 @@ def test_a_damaged_file_does_no_harm_to_the_window(
     def wait_for_trouble(words):
         qtbot.waitUntil(lambda: words in data.trouble.text())
 
-    path = endless(tmp_path / "endless.h5ad")
-    drop(path)
-    qtbot.waitUntil(lambda: "Opening endless" in data.summary.text())
-    (reader,) = readers()
-    data.cancel.click()
-    qtbot.waitUntil(lambda: not reader.is_running() or reader not in readers())
-    assert "40 rows" in data.summary.text()
-    assert data.trouble.isHidden()
+    path = endless(cells(tmp_path / "endless.h5ad"))
+    saved = of_a_map(tmp_path / "map.h5ad", archive.packed(maps.capture()))
+    for one, words in ((path, "Opening endless"), (endless(saved), "Reading map")):
+        drop(one)
+        qtbot.waitUntil(lambda words=words: words in data.summary.text())
+        (reader,) = readers()
+        data.cancel.click()
+        qtbot.waitUntil(lambda it=reader: it not in readers())
+        assert "40 rows" in data.summary.text()
+        assert data.trouble.isHidden()
     drop(path)
     qtbot.waitUntil(lambda: "Opening endless" in data.summary.text())
     for one in readers():

@@ -38,7 +38,7 @@ LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
-_LIBRARIES = ("anndata", "h5py", "pyarrow.parquet")
+_LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", f"{__package__}.readers")
 
 _idle: list[_Process] = []
 _all: WeakSet[_Process] = WeakSet()
@@ -70,7 +70,9 @@ def read_apart(
 def begin_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
     with suppress(DataError):  # the first file says so
-        _keep(_take())
+        process = _take()
+        process.ask(None)
+        _keep(process)
 
 
 def _take() -> _Process:
@@ -123,14 +125,18 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def do(self, name: str, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
-        """Have a job done; return ("result", value) or ("error", exception)."""
+    def ask(self, job: tuple[Any, ...] | None) -> None:
+        """Ask for a job, or that it imports what reads most files, without answer."""
         assert self._process.stdin is not None
-        # Reading a file may take three quarters of what is free now.
-        most, before = 3 * memory.budget() // 2, self._resident()
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
+
+    def do(self, name: str, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
+        """Have a job done; return ("result", value) or ("error", exception)."""
+        # Reading a file may take three quarters of what is free now.
+        most, before = 3 * memory.budget() // 2, self._resident()
+        self.ask(job)
         stage = Stage(f"Reading {name}")
         while True:
             memory.check_taken(self._resident() - before, name, most)
@@ -208,15 +214,19 @@ def serve() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    for module in (*_LIBRARIES, f"{__package__}.loading"):
-        importlib.import_module(module)
-    count_texts()
     while True:
         try:
-            read, values, options = pickle.load(jobs)  # noqa: S301
+            job = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
+        if job is None:
+            for module in _LIBRARIES:
+                importlib.import_module(module)
+            continue
+        read, values, options = job
         try:
+            if os.path.isdir(values[0]):  # which zarr may read
+                count_texts()
             result = read(*values, **options)
             if isinstance(result, Generator):
                 result = finish(result, partial(_send, answers, "stage"))

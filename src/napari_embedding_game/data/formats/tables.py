@@ -78,9 +78,14 @@ def table_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     commas between them.
     """
     yield Stage(f"Reading {path.name}")
-    frame, name = read_frame(path), path.name
+    frame = read_frame(path)
     yield Stage("Checking the numbers")
-    has_genes = has_genes_in_rows(frame)
+    return of_file(frame, path, options)
+
+
+def of_file(frame: pd.DataFrame, path: Path, options: ReadOptions) -> ReadResult:
+    """Return what is embedded of a table that was read from a file, and the choices."""
+    has_genes, name = has_genes_in_rows(frame), path.name
     if options.transposed:
         frame = transposed(frame, name)
     dataset = from_frame(frame, name, name, options, source=path)
@@ -109,8 +114,7 @@ def from_features(
 
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
     """Names of the columns of numbers, names and groups such as ``id`` included."""
-    check_shape(frame.shape, where)
-    return list(_numbers(_named(frame)[0], where))
+    return list(_numbers(named(frame, where)[0], where))
 
 
 def from_frame(
@@ -127,9 +131,8 @@ def from_frame(
     rows about the background (0) are not embedded, whatever they hold.  All columns
     of a transposed table are measures, as genes are, whatever they are called.
     """
-    check_shape(frame.shape, where)
     notes = list(frame.attrs.get(_NOTES, []))
-    frame, name_notes = _named(frame)
+    frame, name_notes = named(frame, where)
     space, chosen = f"columns of {name}", options.columns
     if chosen is None and options.space not in (None, space):
         asked = str(options.space)
@@ -178,8 +181,12 @@ def from_frame(
 # From a frame to numbers
 
 
-def _named(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Frame with unique headings and the names of its rows as index, and a note."""
+def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
+    """Frame with unique headings and the names of its rows as index, and a note.
+
+    Raises DataError if it has no columns, or less than two rows.
+    """
+    check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
     headings = pd.Series(frame.columns.astype(str))
     again = headings.groupby(headings).cumcount().astype(str).radd(".")

@@ -215,11 +215,12 @@ def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
 
     With ``all_whole`` also those of any name that hold different whole numbers.
     """
-    names = sorted(str(name) for name in table if not is_of_a_map(name))
-    found = [n for known in _KNOWN for n in names if known.fullmatch(_plain(n))]
-    if all_whole:
-        found += [str(n) for n in table if str(n) in names and table[n].is_unique]
-    return [n for n in dict.fromkeys(found) if numbers_of(table[n]) is not None]
+    names = [str(name) for name in table if not is_of_a_map(name)]
+    called = sorted(names)
+    known = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
+    asked = dict.fromkeys([*known, *(names if all_whole else [])])
+    found = [n for n in asked if numbers_of(table[n]) is not None]
+    return [n for n in found if n in known or table[n].is_unique]
 
 
 def label_column(table: pd.DataFrame) -> str | None:

@@ -7,7 +7,6 @@ fit together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
@@ -148,13 +147,13 @@ def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
 def load(path: str | Path) -> SavedSession:
     """Read a session file; the data it refers to are not read yet.
 
-    It may be an .h5ad file that :func:`holds_session`.
+    It may be an .h5ad file that holds one.
 
     Raises DataError: it is no session file, is damaged, or was written by another
     version.
     """
     path = Path(path)
-    return _loaded(path, session_in(path))
+    return _loaded(path, finish(session_in(path)))
 
 
 def _loaded(path: Path, content: bytes | None) -> SavedSession:
@@ -175,9 +174,9 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
     return session
 
 
-def is_session(path: Path) -> bool:
+def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
-    return path.name.endswith(ENDING) or holds_session(path)
+    return path.name.endswith(ENDING) or (yield from holds_session(path))
 
 
 def summary(path: str | Path) -> Summary:
@@ -238,7 +237,7 @@ def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
 
 
 def with_data(
-    saved: SavedMap, beside: str | Path, others: Sequence[SavedMap] = ()
+    saved: SavedMap, beside: Path, read: dict[Any, ReadResult]
 ) -> Stages[SavedMap]:
     """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
 
@@ -246,8 +245,7 @@ def with_data(
     """
     if saved.dataset.X.shape[1]:  # they were stored with the map
         return saved
-    of_others = [one.dataset for one in others]
-    result = yield from read_again(saved.dataset, Path(beside), of_others)
+    result = yield from read_again(saved.dataset, beside, read)
     if saved.dataset.source_objects is None:  # how rows were joined is not known
         _note_reading(result)
     return replace(saved, dataset=result.dataset)
@@ -261,15 +259,16 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    content = session_in(path)
+    content = yield from session_in(path)
     session, is_in_h5ad = _loaded(path, content), content is not None
-    maps, troubles = [], []
+    maps, troubles, read = [], [], dict[Any, ReadResult]()
     for number, one in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:
-            opened = yield from with_data(one, path.parent, session.maps)
+            opened = yield from with_data(one, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
-                dataset = with_columns(opened.dataset, obs_in(path))
+                obs = yield from obs_in(path)
+                dataset = with_columns(opened.dataset, obs)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)
         except DataError as error:

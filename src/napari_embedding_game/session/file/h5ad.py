@@ -1,54 +1,55 @@
 """The session file of a map inside its .h5ad file, so that it opens as it was saved.
 
 It is the bytes of ``uns["embedding_game"]["session"]``.  The numbers are those of the
-file where it holds them as their source did, else they are among the bytes.
+file where it holds them as their source did, else they are among the bytes.  Whatever
+is read is read in the process for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import explain_damage
+from napari_embedding_game.data.errors import PARSER_ERRORS, DataError, explain_damage
 from napari_embedding_game.data.export.anndata_result import storable_obs
+from napari_embedding_game.data.formats.anndata import (
+    from_anndata,
+    object_spaces,
+    read_whole,
+)
 from napari_embedding_game.data.formats.store import open_store, read_element
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.stages import Stage, Stages
 
 ENDING = ".h5ad"
 _PLACE = f"uns/{KEY}/session"
 
 
-def holds_session(path: Path) -> bool:
+def holds_session(path: Path) -> Stages[bool]:
     """Return whether this is an .h5ad file of a map that was saved in the window."""
-    if path.suffix.lower() != ENDING or not path.is_file():
-        return False
-    try:
-        with h5py.File(path) as file:
-            return isinstance(file.get(_PLACE), h5py.Dataset)
-    except (OSError, KeyError, RuntimeError):
-        return False  # whoever reads it says what is wrong
+    is_there = path.suffix.lower() == ENDING and path.is_file()
+    return is_there and bool((yield from read_apart(path, _has_session)))
 
 
-def session_in(path: Path) -> bytes | None:
+def session_in(path: Path) -> Stages[bytes | None]:
     """Return the session file that an .h5ad file holds; None of any other file."""
-    if not holds_session(path):
-        return None
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
-        content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
-        return content.tobytes()
+    is_there = yield from holds_session(path)
+    return (yield from read_apart(path, _session)) if is_there else None
 
 
-def obs_in(path: Path) -> pd.DataFrame:
+def obs_in(path: Path) -> Stages[pd.DataFrame]:
     """Return the metadata of the rows of an .h5ad file, by their names."""
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
-        obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
-    return obs.set_axis(obs.index.astype(str))
+    return (yield from read_apart(path, _obs))
 
 
 def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
@@ -73,7 +74,7 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     if order is None:
         return dataset
     there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
-    there = without_made(there, dataset)
+    there = without_made(there, dataset.added_columns)
     former = storable_obs(dataset.obs)
     new = {
         name: column
@@ -83,12 +84,61 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     return replace(dataset, obs=dataset.obs.assign(**new))
 
 
-def without_made(obs: pd.DataFrame, dataset: Dataset) -> pd.DataFrame:
-    """Return metadata without what was made of the map, and is made again."""
+def without_made(obs: pd.DataFrame, made: Collection[str] = ()) -> pd.DataFrame:
+    """Return metadata without what a map is, and what was `made` since."""
     names = obs.columns
-    return obs.loc[
-        :, ~(names.isin(dataset.added_columns) | names.str.startswith(f"{KEY}_"))
-    ]
+    return obs.loc[:, ~(names.isin(made) | names.str.startswith(f"{KEY}_"))]
+
+
+# In the process that reads files
+
+
+def _has_session(path: Path) -> bool:
+    import h5py
+
+    try:
+        with h5py.File(path) as file:
+            return isinstance(file.get(_PLACE), h5py.Dataset)
+    except PARSER_ERRORS:
+        return False  # whoever reads it says what is wrong
+
+
+def _session(path: Path) -> bytes:
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
+        return content.tobytes()
+
+
+def _obs(path: Path) -> pd.DataFrame:
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
+        return obs.set_axis(obs.index.astype(str))
+
+
+def read_rows(
+    path: Path, names: tuple[str, ...] | None, options: ReadOptions
+) -> Stages[ReadResult]:
+    """Read an .h5ad file again; that of a map by the names of all of its rows.
+
+    These come without what a map is.  Names that are not known are those there.
+    """
+    if not _has_session(path):
+        return (yield from read_stages(path, options))
+    known = _obs(path).index
+    order = order_of(known, known if names is None else pd.Index(names))
+    if order is None:
+        raise DataError(f"{path.name} has other rows than when it was saved.")
+    if (order == np.arange(len(order))).all():
+        result = yield from read_stages(path, options)
+    else:
+        yield Stage("Matching the rows by name")
+        adata = read_whole(path)[order]
+        dataset = from_anndata(adata, path.name, options)
+        dataset = replace(dataset, source=path, read_options=options)
+        spaces = object_spaces(adata, path.name)
+        result = ReadResult(dataset, spaces, dataset.var_names)
+    obs = without_made(result.dataset.obs)
+    return replace(result, dataset=replace(result.dataset, obs=obs))
 
 
 def _is_same(former: pd.Series, column: pd.Series) -> bool:

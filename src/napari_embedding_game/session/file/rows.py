@@ -22,24 +22,15 @@ from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import is_kept_in_h5ad
-from napari_embedding_game.data.formats.anndata import (
-    from_anndata,
-    object_spaces,
-    read_whole,
-)
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.loading import load_with_choices, prepared
+from napari_embedding_game.data.loading import prepared
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import can_read
+from napari_embedding_game.data.readers import can_read, read_stages
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.file.h5ad import (
-    holds_session,
-    obs_in,
-    order_of,
-    without_made,
-)
+from napari_embedding_game.session.file.h5ad import ENDING, read_rows
 
 LARGEST_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
@@ -148,7 +139,8 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their own file."""
     if not rows.path and _is_sample(None, rows.name):
         return rows
-    return replace(rows, path=str(path.absolute()))
+    options = rows.options or ReadOptions(space=rows.space)
+    return replace(rows, path=str(path.absolute()), options=options)
 
 
 def dataset_of(rows: Rows) -> Dataset:
@@ -214,29 +206,33 @@ def fingerprint(dataset: Dataset) -> str:
 
 
 def read_again(
-    dataset: Dataset, beside: Path, others: Iterable[Dataset]
+    dataset: Dataset, beside: Path, read: dict[Any, ReadResult]
 ) -> Stages[ReadResult]:
     """Read the data of rows again in stages, as they were read.
 
     ``dataset``: of a file, as :func:`dataset_of` makes it. ``beside``: folder in which
-    a file of the same name is looked for, too. ``others``: those of the same file, of
-    one of which this may be a part.
+    a file of the same name is looked for, too. ``read``: what was read for maps before,
+    of one of which this may be a part; it is not read twice.
 
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    made = made_before(rows, [one.known[ROWS] for one in others if ROWS in one.known])
     if not rows.path and _is_sample(None, rows.name):
         yield Stage("Opening the sample")
         result = ReadResult(getattr(samples, rows.name.lower())(), [], [])
-    elif rows.path and holds_session(Path(rows.path)):
-        result = yield from _read_h5ad(rows, made)
-        obs = without_made(result.dataset.obs, dataset)
-        result = replace(result, dataset=replace(result.dataset, obs=obs))
     else:
         path, options = _found(rows, beside), rows.options or ReadOptions()
-        result = yield from load_with_choices(path, options, made)
-    found = result.dataset
+        if (path, options) not in read:
+            names = rows.source_names or (rows.names if rows.kept.all() else None)
+            is_h5ad = path.suffix.lower() == ENDING
+            job = (read_rows, names) if is_h5ad else (read_stages,)
+            result = yield from read_apart(path, *job, options)
+            result = yield from prepared(result, options, made_before(rows, ()))
+            read[path, options] = result
+        result = read[path, options]
+    found = result.dataset.frozen()
+    if has_since := set(dataset.added_columns) & set(found.obs):
+        found = replace(found, obs=found.obs.drop(columns=has_since))
     is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if is_same and not rows.kept[found.kept].all():
         found = found.subset(rows.kept[found.kept])
@@ -268,23 +264,6 @@ def _found(rows: Rows, beside: Path) -> Path:
         f"The data file {path} is missing: put it back, or beside the session file. "
         "The map is shown as it was saved."
     )
-
-
-def _read_h5ad(rows: Rows, made: Prepared | None) -> Stages[ReadResult]:
-    """Read the data of a map from its own file, by the names of the rows."""
-    path, options = Path(rows.path), rows.options or ReadOptions(space=rows.space)
-    order = order_of(obs_in(path).index, pd.Index(rows.source_names or rows.names))
-    if order is None:
-        raise DataError(f"{path.name} has other rows than when it was saved.")
-    if (order == np.arange(len(order))).all():
-        return (yield from load_with_choices(path, options, made=made))
-    yield Stage("Matching the rows by name")
-    adata = read_whole(path)[order]
-    dataset = replace(
-        from_anndata(adata, path.name, options), source=path, read_options=options
-    )
-    result = ReadResult(dataset, object_spaces(adata, path.name), dataset.var_names)
-    return (yield from prepared(result, options, made))
 
 
 def _prepared(dataset: Dataset) -> Prepared | None:

@@ -124,10 +124,14 @@ class ReadingTask(QObject):
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
-        if archive.is_session(path):
-            self.open_session(path)
-        else:
-            self.load(source_of(path), then=then)
+
+        def go_on(is_session: bool) -> None:
+            if is_session:
+                self.open_session(path)
+            else:
+                self.load(source_of(path), then=then)
+
+        self._read(path.name, lambda: archive.is_session(path), go_on)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
