@@ -3,9 +3,7 @@
 import importlib
 import io
 import os
-import pickle
 import threading
-from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +16,9 @@ import scipy.sparse as sp
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
-from napari_embedding_game.data import loading
+from napari_embedding_game.data import reading_process
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.file import h5ad, rows
 
 
 @pytest.fixture
@@ -118,15 +115,7 @@ def _without_torch(item):
 @pytest.fixture
 def read_here(monkeypatch):
     """Read files in this process, which knows what a test has changed."""
-
-    def read_apart(path, read, *values, **options):
-        result = read(path, *values, **options)
-        if isinstance(result, Generator):
-            result = yield from result
-        return pickle.loads(pickle.dumps(result))  # noqa: S301
-
-    for module in (loading, h5ad, rows):
-        monkeypatch.setattr(module, "read_apart", read_apart)
+    monkeypatch.setattr(reading_process, "begun", threading.Event())
 
 
 @pytest.fixture

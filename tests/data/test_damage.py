@@ -22,7 +22,7 @@ import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.reading_process import begin_process, read_apart
 from worlds import read
 
 N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "12"))
@@ -88,6 +88,7 @@ def damaged(path, rng):
 
 def outcome(path, honest):
     """Read a file, and tell what came of it."""
+    begin_process()
     reading = read_apart(path, read_stages, ReadOptions())
     try:
         first = next(reading)

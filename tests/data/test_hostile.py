@@ -22,6 +22,7 @@ from anndata import AnnData
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import FileSource
 from worlds import read
@@ -345,6 +346,7 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_what_a_window_reads_does_not_fill_the_memory(tmp_path, monkeypatch, name):
     BOMBS[name](tmp_path / name)
+    begin_process()
     monkeypatch.setattr(memory, "budget", lambda: 200_000_000)
     with pytest.raises(DataError, match=rf"{name} holds more than 300\.0 MB when"):
         finish(FileSource(tmp_path / name).read(ReadOptions()))

@@ -12,11 +12,11 @@ from napari_embedding_game.data.stages import finish
 
 def told(expression):
     """Have the process work out an expression."""
+    begin_process()
     return finish(read_apart(expression, eval))
 
 
 def test_it_stays_and_has_no_window():
-    begin_process()
     process = told("__import__('os').getpid()")
     assert process != os.getpid()
     modules = set(told("list(__import__('sys').modules)"))
@@ -33,6 +33,7 @@ def test_a_new_one_comes_where_it_was_ended():
     process = told("__import__('os').getpid()")
     with pytest.raises(DataError, match="broke off"):
         told(f"__import__('os').kill({process}, {int(signal.SIGTERM)})")
+    begin_process()
     reading = read_apart("while_it_sleeps = __import__('time').sleep(600)", exec)
     next(reading)
     reading.close()

@@ -1,8 +1,9 @@
 """Read files in a process of its own, which can be ended whatever a library does.
 
 A damaged file can make a library loop or crash in C, where no thread can be stopped.
-The process is started once, waits for the next file, and is killed where a person
-cancels or where it takes too much memory; another one is started then.
+The process is started with a window, waits for the next file, and is killed where a
+person cancels or where it takes too much memory; another one is started then.  Without
+a window files are read in the program itself.
 
 What it has read comes back pickled, the arrays beside it as plain bytes.  Both ends
 are this program: nothing that stands in a file is unpickled.
@@ -43,17 +44,22 @@ _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", f"{__package__}.readers")
 _idle: list[_Process] = []
 _all: WeakSet[_Process] = WeakSet()
 _lock = threading.Lock()
+begun = threading.Event()
+"""Whether there is a window."""
 
 
 def read_apart(
     path: str | Path, read: Callable[..., Any], *values: Any, **options: Any
 ) -> Stages[Any]:
-    """Call ``read(path, *values, **options)`` in the process that reads files.
+    """Call ``read(path, *values, **options)`` in the process that reads files, if any.
 
     `read` is a function of a module; it returns a value, or stages.  Closing the
     generator ends the process within :data:`LOOK_SECONDS`.  Raises what `read` has
     raised, and DataError if the process took too much memory, or broke off.
     """
+    if not begun.is_set():
+        result = read(path, *values, **options)
+        return (yield from result) if isinstance(result, Generator) else result
     name, process = Path(path).name, _take()
     path = path.absolute() if isinstance(path, Path) else path
     try:
@@ -69,6 +75,7 @@ def read_apart(
 
 def begin_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
+    begun.set()
     with suppress(DataError):  # the first file says so
         process = _take()
         process.ask(None)
