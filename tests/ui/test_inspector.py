@@ -52,7 +52,7 @@ def test_what_is_selected_is_described(qtbot, played, session):
     report = report_of(qtbot, played, (1,))
     assert report.size == 10
     assert details.title.text() == "Cluster 1"
-    assert "10 points  ·  25.0% of all" in details.numbers.text()
+    assert "10 points · 25% of all" in details.numbers.text()
     assert texts_of(details.composition) == ["B", "T"]
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
@@ -292,7 +292,7 @@ def test_markers_are_told_and_colour_the_map(
     session.selection.select(0)
     qtbot.waitUntil(lambda: pane.result is not None)
     found, inside = pane.result, session.selection.points
-    assert pane.state.text() == "10 points against 30. p-values are no proof."
+    assert pane.state.text().startswith("10 cells against 30. Use p-values to rank")
     told = "Expression: counts, normalised to 10,000 per cell, log1p."
     assert told in pane.state.toolTip()
     assert "For a test, compare samples" in pane.state.toolTip()

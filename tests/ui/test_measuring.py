@@ -182,7 +182,7 @@ def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, lo
     viewer.add_labels(labels, name="cells")
     panel = dock.data.measure
     assert ticked(panel) == []
-    assert panel.measure.text == "Measure form only"
+    assert panel.measure.text == "Measure shape only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
     assert "small (has 10 × 72 pixels" in panel.images.rows.itemAt(2).widget().text()
     tick(panel, "small")

@@ -91,7 +91,10 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     assert session.look.color_by == "taught"
     assert session.dataset.obs["taught"].tolist() == ["even", "odd"] * 20
     assert teach.state.text().startswith("100% ± ")
-    assert "of unseen examples are told right (by chance 50%" in teach.state.text()
+    assert (
+        "of unseen examples are classified correctly (by chance 50%"
+        in teach.state.text()
+    )
     assert column(teach.classes, 2) == ["100%", "100%"]
     names, book = column(teach.doubtful, 0), session.clusters
     said = book.state.annotation

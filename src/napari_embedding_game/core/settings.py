@@ -68,12 +68,12 @@ class Settings:
     )
     approximation: Approximation | None = _setting(
         None,
-        "Repelled by",
+        "Repulsion by",
         "What keeps points apart: moving landmarks (the game), all points by a grid, "
         "random pairs or points, or all pairs, for a few thousand points.",
         choices=lambda: {
-            "landmarks": "Landmarks that move",
-            "mesh": "All pairs, by a grid",
+            "landmarks": "Landmarks",
+            "mesh": "All pairs (grid)",
             "sampled_edges": "Random pairs",
             "sampled_landmarks": "Random landmarks",
             "exact": "All pairs (slow)",
@@ -156,7 +156,7 @@ class Settings:
         "fast",
         "Schedule",
         "500 quick iterations, or the paper's 6,000.",
-        choices=lambda: {"fast": "Fast", "paper": "As in the paper (slow)"},
+        choices=lambda: {"fast": "Fast", "paper": "Paper (slow)"},
         steerable=True,
     )
     max_iter: int | None = _setting(
@@ -170,13 +170,13 @@ class Settings:
     affinity: str = _setting(
         "auto",
         "Attraction",
-        "Whether nearer neighbours attract more strongly.",
+        "How it falls with the distance of neighbours: uniform not at all.",
         choices=lambda: {
-            "auto": "The method's own",
-            "mixed": "Partly by closeness",
-            "fuzzy": "By closeness (fuzzy)",
-            "uniform": "All the same",
-            "entropic": "By chance (entropic)",
+            "auto": "Automatic",
+            "mixed": "Mixed",
+            "fuzzy": "Fuzzy",
+            "uniform": "Uniform",
+            "entropic": "Entropic",
             **{name: each.title for name, each in ROW_AFFINITIES.items()},
         },
     )

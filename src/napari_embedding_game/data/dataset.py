@@ -160,6 +160,13 @@ class Dataset:
         return "gene" if self.has_expression else "column"
 
     @property
+    def noun(self) -> Literal["object", "cell", "point"]:
+        """What a row is called on the map."""
+        if self.source_objects is not None:
+            return "object"
+        return "cell" if self.has_expression else "point"
+
+    @property
     def is_distances(self) -> bool:
         """Whether ``X`` holds distances between rows, such as ``obsp['distances']``."""
         return is_of_pairs(self.space)

@@ -120,18 +120,16 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
 
 # Some of its edges push.
 ROW_AFFINITIES.update(
-    lle=RowAffinity("By reconstruction (LLE)", _later("two_kernel.signed_edges")),
-    inner_products=RowAffinity(
-        "All rows, by inner products", _later("pca.inner_products")
-    ),
+    lle=RowAffinity("LLE", _later("two_kernel.signed_edges")),
+    inner_products=RowAffinity("Inner products", _later("pca.inner_products")),
 )
 
 # --- Starts -----------------------------------------------------------------------
 
 STARTS.update(
-    gradient_pca=Start("Principal components by a game", _later("linear.gradient_pca")),
-    random_projection=Start("Random directions", _later("linear.random_projection")),
-    le=Start("Laplacian eigenmap (LE)", _later("eigenmaps.le")),
-    ale=Start("Averaged eigenmap (ALE)", _later("eigenmaps.ale")),
-    vrle=Start("Variable-radius eigenmap (VRLE)", _later("eigenmaps.vrle")),
+    gradient_pca=Start("PCA by a game", _later("linear.gradient_pca")),
+    random_projection=Start("Random axes", _later("linear.random_projection")),
+    le=Start("Laplacian, LE", _later("eigenmaps.le")),
+    ale=Start("Averaged LE", _later("eigenmaps.ale")),
+    vrle=Start("Variable LE", _later("eigenmaps.vrle")),
 )

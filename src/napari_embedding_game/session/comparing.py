@@ -78,10 +78,8 @@ class Compared:
         laid, (here, there) = self.maps.second, self.n_dimensions
         told = ["", self.mark.origin]
         if self.qualities is not None:
-            told = [
-                f"neighbours {one.neighbors_kept:.0%}, large picture {one.triplets:.0%}"
-                for one in self.qualities
-            ]
+            kept = (one.neighbors_kept for one in self.qualities)
+            told = [f"neighbours kept {share:.0%}" for share in kept]
         if here != there:
             told[1] += f", {there} dimensions"
         captions = [(THIS_MAP, told[0]), (self.mark.title, told[1])]

@@ -89,8 +89,8 @@ class Hand:
         run, snapshot = self._running()
         if approximation_of(session.steered) != "landmarks":
             raise InputError(
-                "Landmarks push no points in this game: choose Landmarks that move "
-                "under Repelled by, to drag them."
+                "Landmarks push no points in this game: choose Landmarks under "
+                "Repulsion by, to drag them."
             )
         if not 0 <= number < len(snapshot.landmarks):
             raise DataError("This landmark is gone: drag another one.")

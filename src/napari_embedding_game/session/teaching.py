@@ -54,11 +54,11 @@ def refusal(dataset: Dataset, annotation: Annotation) -> str:
         )
     if not annotation.groups:
         return (
-            "Select points on the map and press New class: a few of each kind that "
-            "is to be told apart. Clusters with a name are classes, too."
+            "Select points on the map and press New class, a few of each kind. "
+            "Clusters with a name are classes, too."
         )
     if len(annotation.groups) == 1:
-        return "Examples of one class alone teach nothing: make another class."
+        return "Two classes are needed: make another one."
     return ""
 
 
@@ -110,11 +110,11 @@ def told(learned: Learned, names: Sequence[str]) -> str:
         single = ", ".join([name for name, n in pairs if n == 1][:3])
         return (
             f"Learned from {learned.n_examples} examples, but not tested: {single} "
-            "has a single one. Add another, to be told how often the classes are right."
+            "has a single one. Add another to have it tested."
         )
     sentence = (
-        f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are told "
-        f"right (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
+        f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are classified "
+        f"correctly (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
         "accuracy)."
     )
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
@@ -122,7 +122,7 @@ def told(learned: Learned, names: Sequence[str]) -> str:
     if n < FEW:
         return f"{sentence} {names[fewest]} has {n}: add more of it."
     if share < learned.score - learned.spread:
-        return f"{sentence} {names[weakest]} is told right least often ({share:.0%})."
+        return f"{sentence} {names[weakest]} is correct least often ({share:.0%})."
     return sentence
 
 

@@ -50,6 +50,8 @@ KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
 MAP, SELECTION, PLOTS = range(3)
 TRUST = "Trust and earlier maps"
+BELOW = 90
+"""Pixels around what went wrong: a box to tick stands below."""
 
 
 def _file_of(event: QDropEvent) -> Path | None:
@@ -146,7 +148,7 @@ class GameDock(MapWidget):
         )
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
-        self.look = DisplayControls(session)
+        self.look = DisplayControls(session, linked)
         self.look.legend.set_legend(controller.scene.legend())
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
@@ -270,19 +272,10 @@ class GameDock(MapWidget):
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
         self.run.setVisible(has_data or self.data.first_step[1] is not None)
-        self._show_data(is_map)
+        self.data_fold.set_bare(not is_map)
+        self.data.title.setVisible(not is_map)  # which stands above it
         self._show_list()
         self._name_folds()
-
-    def _show_data(self, is_map: bool) -> None:
-        """Fold the data away once there is a map of them."""
-        was_map = not self.data_fold.toggleButton().isHidden()
-        self.data_fold.toggleButton().setVisible(is_map)
-        if is_map != was_map:
-            fold = self.data_fold.collapse if is_map else self.data_fold.expand
-            fold()
-            indent = self.data_fold.indent if is_map else 0  # there is no title else
-            self.data_fold.content().layout().setContentsMargins(indent, 0, 0, 0)
 
     def _name_folds(self, event: object = None) -> None:
         """Write beside each fold what is in it."""
@@ -308,7 +301,7 @@ class GameDock(MapWidget):
     def _show_trouble(self) -> None:
         self.tabs.setCurrentIndex(MAP)
         self.data_fold.expand()
-        self.scroll.ensureWidgetVisible(self.data.trouble)
+        self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
 
     def _show_top(self) -> None:
         """Show what is said above all else."""

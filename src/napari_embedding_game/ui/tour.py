@@ -32,7 +32,7 @@ class Tour(QLabel):
     Parameters
     ----------
     dock : QWidget
-        It goes with it.
+        It stands at its left, and goes with it.
     stops : sequence of (QWidget, str, callable)
         What it points at, in this order, what it says there, and whether that is
         over.
@@ -40,7 +40,7 @@ class Tour(QLabel):
 
     def __init__(self, dock: QWidget, stops: Stops) -> None:
         super().__init__(dock)
-        self._stops, self._left = stops, list(stops)[:0]
+        self._dock, self._stops, self._left = dock, stops, list(stops)[:0]
         self.setStyleSheet(SHEET)
         self.setWordWrap(True)
         self.setFixedWidth(WIDTH)
@@ -78,22 +78,22 @@ class Tour(QLabel):
         self.deleteLater()
 
     def _look(self) -> None:
-        """Stand to the left of the next widget while it is seen."""
+        """Stand beside the dock, as high as the next widget, while that is seen."""
         if not self._left:
             self._looks.stop()
             return
         widget, text, is_over = self._left[0]
-        was_seen = self.isVisible()
-        if is_over() or (was_seen and not widget.isVisible()):
+        if is_over() or (self.isVisible() and not widget.isVisible()):
             self.go_on()
-        elif widget.isVisible() and not was_seen:
+        elif widget.isVisible():
             window, number = widget.window(), len(self._stops) - len(self._left) + 1
             steps = f"<small>{number} of {len(self._stops)}: click, Esc</small>"
-            self.setText(f"{text}  ▸<br>{steps}")
-            self.setParent(window)
+            self.setText(f"{text}&nbsp;▸<br>{steps}")
+            if self.parent() is not window:
+                self.setParent(window)
             self.adjustSize()
-            corner = widget.mapTo(window, QPoint(0, widget.height() // 2))
-            beside = corner - QPoint(WIDTH + GAP, self.height() // 2)
-            self.move(max(0, beside.x()), max(0, beside.y()))
+            left = self._dock.mapTo(window, QPoint()).x() - WIDTH - GAP
+            middle = widget.mapTo(window, QPoint(0, widget.height() // 2)).y()
+            self.move(max(0, left), max(0, middle - self.height() // 2))
             self.raise_()
             self.show()

@@ -46,7 +46,7 @@ def _pca(X: Any, n_components: int, _: int, seed: int) -> NDArray[np.float64]:
     return pca(X, n_components, seed)
 
 
-STARTS: dict[str, Start] = {"pca": Start("Principal components", _pca)}
+STARTS: dict[str, Start] = {"pca": Start("PCA", _pca)}
 
 
 def start_names() -> tuple[str, ...]:

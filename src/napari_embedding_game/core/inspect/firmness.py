@@ -73,7 +73,7 @@ class Separation:
         return self.p < ALPHA
 
     def __str__(self) -> str:
-        """Return the answer to "Are these two one?"."""
+        """Return the answer to "Are these two one group?"."""
         return _ANSWER[self.is_firm].format(
             across=1 - self.apart,
             least=1 - max(self.by_chance),

@@ -226,7 +226,7 @@ class ExpressionPlot(Plot):
         cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
         height = cell * len(self.genes) + letter * max(map(len, self.groups))
-        return width + 20 * letter, max(height + 4 * letter, 24 * letter)
+        return max(width + 10 * letter, 2.4), height + 14 * letter
 
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
@@ -242,7 +242,7 @@ class ExpressionPlot(Plot):
         axes.set_yticks(range(n_genes), map(plain, self.genes))
         axes.tick_params(length=2)
         axes.xaxis.tick_top()
-        explain_scale(axes, self)
+        explain_scale(axes, self, location="top")  # seen however many groups there are
 
     def finish(self, axes: Any) -> None:
         """Make room again for what is told of sizes: it is as large as the cells."""
@@ -315,7 +315,8 @@ class VolcanoPlot(Plot):
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
         axes.set_title(plain(self.title), wrap=True)
-        axes.set(xlabel="log2 fold change", ylabel="−log10 adjusted p")
+        axes.set_xlabel("← lower    log2 fold change    higher →")
+        axes.set_ylabel("−log10 adjusted p")
         line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
         for change in (-LARGE, LARGE):
             axes.axvline(change, **line)

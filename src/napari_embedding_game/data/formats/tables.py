@@ -322,7 +322,9 @@ def read_frame(path: Path) -> pd.DataFrame:
             check_inflates(path, _PARSED)
             content = gzip.decompress(content)
         if not content.strip():
-            raise DataError(f"{path.name} is empty: there is nothing in the file.")
+            raise DataError(
+                f"{path.name} is empty: there is nothing in the file. Choose another."
+            )
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
         check_fits(_PARSED * len(content), path.name, "its table")

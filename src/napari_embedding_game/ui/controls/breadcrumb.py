@@ -14,7 +14,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
 
-LONGEST = 18
+LONGEST = 14
 """Letters of a title; the tooltip has all of them."""
 PARTS_TIP = "Go on with a map of some of these points, or of all in another space."
 
@@ -30,8 +30,7 @@ class Breadcrumb(QWidget):
         self.buttons: list[QPushButton] = []
         """Of the maps above."""
         self.here = QElidingLabel()
-        self.here.setProperty("role", "title")
-        self.here.setElideMode(Qt.TextElideMode.ElideLeft)  # what is mixed comes last
+        self.here.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.here.setMinimumWidth(1)  # two long names must not widen the dock
         self.parts = push_button("Other maps  ", PARTS_TIP)
         fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed

@@ -78,8 +78,13 @@ class QualityPlot(Plot):
             values = np.maximum(values, 1)
             bars = np.geomspace(values.min(), values.max() + 1, N_BARS)
             axes.set_xscale("log")
+            _write_in_full(axes.xaxis)
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
-        levels = [] if self.samples is None else self.samples.value_counts().index
+        levels = (
+            []
+            if self.samples is None
+            else sorted(self.samples.dropna().unique(), key=str)
+        )
         if not 1 < len(levels) <= MOST_SAMPLES:
             axes.hist(values, bars)
             return
@@ -99,6 +104,17 @@ class QualityPlot(Plot):
         if share is not None:
             axes.figure.colorbar(dots, ax=axes, label=MITO)
         axes.set(xscale="log", yscale="log", ylabel=up)
+        for axis in (axes.xaxis, axes.yaxis):
+            _write_in_full(axis)
+
+
+def _write_in_full(axis: Any) -> None:
+    """Write the numbers of a logarithmic axis without powers."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 class CellQualityView(QWidget):

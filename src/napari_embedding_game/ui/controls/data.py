@@ -12,8 +12,10 @@ from napari.layers import Labels, Layer
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QCheckBox, QWidget
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
@@ -40,6 +42,7 @@ from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.style.form_widgets import (
+    Fold,
     add_row,
     form,
     set_role,
@@ -64,6 +67,7 @@ HINT = (
     "See how your cells, images or texts group, and steer it. Open a table with a row "
     "for each of them, drop its file here, or try a sample."
 )
+MEASURE_HINT = "Measure the objects of your segmentation, and see how they group."
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
@@ -121,6 +125,7 @@ class DataControls(QWidget):
         is_first = self._session.dataset is None
         self.recovery = Recovery(reading, store.recovery_files() if is_first else [])
         self.start = Start(reading, store, self.use_layer)
+        self.others = Fold("Open other data", self.start)
         self.way = Breadcrumb(self._session, workspace.maps, store.open)
         self.recipe = RecipePanel(self.batches)
         self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
@@ -213,7 +218,7 @@ class DataControls(QWidget):
         read = self.recovery, self.title, self.summary, self._progress, self._form
         told = self.notes, self.join, self.trouble
         others = self.genes_in_rows, self.transpose, self.drop, self.recipe
-        made = self.columns, self.measure, self.start
+        made = self.columns, self.measure, self.others
         parts = *read, *told, *others, *made
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._offer(self.space, [])
@@ -233,6 +238,7 @@ class DataControls(QWidget):
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
+        self.recovery.forget.clicked.connect(self._mark_next)
         self.relink.wanted.connect(self._read_labels_again)
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
@@ -348,6 +354,7 @@ class DataControls(QWidget):
     def _on_dataset(self, dataset: Dataset | None) -> None:
         if dataset is not None:
             self.recovery.hide()  # the next start offers it again
+            self.others.collapse()
         self._show()
 
     def _show_read(self, loaded: ReadResult) -> None:
@@ -374,7 +381,7 @@ class DataControls(QWidget):
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
         if loaded.is_counts or asks:  # the offers say it better
-            better = [*counts_advice(dataset.X, dataset.space), question]
+            better = [*counts_advice(dataset.X, dataset.space), question, COUNTS_NOTE]
             self._show_notes([note for note in dataset.notes if note not in better])
 
     def _set_drop(self, drops: bool) -> None:
@@ -393,23 +400,26 @@ class DataControls(QWidget):
 
     def _show(self) -> None:
         dataset = self._session.dataset
-        show_text(self.title, dataset.name if dataset else TITLE)
-        self._tell_busy()
+        self.title.setText(dataset.name if dataset else TITLE)
+        self.others.set_bare(dataset is None)
         self._show_notes(() if dataset is None else dataset.notes)
         self._mark_next()
 
     def _tell_busy(self) -> None:
-        told = self._read or self._written or _summary(self._session.dataset)
+        hint = MEASURE_HINT if self.measure.can_measure else HINT
+        told = self._read or self._written or _summary(self._session.dataset) or hint
         show_text(self.summary, told)
 
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
         is_free = self._session.dataset is None and not self.first_step[0]
+        is_free = is_free and self.recovery.isHidden()
         for button, is_next in (
             (self.start.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")
+        self._tell_busy()
         self.offers_changed.emit()
 
     def _show_notes(self, notes: Sequence[str]) -> None:
@@ -420,9 +430,10 @@ class DataControls(QWidget):
 
 def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
-        return HINT
-    rows, columns = dataset.X.shape
+        return ""
+    n, space = dataset.X.shape[1], dataset.space
+    rows = counted(len(dataset.obs), dataset.noun.replace("point", "row"))
     if dataset.is_distances:
-        return f"{rows:,} rows by their neighbours, from {dataset.space}"
-    word = "cells" if dataset.has_expression else "rows"
-    return f"{rows:,} {word} × {columns:,} values, from {dataset.space}"
+        return f"{rows} by their neighbours, from {space}"
+    is_genes = dataset.has_expression and space == "X"
+    return f"{rows} × {counted(n, 'gene' if is_genes else 'value')}, from {space}"

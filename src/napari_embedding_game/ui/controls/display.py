@@ -12,6 +12,7 @@ from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, PRESSURE, choices
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_row
 from napari_embedding_game.ui.style.layouts import column, panel, row
@@ -47,9 +48,9 @@ CHECKS = {
 class DisplayControls(QWidget):
     """Edits ``session.look``; everything applies at once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, linked: LinkedLayers) -> None:
         super().__init__()
-        self._session, self._look = session, session.look
+        self._session, self._look, self._linked = session, session.look, linked
         look = self._look
         self.color_by = ComboBox(
             choices=self._colors, value=look.color_by, tooltip=COLOR_TIP
@@ -79,14 +80,14 @@ class DisplayControls(QWidget):
             widget.changed.connect(partial(setattr, look, field))
         connections = Connections(self)
         offers = session.dataset_changed, session.restored, session.columns_changed
-        connections.connect_all(offers, self.refresh)
+        connections.connect_all((*offers, linked.changed), self.refresh)
         connections.connect(session.state_changed, self._on_state)
         connections.connect(look.events.color_by, self._on_color)
         self.refresh()
 
     def refresh(self, *event: object) -> None:
         """Show the look as it is, and what can be chosen."""
-        names, dataset = self._columns(), self._session.dataset
+        names = self._columns()
         if self._look.split_by not in names:  # one that is gone splits nothing
             self._look.split_by = ""
         for field, widget in self._fields.items():
@@ -95,8 +96,7 @@ class DisplayControls(QWidget):
                     widget.reset_choices()
                 widget.value = getattr(self._look, field)
         show_row(self._rows, self.split_by, bool(names))
-        has_objects = dataset is not None and dataset.objects is not None
-        self.objects.native.setVisible(has_objects)
+        self.objects.native.setVisible(self._linked.current is not None)
         self.pressure.native.setVisible(self._has_pressure)
 
     # Inside

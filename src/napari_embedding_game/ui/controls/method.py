@@ -91,7 +91,10 @@ class MethodControls(QWidget):
         self._main, fine, rows = form(), form(), form()
         for name in NAMES:
             control = self.controls[name]
-            add_row(self._main if name in MAIN else fine, control.label, control)
+            if name == "method":  # whose name is above it
+                self._main.addRow(control.native)
+            else:
+                add_row(self._main if name in MAIN else fine, control.label, control)
         self.more = Fold("More settings", panel(fine))
         self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider

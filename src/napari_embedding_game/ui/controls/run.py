@@ -43,7 +43,7 @@ GIVEN_TIP = (
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
 LOOKED_BACK = "An earlier map."
-FINISHED = "Finished. Click a cluster, or change Repulsion."
+FINISHED = "Finished. Click a group to see who is in it."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
@@ -207,6 +207,8 @@ class RunControls(QWidget):
         session = self._session
         if self._is_reading:
             return READING
+        if session.message:  # which says it better
+            return ""
         if state == "stopped":
             return STOPPED_EARLY if session.snapshot is None else STOPPED
         if state == "idle":
@@ -241,6 +243,8 @@ class RunControls(QWidget):
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
         show_text(self.message, message, "error" if failed else "warning")
+        if message and self._session.state not in ALIVE:
+            self.say("")
         remedy = self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.setVisible(bool(self._remedy))

@@ -12,18 +12,28 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, evenly, panel, push_button
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    evenly,
+    panel,
+    push_button,
+    row,
+)
 
 TIPS = {
     "lasso": "Draw around points (Shift and drag; Ctrl adds).",
     "brush": "Paint over points to select them (B).",
-    "embed": "Lay out the selected points anew, without the others.",
+    "embed": "Open a map of the selected points alone; this one stays.",
     "objects": "Move to the selected objects in the image.",
     "hold": "Hold the selected points in place while the others move.",
-    "let go": "Free the selected points, or all.",
+    "let go": "Free the selected points that are held, or all.",
     "neighbors": "Press and hold: points like the selection come to it meanwhile.",
 }
-HOW = "Paint with the mouse. Shift adds, Ctrl takes away."
+HOW = {
+    "lasso": "Draw around points; Ctrl adds. Lasso again: end.",
+    "brush": "Paint over points; Shift adds, Ctrl takes away. Brush again: end.",
+}
+"""What the mouse does, by its tool."""
 
 
 class SelectionControls(QWidget):
@@ -53,13 +63,13 @@ class SelectionControls(QWidget):
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(acts["neighbors"], True))
         self.neighbors.released.connect(partial(acts["neighbors"], False))
-        self.told, self.how = text_label(), text_label(HOW)
+        self.told, self.how = text_label(), text_label()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
         self.tools = panel(column(evenly(self.lasso, self.brush), self.how))
         """What selects points on the map."""
-        by_hand = evenly(self.hold, self.let_go, self.show_objects)
-        rows = evenly(self.embed, self.neighbors), by_hand
+        always, others = (self.embed, self.neighbors, self.hold), (self.let_go,)
+        rows = row(*always, wide=always), evenly(*others, self.show_objects)
         self.setLayout(column(*rows, self.told))
         connections = Connections(self)
         changes = (
@@ -70,7 +80,6 @@ class SelectionControls(QWidget):
             linked.changed,
         )
         connections.connect_all(changes, self.refresh)
-        self.how.hide()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
@@ -83,7 +92,7 @@ class SelectionControls(QWidget):
         self.show_objects.setVisible(self._linked.current is not None)
         self.show_objects.setEnabled(is_some)
         self.hold.setEnabled(is_game and is_some)
-        self.let_go.setEnabled(is_game and (is_some or bool(hand.forces)))
+        self.let_go.setVisible(bool(hand.forces))
         is_known = shot is not None and shot.neighbors is not None
         is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # disabled then, it would never be let go
@@ -95,7 +104,7 @@ class SelectionControls(QWidget):
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
-        self.how.setVisible(tool == "brush")
+        show_text(self.how, HOW.get(tool, ""))
 
     def tell_correction(self, text: str) -> None:
         """Tell which true neighbours are shown; "": none are."""

@@ -21,7 +21,6 @@ FIELDS = {each.name: each for each in fields(Settings)}
 NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
 """Settings that have a control here, from top to bottom."""
 SPECIAL: Mapping[str, dict[str, Any]] = {
-    "n_components": {"widget_type": "RadioButtons", "orientation": "horizontal"},
     "n_landmarks": {"widget_type": "Slider"},
     "metric": {"choices": ["euclidean", "cosine", "correlation", "manhattan"]},
     # magicgui's other box has no "automatic"
@@ -30,7 +29,7 @@ SPECIAL: Mapping[str, dict[str, Any]] = {
         "choices": [
             ("Automatic", "auto"),
             ("Processor", "cpu"),
-            ("NVIDIA graphics card", "cuda"),
+            ("NVIDIA card", "cuda"),
             ("Apple graphics", "mps"),
         ]
     },
@@ -138,8 +137,7 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
 
 def _value_text(name: str, value: Any) -> str:
     if value is None:
-        is_methods = name in ("repulsion", "approximation")
-        return "the method's own" if is_methods else AUTOMATIC
+        return AUTOMATIC
     if name == "method":
         return METHODS[value].title
     if "choices" in FIELDS[name].metadata:

@@ -75,7 +75,8 @@ class Start(QWidget):
         self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
         self._lines.setSpacing(2)
-        self.tour = push_button("Show me around", "Five steps.", role="link")
+        tip = "Five callouts show what to press, one after another."
+        self.tour = push_button("Show me around", tip, role="link")
         buttons = evenly(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6))
@@ -130,9 +131,9 @@ class Recovery(QWidget):
         self._reading, self._files = reading, files
         self.text = text_label(role="warning")
         tip = "Go on where the map was saved last."
-        self.back = push_button("Bring it back", tip, self._bring_back)
+        self.back = push_button("Restore it", tip, self._bring_back, "main")
         tip = "Delete this saved map for good."
-        self.forget = push_button("Forget it", tip, self._forget)
+        self.forget = push_button("Delete it", tip, self._forget)
         buttons = evenly(self.back, self.forget)
         self.setLayout(column(self.text, buttons, margins=(0, 0, 0, 4)))
         self.refresh()

@@ -27,8 +27,8 @@ OFFER = "If the rows are the objects of a Labels layer, choose it here."
 LARGEST_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
 FIELDS = (
-    ("Rows are", "The Labels layer whose objects the rows are."),
-    ("Rows by", "Column with the number of each object in the label image."),
+    ("Objects of", "The Labels layer whose objects the rows are."),
+    ("Matched by", "Column with the number of each object in the label image."),
     ("Picture", "Which of several images these labels are of."),
 )  # fmt: skip
 

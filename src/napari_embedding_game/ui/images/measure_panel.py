@@ -33,12 +33,12 @@ from napari_embedding_game.ui.style.layouts import panel
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
-FORM_ONLY = "No image is ticked: only the form is measured."
+SHAPE_ONLY = "No image is ticked: only the shape is measured."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
     "axis": "What the first axis of the labels is.",
-    "whole": "They are cut off: shape and size are not their own.",
+    "whole": "The border cuts them off: their shape and size are wrong.",
     "measure": "Measure what is ticked of every object.",
 }
 GROUP_TIPS = {
@@ -75,10 +75,12 @@ class MeasurePanel(LayerPanel):
         self.images = ImageList()
         self.axis = ComboBox(choices=AXES, tooltip=TIPS["axis"])
         self.groups = {
-            group: CheckBox(text=group, value=group in USUAL, tooltip=GROUP_TIPS[group])
-            for group in GROUPS
+            group: CheckBox(text=group.capitalize(), value=group in USUAL, tooltip=tip)
+            for group, tip in GROUP_TIPS.items()
         }
-        self.whole = CheckBox(text="leave out objects", tooltip=TIPS["whole"])
+        self.whole = CheckBox(
+            text="Leave out objects at the border", tooltip=TIPS["whole"]
+        )
         self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
         self._build()
         self.labels.changed.connect(self._on_labels)
@@ -136,7 +138,7 @@ class MeasurePanel(LayerPanel):
     def measured(self, linked: Linked) -> MeasuredSource:
         """Return objects of layers as a source, measured where the images lie."""
         labels, images = linked.labels, linked.images
-        notes = ["Only the form was measured: no image was ticked."]
+        notes = ["Only the shape was measured: no image was ticked."]
         if images:
             names = ", ".join(f"'{image.name}'" for image in images)
             notes = [f"Measured in {names}."]
@@ -167,9 +169,9 @@ class MeasurePanel(LayerPanel):
             ("Measure in", self.images),
             ("First axis", self.axis),
             ("Measures", measures),
-            ("At border", self.whole),
         ):
             add_row(self._form, words, widget)
+        self._form.addRow(self.whole.native)
         self.rows.addWidget(self._body)
         self.rows.addWidget(self.text)
         self.rows.addWidget(self.measure.native)
@@ -190,7 +192,7 @@ class MeasurePanel(LayerPanel):
     def _tell(self) -> None:
         """Say what is going to be measured, and in what."""
         labels, images = self.labels.value, self.images.images()
-        self.measure.text = "Measure objects" if images else "Measure form only"
+        self.measure.text = "Measure objects" if images else "Measure shape only"
         if labels is None:
             show_text(self.text, HOW, "note")
         elif images:
@@ -198,7 +200,7 @@ class MeasurePanel(LayerPanel):
         elif (n := self.images.n_usable()) > 1:
             show_text(self.text, CHOOSE.format(n, labels.name), "warning")
         else:
-            show_text(self.text, FORM_ONLY, "note")
+            show_text(self.text, SHAPE_ONLY, "note")
 
     def _on_measure(self) -> None:
         linked = self.linked()

@@ -89,6 +89,8 @@ class ClusterEdits(QWidget):
             action.setEnabled(bool(label))
             label = label or f"Nothing to {action.text().lower()}"
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
+        for action in (self.recolor, self.note, self.release, self.redo):
+            action.setVisible(action.isEnabled())
         for button in (*self._buttons, self.back):
             button.setVisible(button.defaultAction().isEnabled())
 

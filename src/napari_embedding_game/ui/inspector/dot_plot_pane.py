@@ -67,11 +67,9 @@ class DotPlotPane(PlotPane):
         let_be_narrow(self.rows, 8)
         self.offer_columns(())
         self.genes.setClearButtonEnabled(True)
-        self.genes.setMinimumWidth(90)
         self.scaled.setChecked(True)
-        of_genes = self.genes, self.scaled
-        self.head.addLayout(row(self.rows, wide=[self.rows]))
-        self.head.addLayout(row(*of_genes, wide=[self.genes]))
+        self.head.addLayout(row(self.rows, self.scaled))
+        self.head.addWidget(self.genes)
         self.canvas.clicked.connect(self._pick)
         self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
@@ -136,7 +134,7 @@ class DotPlotPane(PlotPane):
             shares=found.summary.shares,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
             limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
-            title="Scaled mean" if is_scaled else "Mean",
+            title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share above 0)",
         )
 
     # Inside
@@ -147,7 +145,7 @@ class DotPlotPane(PlotPane):
         some = "CD3D, MS4A1"
         if dataset is not None and not dataset.has_expression:
             some = ", ".join(dataset.profile_names[:2])
-        offer = worded("Leading markers, or type genes: ", dataset)
+        offer = worded("Leading markers, or genes: ", dataset)
         self.genes.setPlaceholderText(offer + some)
         self.scaled.setText(worded("Scale genes", dataset))
         for name, tip in TIPS.items():

@@ -91,13 +91,13 @@ class FirmnessStrip(QWidget):
             width = max(2.0, self._width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
             painter.fillRect(bar, accent if cut.is_firm else dim)
-            if cut.n_clusters == self._found.suggested:
+            if self._found.is_whole and cut.n_clusters == self._found.suggested:
                 painter.setPen(text)
                 is_left = middle < self.width() / 2
                 side = Qt.AlignmentFlag.AlignLeft if is_left else ALIGN_RIGHT
                 left = middle - 4 if is_left else middle + 4 - self.width()
                 below = QRectF(left, BARS, self.width(), NUMBER)
-                painter.drawText(below, side, f"{cut.n_clusters} suggested")
+                painter.drawText(below, side, f"{cut.n_clusters} clusters suggested")
 
     def event(self, event: QEvent) -> bool:
         """Say what is known of the number under the mouse."""

@@ -44,7 +44,7 @@ from napari_embedding_game.ui.tasks.worker import Latest
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
 )
-RANKS = "p-values are no proof."
+RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
     "Compare with all others or another cluster; or, inside the selection, two levels "
@@ -342,7 +342,8 @@ class MarkersPane(QWidget):
     def _show(self, compared: Compared) -> None:
         self.compared = compared
         markers, dataset = compared.markers, self._session.dataset
-        what, words, tip = "points", RANKS, RANKS_TIP
+        what = "points" if dataset is None else f"{dataset.noun}s"
+        words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
         told = "" if dataset is None else dataset.expression.told

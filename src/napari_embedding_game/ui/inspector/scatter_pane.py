@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QStringListModel, Qt
-from qtpy.QtWidgets import QCompleter, QLabel, QLineEdit
+from qtpy.QtWidgets import QCompleter, QLineEdit
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, plain
@@ -19,8 +19,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.colors import Colors
-from napari_embedding_game.ui.style.form_widgets import show_text
-from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
@@ -81,8 +80,10 @@ class ScatterPane(PlotPane):
         self.names = QStringListModel(self)
         """What can be an axis."""
         self.across, self.up = self._field("to the right"), self._field("upwards")
-        fields = QLabel("Across"), self.across, QLabel("Up"), self.up
-        self.head.addLayout(row(*fields, wide=(self.across, self.up)))
+        fields = form()
+        add_row(fields, "Across", self.across)
+        add_row(fields, "Up", self.up)
+        self.head.addLayout(fields)
         show_text(self.state, HINT, "note")
         self.canvas.mark(self._outline)
         self.canvas.dragged.connect(self._select)
@@ -129,7 +130,6 @@ class ScatterPane(PlotPane):
         field = QLineEdit()
         field.setToolTip(f"What is drawn {where}: a score, a column or another number.")
         field.setClearButtonEnabled(True)
-        field.setMinimumWidth(80)
         offer = QCompleter(self.names, field)
         offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         offer.setFilterMode(Qt.MatchFlag.MatchContains)

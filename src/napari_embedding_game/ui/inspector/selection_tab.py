@@ -50,7 +50,7 @@ HINT_NO_CLUSTER = (
 )
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
-RENAME_TIP = "Type a name and press Enter (F2)."
+RENAME_TIP = "The name: type another and press Enter (F2)."
 COLUMN_TIP = "Column that the composition is of."
 SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLICK_TIP}"
 DIFFERENCES_TIP = (
@@ -369,7 +369,7 @@ class SelectionTab(QWidget):
         self.report = report
         self._show_names(clusters)
         show_text(self.hint, "")
-        show_text(self.numbers, _numbers(report))
+        show_text(self.numbers, _numbers(report, dataset))
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
         rows, objects = report.draw, dataset.objects
@@ -443,17 +443,14 @@ def _differences(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _numbers(report: ClusterReport) -> str:
-    size = report.size
-    count = "1 point" if size == 1 else f"{size:,} points"
-    words = [count, f"{report.share:.1%} of all"]
+def _numbers(report: ClusterReport, dataset: Dataset) -> str:
+    count = counted(report.size, dataset.noun)
+    words = [count, f"{share_text(report.share)} of all"]
     if report.stretched_share > 0:
         words.append(f"{share_text(report.stretched_share)} misplaced")
     if report.unlike_count:
         words.append(counted(report.unlike_count, "outlier"))
-    if np.isfinite(report.pressured_share):
-        words.append(f"{report.pressured_share:.0%} crowded")
-    return "  ·  ".join(words)
+    return " · ".join(words)
 
 
 def _shortened(text: str) -> str:

@@ -12,7 +12,7 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
 
-ASK, LOOKING = "Are these two one?", "Simulating one group and dividing it …"
+ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
     "Compares how far apart the two clusters are in the data with the halves of "
     "simulated groups that are one, found in the same way. Two groups may still be two "

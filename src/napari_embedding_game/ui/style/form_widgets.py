@@ -65,7 +65,7 @@ def form() -> QFormLayout:
     """Return a form that stays readable when the dock is narrow."""
     layout = QFormLayout()
     layout.setContentsMargins(0, 0, 0, 0)
-    layout.setHorizontalSpacing(10)
+    layout.setHorizontalSpacing(8)
     layout.setVerticalSpacing(5)
     layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
@@ -109,8 +109,8 @@ class Fold(QWidget):
 
     toggled = Signal(bool)
     """Whether it is open now."""
-    indent = 12
-    """Pixels."""
+    indent, letters = 12, 36
+    """Pixels of what is inside, and letters of a line of the title."""
 
     def __init__(self, title: str, inside: QWidget) -> None:
         super().__init__()
@@ -141,14 +141,22 @@ class Fold(QWidget):
         """Hide what is inside."""
         self._set(False)
 
+    def set_bare(self, is_bare: bool) -> None:
+        """Show what is inside without a line of text, or fold it away under one."""
+        if is_bare != self._button.isHidden():
+            self._button.setVisible(not is_bare)
+            indent = 0 if is_bare else self.indent
+            self._inside.layout().setContentsMargins(indent, 0, 0, 0)
+            self._set(is_bare)
+
     def set_title(self, title: str) -> None:
         """Show another line of text."""
         self._title = title
         sign = "▾" if self.isExpanded() else "▸"
         text = f"{sign}  {title}"
-        if in_lines(text) != text:  # what is beside the name goes below it
-            name, *beside = text.split("  ·  ", 1)
-            text = "\n     ".join(in_lines(part) for part in (name, *beside))
+        if len(text) > self.letters:  # what is beside the name goes below it
+            parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
+            text = "\n     ".join(parts)
         self._button.setText(text)
 
     def _flip(self) -> None:

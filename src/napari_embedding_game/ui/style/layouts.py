@@ -83,9 +83,9 @@ def push_button(
     return button
 
 
-def in_lines(text: str) -> str:
+def in_lines(text: str, n_letters: int = LETTERS) -> str:
     """Return a text in lines of a button, which widen no dock."""
-    return "\n".join(textwrap.wrap(text, LETTERS))
+    return "\n".join(textwrap.wrap(text, n_letters))
 
 
 def slim_bar() -> QProgressBar:

@@ -37,7 +37,8 @@ class LegendView(QWidget):
         super().__init__()
         self.text = text_label()
         self.levels = Table(
-            Column("Level", CLICK_TIP), Column("Points"), most_rows=MOST_ROWS
+            *(Column("Level", CLICK_TIP), Column("Points", "", "{:,}".format)),
+            most_rows=MOST_ROWS,
         )
         self.levels.picked.connect(self._on_picked)
         self.scale = _Scale(self)

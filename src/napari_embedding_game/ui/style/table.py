@@ -42,6 +42,8 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
+WIDEST = "00,000"
+"""A number that a bar leaves room for."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 Bar = tuple[float, float, float]
@@ -57,7 +59,7 @@ class Column:
     text: Callable[[Any], str] = str
     """How a value is written."""
     is_bar: bool = False
-    """Whether values are bars; or numbers with a bar behind them."""
+    """Whether values are bars; or numbers with a bar beside them."""
     is_edited: bool = False
     warns_from: float = np.inf
     """Value from which on it is written in the colour of a warning."""
@@ -97,13 +99,14 @@ class Bars(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex
     ) -> None:
-        """Paint the ground of a bar, the bar and its mark; or a number on a bar."""
+        """Paint the ground of a bar, the bar and its mark; or a bar and a number."""
         cell = self.parent().item(index.row(), index.column())
         if self.colors is None or cell.bar is None:
             return
         begin, end, mark = cell.bar
         color = cell.color or (LOWER if begin > end else self.colors.line)
-        room = QRectF(option.rect).adjusted(4, 4, -4, -4)
+        number = option.fontMetrics.horizontalAdvance(WIDEST if cell.text() else "")
+        room = QRectF(option.rect).adjusted(4, 4, -4 - number, -4)
         bar = QRectF(room)
         bar.setLeft(room.left() + min(begin, end) * room.width())
         bar.setWidth(max(abs(end - begin) * room.width(), 2.0))
@@ -112,7 +115,6 @@ class Bars(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         if cell.text():
             super().paint(painter, option, index)
-            painter.setOpacity(0.45)
         else:
             painter.setBrush(self.colors.foreground)
             painter.drawRoundedRect(room, 2, 2)

@@ -69,6 +69,7 @@ QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
   font-size: 14pt; padding: 0px;
 }}
+QLineEdit[role="title"]:!read-only {{ border-bottom: 1px dashed {dim}; }}
 QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
 QLineEdit[role="title"]:focus {{ background: {foreground}; }}
 QToolButton[role="edit"]:hover {{ background: {raised}; }}

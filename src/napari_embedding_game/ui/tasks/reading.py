@@ -29,7 +29,7 @@ from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
 from napari_embedding_game.ui.workspace import Workspace
 
-PUT_AWAY = "The map of {} is kept under Data > Recent maps."
+PUT_AWAY = "The map of {} is kept: Data > Open other data > Recent maps."
 
 
 class ReadingTask(QObject):

@@ -116,7 +116,7 @@ class PlateWidget(MapTool):
         self.say("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
-        names = [known[c].name for c in chosen[:MOST_NAMED]]
+        names = [known[c].title for c in chosen[:MOST_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MOST_NAMED else "")
         figures = [one.shares(points) if is_share else one.counts() for one in plates]
         every = np.concatenate(figures)  # so that plates can be compared

@@ -24,15 +24,15 @@ from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import let_be_narrow
+from napari_embedding_game.ui.style.form_widgets import let_be_narrow, set_role
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 FILES = "Maps of cells (*.h5ad)"
 NO_GENES = "Open cells with their genes in the Embedding Game first."
 HINT = (
-    "Choose an .h5ad file with a map, saved here or published (X_umap): its cells vote "
-    "on what those on show are, and these can be placed on it."
+    "Choose an .h5ad file of labelled cells with a map, saved here or published "
+    "(X_umap). Your cells take its labels, and can be placed on its map."
 )
 PLACED = (
     "Pale points are the cells of the reference; a click on the former map's name, "
@@ -102,8 +102,11 @@ class ReferenceWidget(MapTool):
         can_ask = dataset is not None and dataset.has_expression and not is_busy
         self.file.setEnabled(can_ask)
         self.cancel.setVisible(is_busy)
+        has_reference = self._reference is not None
+        set_role(self.file, "" if has_reference else "main")
+        set_role(self.predict, "main" if has_reference else "")
         for widget in (self.label, self.predict, self.place, self.correct):
-            widget.setVisible(self._reference is not None)
+            widget.setVisible(has_reference)
             widget.setEnabled(can_ask and self.label.count() > 0)
 
     def _open(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import napari
 import numpy as np
 import pandas as pd
+from qtpy.QtWidgets import QSizePolicy
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
@@ -22,18 +23,19 @@ from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.colors import qcolor
+from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
 NO_DATA = (
-    "Name a few points of each class, and have all others classified like them. "
+    "Name a few points of each class, and all others are classified like them. "
     "Open data in the Embedding Game first."
 )
 NOTHING_SELECTED = "Select points on the map first, then add them to a class."
 OUTDATED = "Examples were changed since: Learn brings the map up to date."
 KNOWN = "The map has these classes; Learn tests how well they can be told apart."
-HOW_TESTED = "Share of examples that the others classify rightly."
+HOW_TESTED = "Share of examples that are classified correctly by the others."
 TIPS = {
     "new": "Make the selected points examples of a new class: a cluster with a name.",
     "add": "The selected points become examples of the chosen class.",
@@ -42,7 +44,8 @@ TIPS = {
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
 """Examples of a class from which on its share of right ones tells something."""
-TEXT_LENGTH = 80
+TEXT_LENGTH, MOST_CLASSES = 80, 8
+"""Letters of a text, and classes that are seen without scrolling."""
 
 
 class TeachWidget(MapTool):
@@ -59,7 +62,8 @@ class TeachWidget(MapTool):
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
-            Column("Unseen right", HOW_TESTED, _share),
+            Column("Correct", HOW_TESTED, _share),
+            most_rows=MOST_CLASSES,
         )
         self.doubtful = Table(
             Column("Least sure", "Points whose class is least sure: these teach most."),
@@ -82,8 +86,9 @@ class TeachWidget(MapTool):
         self.lay_out(
             self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
         )
-        for table, stretch in ((self.classes, 2), (self.doubtful, 3)):
-            self.column.setStretchFactor(table, stretch)
+        rows = QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum
+        self.classes.setSizePolicy(*rows)
+        self.column.setStretchFactor(self.doubtful, 1)
         self._tell()
 
     def showEvent(self, event: object) -> None:
@@ -131,7 +136,7 @@ class TeachWidget(MapTool):
         assert dataset is not None
         if self._learning.is_busy:
             self._learning.stop()
-        elif not teaching.refusal(dataset, self._said):
+        elif not self._refusal:
             examples = teaching.examples_of(dataset, self._said)
 
             def learn() -> Stages[tuple[Learned, Examples]]:
@@ -179,6 +184,11 @@ class TeachWidget(MapTool):
     @property
     def _said(self) -> Annotation:
         return self._session.clusters.state.annotation
+
+    @property
+    def _refusal(self) -> str:
+        dataset = self._session.dataset
+        return "" if dataset is None else teaching.refusal(dataset, self._said)
 
     @property
     def _column(self) -> str:
@@ -238,9 +248,13 @@ class TeachWidget(MapTool):
     def _tell(self, said: str = "") -> None:
         """Show what can be done, and say it after what has been done."""
         has_data, is_busy = self._session.dataset is not None, self._learning.is_busy
+        can_learn = is_busy or (has_data and not self._refusal)
         self.learn.setText("Stop" if is_busy else "Learn")
+        set_role(self.new, "" if can_learn else "main")
         for part, is_shown in (
-            *((one, has_data) for one in (self.new, self.learn, self.classes)),
+            (self.new, has_data),
+            (self.learn, can_learn),
+            (self.classes, has_data and bool(self._said.groups)),
             (self.add, bool(self._said.groups)),
             (self.doubtful, self._has_classes),
         ):
@@ -252,8 +266,8 @@ class TeachWidget(MapTool):
         """Return what is to be done now."""
         dataset, said = self._session.dataset, self._said
         assert dataset is not None
-        if refusal := teaching.refusal(dataset, said):
-            return refusal
+        if self._refusal:
+            return self._refusal
         examples = teaching.examples_of(dataset, said)
         if self._has_classes:
             if examples != dataset.added[self._column].examples:
