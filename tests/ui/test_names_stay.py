@@ -3,7 +3,7 @@
 import anndata
 import numpy as np
 import pytest
-from qtpy.QtWidgets import QLineEdit, QRadioButton
+from qtpy.QtWidgets import QLineEdit
 
 from napari_embedding_game.ui.style.colors import to_hex
 
@@ -49,12 +49,7 @@ def test_names_are_of_cells_whatever_is_done_to_the_map(
         person_at_the_window._type(editor, value)
 
     def dimensions(n):
-        def press():
-            buttons = game.controls["n_components"].native.findChildren(QRadioButton)
-            (button,) = (one for one in buttons if one.text() == str(n))
-            person.press(button)
-
-        return press
+        return lambda: person.choose_in(game.controls["n_components"].native, str(n))
 
     person.open(cells)
     person.run()

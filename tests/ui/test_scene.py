@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QRadioButton
 
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import UNPACED
@@ -273,18 +272,12 @@ def spatial(mapped, qtbot):
     return mapped
 
 
-def dimension_button(scene, n):
-    radio = scene.dock.game.controls["n_components"].native
-    (button,) = (b for b in radio.findChildren(QRadioButton) if b.text() == str(n))
-    return button
-
-
 def click_dimensions(scene, n):
-    """Click on one of the buttons of Dimensions."""
-    button = dimension_button(scene, n)
+    """Choose a number of dimensions."""
+    box = scene.dock.game.controls["n_components"].native
     scene.dock.tabs.setCurrentIndex(0)
-    scene.dock.scroll.ensureWidgetVisible(button)
-    QTest.mouseClick(button, LEFT, pos=QPoint(5, button.height() // 2))
+    scene.dock.scroll.ensureWidgetVisible(box)
+    QTest.keyClicks(box, str(n))
 
 
 def test_a_map_in_space_under_a_turned_camera(spatial):

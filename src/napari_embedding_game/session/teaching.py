@@ -58,7 +58,7 @@ def refusal(dataset: Dataset, annotation: Annotation) -> str:
             "Clusters with a name are classes, too."
         )
     if len(annotation.groups) == 1:
-        return "Two classes are needed: make another one."
+        return "One class teaches nothing: make another class."
     return ""
 
 

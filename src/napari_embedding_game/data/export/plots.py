@@ -438,15 +438,18 @@ def explain_scale(
     """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
     from matplotlib.ticker import StrMethodFormatter
 
-    axes.figure.colorbar(
+    is_above = location == "top"
+    bar = axes.figure.colorbar(
         _shades(plot),
         ax=axes,
-        label=plain(plot.title),
+        pad=0.01 if is_above else 0.05,
         panchor=False,
         shrink=0.7,
+        anchor=(0.0, 0.5),
         location=location,
         format=StrMethodFormatter(form) if form else None,
     )
+    bar.set_label(plain(plot.title), loc="left" if is_above else "center")
 
 
 def explain_levels(axes: Any, key: Key, title: str) -> None:

@@ -35,6 +35,7 @@ from napari_embedding_game.ui.tasks.writing import WritingTask
 WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
 RUN_TIP = "Lay out the map. A former map stays among the earlier maps."
+LATER = "then lay out the map."
 CONTINUE_TIP = "Play on from the map that you see."
 REMEDY_TIP = "Change these settings and lay the map out anew."
 GIVEN_TIP = (
@@ -131,6 +132,7 @@ class RunControls(QWidget):
         first = self._first_words if self._prepare else ""
         again = "Run again" if has_map else "Run"
         self.run.setText(f"{first} and run" if first else again)
+        self.run.setToolTip(f"{first} the data; {LATER}" if first else RUN_TIP)
         self.run.setEnabled((has_data or bool(first)) and not self._is_reading)
         set_role(self.run, "" if has_map and not first else "main")
         self.pause.setText("Resume" if state == "paused" else "Pause")
