@@ -6,6 +6,8 @@ import pytest
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks, paint
 from napari_embedding_game.ui.canvas.projection import Projection, projection_of
+from napari_embedding_game.ui.compat import scene_of
+from napari_embedding_game.ui.tasks.worker import running_workers
 
 RED, BLUE = np.array([1, 0, 0, 1], np.float32), np.array([0, 0, 1, 1], np.float32)
 
@@ -34,6 +36,8 @@ def shown(layers, qtbot):
     """Return the canvas as it is seen, and where the points are on it."""
     viewer = layers._viewer
     qtbot.wait(50)
+    qtbot.waitUntil(lambda: not running_workers())
+    qtbot.wait(20)
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
     pixels = projection_of(viewer, layers.points).to_pixels(
         layers.points.data[:, [a for a in viewer.dims.order if a < 2][-2:]]
@@ -80,6 +84,26 @@ def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, change):
         red, _, blue = picture[y, x]
         assert (red > blue) == (row == 7) or np.abs(pixels - pixels[7]).sum(1)[row] < 9
         assert max(red, blue) > 150
+
+
+def test_what_comes_into_view_is_painted(layers, qtbot):
+    camera = layers._viewer.scene.camera
+    zoom = camera.zoom
+    camera.zoom = 8 * zoom
+    shown(layers, qtbot)
+    camera.zoom = zoom
+    picture, pixels = shown(layers, qtbot)
+    assert all(picture[y, x].max() > 150 for x, y in pixels)
+
+
+def test_markers_are_made_when_napari_draws_them(layers, qtbot):
+    markers = scene_of(layers._viewer, layers.points).points
+    layers.points.visible = False
+    layers.points.visible = True
+    assert len(markers.symbol) == 1  # napari's blank
+    added_up(layers._viewer, layers)
+    shown(layers, qtbot)
+    assert len(markers.symbol) == 40
 
 
 def test_hidden_layers_are_not_seen(layers, qtbot):

@@ -46,14 +46,6 @@ def test_discs_lie_over_one_another_with_smooth_edges(opacity):
     assert np.abs(drawn - expected).mean() < 1.5
 
 
-def counted(positions, colors, order=None, n_above=0, **options):
-    """Return the picture of points, the last of an order above the others."""
-    if order is None:
-        order = np.arange(len(positions))
-    parts = np.split(order, [len(order) - n_above])
-    return paint_density(positions, colors, SAME, FEW, *parts, **options)
-
-
 def repeated(*counts_and_colors):
     """Return points in one pixel of the first row after another, and their colours."""
     counts = [n for n, _ in counts_and_colors]
@@ -66,11 +58,11 @@ def repeated(*counts_and_colors):
 def test_chosen_points_are_not_lost_among_others():
     positions, colors = repeated((500, RED), (500, RED))
     colors[3] = BLUE
-    order = np.append(np.delete(np.arange(1000), 3), 3)
-    drawn = counted(positions, colors, order=order, n_above=1)
+    is_above = np.arange(1000) == 3
+    drawn = paint_density(positions, colors, SAME, FEW, is_above)
     assert drawn[0, 0, 0] == 0
     assert drawn[0, 0, 2] >= FAINTEST_ABOVE * 255 - 1
     assert drawn[0, 1, 0] == 255
-    only = counted(positions, colors, order=order[-1:], n_above=1)
+    only = paint_density(positions[3:4], colors[3:4], SAME, FEW, is_above[3:4])
     assert only[0, 0, 2] == drawn[0, 0, 2]
-    assert not counted(positions, colors, order=order[:0]).any()
+    assert not paint_density(positions[:0], colors[:0], SAME, FEW).any()

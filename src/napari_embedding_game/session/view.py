@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
+def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Return whether both hold the same objects."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
 class View:
     """What is seen of the map of a session, as its look has it."""
 
@@ -73,9 +78,7 @@ class View:
         if by:
             assert dataset is not None
             of = (*of, dataset.obs, by)
-        if len(of) != len(self._layout_of) or not all(
-            map(operator.is_, of, self._layout_of)
-        ):
+        if not is_same(of, self._layout_of):
             self._layout_of = of
             if compared is not None and self.is_side_by_side:
                 self._layout = compared.side_by_side(self.facing)

@@ -43,14 +43,17 @@ class Scene(NamedTuple):
     """The vispy node of the layer, whose children move with it."""
     points: Any
     """The part of a Points layer that draws the markers; ``visible`` can be set."""
+    fill: Any
+    """What fills this from the layer, with each ``layer.events.set_data``."""
 
 
 def scene_of(viewer: Any, layer: Layer) -> Scene | None:
     """Return where a layer is drawn; None where there is no window."""
     try:
         canvas = unwrap(viewer).window._qt_viewer.canvas
-        node = canvas.layer_to_visual[layer].node
-        return Scene(canvas.native, node, getattr(node, "points_markers", None))
+        visual = canvas.layer_to_visual[layer]
+        node, fill = visual.node, visual._on_data_change
+        return Scene(canvas.native, node, getattr(node, "points_markers", None), fill)
     except (AttributeError, KeyError):
         return None
 

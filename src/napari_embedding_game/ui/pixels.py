@@ -39,7 +39,6 @@ SAMPLED = 200_000
 _MOST_MIXED = 1 << 24
 """Points of one pixel that its colour is the mean of: sums of more would overflow."""
 _F, _U = np.float32, np.uint32
-_NO_ROWS = np.empty(0, np.intp)
 
 Lines = tuple[tuple[float, float], tuple[float, float]]
 """From rows, and from columns, to pixels: slope * position + offset, counted from the
@@ -78,8 +77,11 @@ def paint_discs(
         Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
     pixels, along = np.zeros(shape, np.uint32), np.array(lines, np.float32)
-    given = (_given(each, rows) for each in (positions, sizes, colors))
-    _add_discs(pixels, along, *given, _F(opacity))
+    taken = (
+        each if rows is None else each.take(rows, axis=0)  # none is waited for later
+        for each in (positions[:, 0], positions[:, 1], sizes, colors)
+    )
+    _add_discs(pixels, along, *map(_given, taken), _F(opacity))
     if sys.byteorder == "big":
         pixels.byteswap(inplace=True)
     return pixels.view(np.uint8).reshape(*shape, 4)
@@ -90,27 +92,31 @@ def paint_density(
     colors: Colors,
     lines: Lines,
     shape: tuple[int, int],
-    below: NDArray[np.intp] | None = None,
-    above: NDArray[np.intp] = _NO_ROWS,
+    above: NDArray[np.bool_] | None = None,
     opacity: float = 1.0,
     fewest: float = -1,
 ) -> NDArray[np.uint8] | None:
     """Return a picture, as of :func:`paint_discs`, of how many points lie where.
 
-    Of the points below, by default all, and those above: a pixel with some of these
-    shows no others.  None where no more than the fewest are in the picture.
+    A pixel with some of those above, (N,) bool, shows no others.  None where no more
+    than the fewest are in the picture.
     """
     pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), LEAST_RANGE, 0
-    for rows, faintest in ((below, FAINTEST), (above, FAINTEST_ABOVE)):
-        cells, along = np.zeros((*shape, 5), np.uint32), np.array(lines, np.float32)
-        _count(cells, along, _given(positions, rows), _given(colors, rows))
-        held = cells[..., 4][cells[..., 4] > 0]
+    along, places = np.array(lines, np.float32), map(_given, positions.T)
+    points = along, *places, _given(colors)
+    is_above = np.zeros(len(positions), bool) if above is None else above
+    for part, faintest in ((False, FAINTEST), (True, FAINTEST_ABOVE)):
+        if part and not is_above.any():
+            break
+        counts, sums = np.zeros(shape, np.uint32), np.zeros((*shape, 4), np.uint32)
+        _count(counts, sums, *points, _given(is_above, bool), part)
+        held = counts[counts > 0]
         if len(held):
             n_seen += int(held.sum(dtype=np.int64))
             some = held[:: max(1, len(held) // SAMPLED)]
             most = float(np.quantile(some, BRIGHTEST_SHARE, method="lower"))
             brightest = max(brightest, most)
-            _shade(pixels, cells, _F(brightest), _F(faintest), _F(opacity))
+            _shade(pixels, counts, sums, _F(brightest), _F(faintest), _F(opacity))
     return pixels if n_seen > fewest else None
 
 
@@ -127,14 +133,10 @@ def compile_loops() -> None:
     paint_density(rows[:, :2], rows, lines, (1, 1))
 
 
-def _given(array: NDArray[Any], rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
-    """Return rows of an array in their order, or all, for loops to read.
-
-    Taken here and not one by one there, where each is waited for.
-    """
-    taken = array if rows is None else array.take(rows, axis=0)
-    given: NDArray[Any] = np.ascontiguousarray(taken, np.float32).view()
-    given.flags.writeable = False  # loops are compiled for one kind
+def _given(array: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
+    """Return an array for loops to read, which are compiled for one kind."""
+    given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
+    given.flags.writeable = False
     return given
 
 
@@ -142,51 +144,53 @@ def _given(array: NDArray[Any], rows: NDArray[np.intp] | None) -> NDArray[np.flo
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _count(cells, lines, positions, colors):
-    """Add each point to the pixel that its middle lies in.
+def _count(counts, sums, lines, rows, columns, colors, is_above, part):
+    """Add the points that are above, or those that are not, to their middles' pixels.
 
-    ``cells`` (height, width, 5) uint32: red, green and blue times the opacity, the
-    opacity, each 0 to 255, and the points, all summed.
+    ``counts`` (height, width) uint32: how many there are; ``sums`` (height, width, 4):
+    red, green and blue times the opacity, and the opacity, each 0 to 255.
     """
-    zero, height, width = _F(0), _F(cells.shape[0]), _F(cells.shape[1])
-    for i in range(len(positions)):
-        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
-        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
+    zero, height, width = _F(0), _F(counts.shape[0]), _F(counts.shape[1])
+    for i in range(len(rows)):
+        if is_above[i] != part:
+            continue
+        y = lines[0, 0] * rows[i] + lines[0, 1]
+        x = lines[1, 0] * columns[i] + lines[1, 1]
         # Written so that NaN is outside.
         if not (y >= zero and y < height and x >= zero and x < width):
             continue
-        cell = cells[int(y), int(x)]
-        cell[4] += _U(1)
-        if cell[4] >= _MOST_MIXED:
+        row, column = int(y), int(x)
+        counts[row, column] += _U(1)
+        if counts[row, column] >= _MOST_MIXED:
             continue
-        strength = _F(255) * colors[i, 3]
+        cell, strength = sums[row, column], _F(255) * colors[i, 3]
         for channel in range(3):
             cell[channel] += _U(strength * colors[i, channel] + _F(0.5))
         cell[3] += _U(strength + _F(0.5))
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _shade(pixels, cells, brightest, faintest, opacity):
-    """Write the mean colours of cells that hold points, the stronger the more.
+def _shade(pixels, counts, sums, brightest, faintest, opacity):
+    """Write the mean colours of pixels that hold points, the stronger the more.
 
     ``brightest``: points from which a pixel has the full opacity; above 1.
     """
     steepness = (_F(1) - faintest) / np.log(brightest)
-    for row in range(cells.shape[0]):
-        for column in range(cells.shape[1]):
-            n_points = cells[row, column, 4]
+    for row in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            n_points = counts[row, column]
             if not n_points:
                 continue
             level = faintest + steepness * np.log(_F(n_points))
             mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
             share = min(_F(1), level) * opacity / mixed
             for channel in range(4):
-                value = share * _F(cells[row, column, channel]) + _F(0.5)
+                value = share * _F(sums[row, column, channel]) + _F(0.5)
                 pixels[row, column, channel] = np.uint8(min(_F(255), value))
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _add_discs(pixels, lines, positions, sizes, colors, opacity):
+def _add_discs(pixels, lines, rows, columns, sizes, colors, opacity):
     """Paint discs into pixels, which hold red, green, blue and opacity in their bytes.
 
     The lowest byte is the first; two of them are mixed with one multiplication.
@@ -194,9 +198,9 @@ def _add_discs(pixels, lines, positions, sizes, colors, opacity):
     even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
     height, width = pixels.shape
     scale = _F(0.5) * np.sqrt(abs(lines[0, 0] * lines[1, 0]))
-    for i in range(len(positions)):
-        y = lines[0, 0] * positions[i, 0] + lines[0, 1]
-        x = lines[1, 0] * positions[i, 1] + lines[1, 1]
+    for i in range(len(rows)):
+        y = lines[0, 0] * rows[i] + lines[0, 1]
+        x = lines[1, 0] * columns[i] + lines[1, 1]
         radius = max(_F(0.5), scale * sizes[i])
         reach = radius + _F(0.5)
         # Written so that NaN is outside.

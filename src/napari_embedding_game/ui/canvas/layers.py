@@ -189,9 +189,11 @@ class MapLayers:
             at = layers.index(self.points) if name == BEHIND else len(layers)
             layers.insert(at, layer)
             layers.selection.active = active
-            picture = self._pictures[name] = MapPicture(self._viewer, layer)
+            self._pictures[name] = MapPicture(self._viewer, layer)
+        is_new, picture = picture is not self._pictures[name], self._pictures[name]
         picture.layer.data[:, self._axes] = world
-        picture.show(self._sized(looks, len(places) // len(looks.sizes)))
+        sized = self._sized(looks, len(places) // len(looks.sizes))
+        (picture.appear if is_new else picture.show)(sized)
 
     def is_active(self, layer: Points) -> bool:
         """Whether a layer is the selected one in napari's list."""
@@ -440,10 +442,10 @@ class MapLayers:
         n_axes = self._n_shown
         self._frame = Frame(free_box(self._extents()), n_axes)
         # The camera shows the whole box, which the map is going to fill.
-        places = np.empty((n_points, n_axes), np.float32)
+        # Axis by axis in memory: napari asks for their extents often.
+        places = np.empty((n_points, n_axes), np.float32, order="F")
         places[::2], places[1::2] = self._box_corners()
         layer = self.points = points_layer(places)
-        layer.visible = False
         self._is_blank, self._n_points = True, n_points
         self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
         layer.events.data.connect(self._on_edited)
@@ -527,7 +529,7 @@ def point_size(n_points: int) -> float:
 
 
 def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points:
-    """Return a layer of points (N, d), which nobody edits one by one.
+    """Return a hidden layer of points (N, d), which nobody edits one by one.
 
     Their places come from the data: a point that was dragged would be shown in one
     place and meant in another.
@@ -542,6 +544,7 @@ def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points
         opacity=0.9,
         blending="translucent",
         canvas_size_limits=CANVAS_SIZES,
+        visible=False,  # or napari makes markers, of which nobody sees any
         shading="spherical" if is_round else "none",
     )
     _keep_locked(layer)

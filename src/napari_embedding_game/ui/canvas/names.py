@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.clustering import Cluster, places
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
 from napari_embedding_game.ui.canvas.label_layout import (
     lifts,
@@ -22,7 +23,7 @@ from napari_embedding_game.ui.canvas.label_layout import (
     parts_of,
     zooms_with_room,
 )
-from napari_embedding_game.ui.canvas.overlay import MapOverlay, is_same
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.canvas.scene import RESTING, Scene
 from napari_embedding_game.ui.connections import Connections

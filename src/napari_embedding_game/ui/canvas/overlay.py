@@ -8,7 +8,6 @@ painted.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 
 import napari
@@ -23,12 +22,6 @@ from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
-
-
-def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Return whether both hold the same objects."""
-    return len(one) == len(other) and all(map(operator.is_, one, other))
-
 
 Paint = Callable[[QPainter, Projection], None]
 """Paints over a map whose units are drawn so."""

@@ -4,15 +4,17 @@ OpenGL without a graphics card draws each marker of napari as a picture of its o
 0.3 s for 70,000 points.  The picture here is painted for what the camera shows
 (:mod:`~napari_embedding_game.ui.pixels`), with selected points above the others;
 points in space the farthest first.  Where more points than pixels are seen it tells how
-many lie where.  napari draws the markers itself where a picture cannot be: blended in
+many lie where.  It moves with the camera at once, and another thread paints what comes
+into view.  napari draws the markers itself where a picture cannot be: blended in
 another way, a flat map that is turned in space, and few points in space, as balls.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import napari
@@ -29,11 +31,13 @@ from napari_embedding_game.ui.canvas.projection import (
     projection_of,
     view_changes,
 )
-from napari_embedding_game.ui.compat import draw, scene_of
+from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import laid_over, paint_density, paint_discs
 from napari_embedding_game.ui.style.colors import Colors
+from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.throttle import throttled
+from napari_embedding_game.ui.tasks.worker import Latest
 
 FOLLOW_MS = 10
 """After a move of the camera; until then the picture moves with the map."""
@@ -72,16 +76,6 @@ class Looks:
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    @property
-    def parts(self) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:
-        """The points, None for all, and those above the others.
-
-        In the order of the memory, for a picture in which none covers another.
-        """
-        if self.above is None:
-            return None, np.empty(0, np.intp)
-        return np.flatnonzero(~self.above), np.flatnonzero(self.above)
-
     def times(self, size: float, n_maps: int = 1) -> Looks:
         """Return the looks of points so many times as large, on so many maps."""
 
@@ -110,8 +104,10 @@ class MapPicture:
         self._looks: Looks | None = None
         self._image: Any = None
         """The vispy node; made when it is first needed."""
+        self._painting = Latest(None, self._lay, self._on_failed, finishes=True)
         self._repaint = throttled(FOLLOW_MS, self._follow)
         self._connections = Connections()
+        self._connections.call(self._painting.stop)
         self._connections.call(self._repaint.cancel)
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
@@ -133,7 +129,7 @@ class MapPicture:
         """Make the layer visible, without napari drawing it for nothing."""
         scene = scene_of(self._viewer, self.layer)
         if scene is not None:
-            scene.points.visible = False
+            self._leave_empty(scene)
         self._set(looks)
         self.layer.visible = True
         self.show()
@@ -142,12 +138,11 @@ class MapPicture:
         """Draw the points where their layer has them; None: as they looked before."""
         if looks is not None:
             self._set(looks)
-        if self._looks is not None and len(self._looks.sizes) == len(self.layer.data):
-            if self._is_possible():
-                self._paint(self._looks)
-            else:
-                self._leave()
-                draw(self._viewer, self.layer)
+        self._painting.stop()  # it is of before
+        if not self._is_possible():
+            self._leave()
+        elif (job := self._job()) is not None:
+            self._lay(job())
 
     # Inside
 
@@ -169,14 +164,25 @@ class MapPicture:
             return True
         return self._viewer.dims.ndisplay == 2 and _is_upright(drawn)
 
-    def _paint(self, looks: Looks) -> None:
+    def _job(self) -> Callable[[], Painted] | None:
+        """Return what paints what is seen now; None while that is nothing."""
         layer, scene = self.layer, scene_of(self._viewer, self.layer)
-        drawn = projection_of(self._viewer, layer)
-        if drawn is None or scene is None:
-            return  # hidden: there is nothing to be drawn
+        drawn, looks = projection_of(self._viewer, layer), self._looks
+        if drawn is None or scene is None or looks is None:
+            return None
+        if len(looks.sizes) != len(layer.data):
+            return None
         axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
+        is_so = axes == list(range(layer.ndim))
+        places = layer.data if is_so else layer.data[:, axes]
         ratio = scene.canvas.devicePixelRatioF()
-        painted = paint(layer.data[:, axes], looks, drawn, layer.opacity, ratio)
+        return partial(paint, places, looks, drawn, layer.opacity, ratio)
+
+    def _lay(self, painted: Painted) -> None:
+        """Show a picture in the place of the markers."""
+        scene = scene_of(self._viewer, self.layer)
+        if scene is None:
+            return
         if self._image is None:
             blank = np.zeros((1, 1, 4), np.uint8)
             self._image = Image(blank, clim=(0, 255), texture_format="auto")
@@ -187,17 +193,22 @@ class MapPicture:
         self._image.set_data(painted.picture)
         self._image.transform.matrix = painted.matrix
         self._image.visible = True
+        self._leave_empty(scene)
+
+    def _leave_empty(self, scene: Scene) -> None:
+        """Hide the markers, and have napari fill none: a second for a million."""
         scene.points.visible = False
+        self.layer.events.set_data.disconnect(scene.fill)
 
     def _leave(self) -> None:
-        """Show the markers; napari draws them as they are now."""
-        was_shown = self._is_shown
+        """Have napari draw the markers as they are now."""
+        scene = scene_of(self._viewer, self.layer)
         if self._image is not None:
             self._image.visible = False
-        scene = scene_of(self._viewer, self.layer)
-        if scene is not None and (was_shown or not scene.points.visible):
+        if scene is not None:
+            self.layer.events.set_data.connect(scene.fill)
             scene.points.visible = True
-            draw(self._viewer, self.layer)
+        draw(self._viewer, self.layer)
 
     @property
     def _is_shown(self) -> bool:
@@ -208,10 +219,15 @@ class MapPicture:
         self._repaint.throttle()
 
     def _follow(self) -> None:
-        """Paint what is seen now that the camera has moved."""
-        is_there = self.layer in self._viewer.layers and self.layer.visible
-        if is_there and (self._is_shown or self._is_possible()):
+        """Have painted what is seen now that the camera has moved."""
+        if self._is_possible():
+            if (job := self._job()) is not None:
+                self._painting.ask(job)
+        elif self._is_shown or self._painting.is_busy:
             self.show()
+
+    def _on_failed(self, error: BaseException) -> None:
+        log_error("The map could not be painted", error)
 
 
 def is_of_balls(n_axes: int, n_points: int) -> bool:
@@ -234,7 +250,7 @@ def paint(
     x, y, width, height = drawn.cell
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
-    order, lines = looks.order, ((1.0, 0.0), (1.0, 0.0))
+    above, ahead, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
     if drawn.ahead is None:  # rows and columns become those of the picture
         (_, across, left), (down, _, top) = drawn.matrix[:2] / drawn.matrix[2, 2]
         column, row = across / pixels[0], down / pixels[1]
@@ -246,23 +262,25 @@ def paint(
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-        middle = positions[order].mean(axis=0, dtype=float)
-        order = order[np.argsort(-(positions[order] @ drawn.ahead))]  # farthest first
+        middle, ahead = positions.mean(axis=0, dtype=float), positions @ drawn.ahead
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
         matrix = _standing(drawn, middle, pixels)
     n_most = width * height * POINTS_A_PIXEL
     points = positions, looks.sizes, looks.colors
-    if len(order) > n_most:
-        below, above = looks.parts
-        rows = below, above, opacity, n_most
-        density = paint_density(positions, looks.colors, lines, shape, *rows)
+    if len(positions) > n_most:
+        how = lines, shape, above, opacity, n_most
+        density = paint_density(positions, looks.colors, *how)
         if density is not None:
-            if 0 < len(above) <= FEW_ABOVE:
+            if above is not None and 0 < np.count_nonzero(above) <= FEW_ABOVE:
                 least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
                 large = positions, np.maximum(looks.sizes, least), looks.colors
-                discs = paint_discs(*large, lines, shape, above, opacity)
+                rows = np.flatnonzero(above)
+                discs = paint_discs(*large, lines, shape, rows, opacity)
                 density = laid_over(density, discs)
             return Painted(density, matrix)
+    order = looks.order
+    if ahead is not None:
+        order = order[np.argsort(-ahead[order])]  # farthest first
     return Painted(paint_discs(*points, lines, shape, order, opacity), matrix)
 
 

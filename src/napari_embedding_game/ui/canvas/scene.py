@@ -24,6 +24,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import chosen
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
@@ -37,7 +38,6 @@ from napari_embedding_game.ui.style.coloring import (
     is_choice,
     of_column,
 )
-from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -358,54 +358,49 @@ class Scene(QObject):
 
         False where the choice was changed, and all is drawn in its colours by now.
         """
-        session, look, dataset = (
-            self._session,
-            self._session.look,
-            self._session.dataset,
-        )
-        snapshot = session.view.drawn
-        if dataset is None or (look.color_by in BUILT_IN and snapshot is None):
+        session, look = self._session, self._session.look
+        dataset, snapshot = session.dataset, session.view.drawn
+        is_ours = look.color_by in BUILT_IN
+        if dataset is None or (is_ours and snapshot is None):
             self._colored, self._colored_of = None, ()
-        elif look.color_by in BUILT_IN and snapshot is not None:
-            palette, limits = self._workspace.palette, look.limits
-            self._colored = colored(look.color_by, session, palette, snapshot, limits)
-            self._colored_of = ()
+            return True
+        of: tuple[object, ...] = look.color_by, look.limits, chosen()
+        if is_ours:
+            of = *of, snapshot, session.clusters.clustering, session.view.compared
         else:
-            of = look.color_by, look.limits, id(dataset), id(dataset.obs), chosen()
-            if of == self._colored_of:
-                return True
-            try:
-                if is_choice(look.color_by, dataset):
-                    self._colored = of_column(look.color_by, dataset, look.limits)
-                    self._colored_of = of
-                    return True
-            except DataError as error:  # the file that the gene is in may be gone
-                session.say(str(error))
+            of = *of, dataset, dataset.obs
+        if is_same(of, self._colored_of):
+            return True
+        choice, limits, found = look.color_by, look.limits, None
+        try:
+            if snapshot is not None and is_ours:
+                palette = self._workspace.palette
+                found = colored(choice, session, palette, snapshot, limits)
+            elif is_choice(choice, dataset):
+                found = of_column(choice, dataset, limits)
+        except DataError as error:  # the file that the gene is in may be gone
+            session.say(str(error))
+        if found is None:
             look.color_by = CLUSTER  # comes back here
             return False
+        self._colored, self._colored_of = found, of
         return True
 
     def _looks(self, snapshot: Snapshot, found: Colored) -> Looks:
         """Return how the points look, with those that are selected above the others."""
-        selection = self._session.selection
-        chosen = None if selection.is_empty else selection.points
+        selection, above = self._session.selection, None
         colors, sizes = found.rgba, np.ones(len(found.rgba), np.float32)
-        if chosen is not None:
+        if not selection.is_empty:
+            rows, above = selection.rows, selection.points
             share = MUTED if found.legend.limits is None else MUTED_VALUE
-            muted = mixed(colors, share, GREYS[self._viewer.theme == "light"])
-            colors = np.where(chosen[:, None], colors, muted)
-            sizes[chosen] = SELECTED_MAGNIFICATION
+            grey = GREYS[self._viewer.theme == "light"]
+            colors = colors * np.float32(1 - share) + np.float32(share * grey)
+            colors[:, 3] = 1.0  # opaque: others stand out among them
+            colors[rows] = found.rgba[rows]
+            sizes[rows] = SELECTED_MAGNIFICATION
         if self._session.look.size_by_pressure and snapshot.has_pressure:
             sizes = magnification(snapshot.pressure)
-        above = None if chosen is None else chosen.copy()
         return Looks(np.asarray(colors, np.float32), sizes, above)
-
-
-def mixed(colors: Colors, share: float, grey: float) -> Colors:
-    """Return colours with a share of a grey, opaque: others stand out among them."""
-    muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
-    muted += np.array([*3 * [share * grey], 1.0], np.float32)
-    return muted
 
 
 def told_neighbors(found: Correction) -> str:

@@ -189,7 +189,7 @@ class Latest(QObject):
 
     Parameters
     ----------
-    owner : QObject
+    owner : QObject, optional
         Nothing more is done once its dock is released.
     take : callable
         Receives what a job has returned.
@@ -207,7 +207,7 @@ class Latest(QObject):
 
     def __init__(
         self,
-        owner: QObject,
+        owner: QObject | None,
         take: Callable[[Any], None],
         fail: Callable[[BaseException], None],
         tell: Callable[[Any], None] | None = None,
