@@ -280,6 +280,22 @@ def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
         read(folder)
 
 
+def test_a_zero_in_a_10x_matrix(tmp_path):
+    matrix = tenx_folder(tmp_path / "m") / "matrix.mtx"
+    matrix.write_bytes(matrix.read_bytes().replace(b" 5\n", b" 5\0"))
+    with pytest.raises(DataError, match="could not be read"):
+        read(tmp_path / "m")
+
+
+@pytest.mark.parametrize("number", ["0.61E904704707603", "1e2147483648"])
+def test_exponents_that_overflow(tmp_path, number):
+    (tmp_path / "a.csv").write_text(f"a,b\n1,2\n{number},3\n4,4\n5,7\n6,5\n7,6\n")
+    with pytest.raises(DataError, match=f'has the text "{number}"'):
+        read(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text("a,b,id\n1,2,3e1234567890\n4,4,4\n5,7,6e9\n")
+    assert read(tmp_path / "b.csv").obs["id"].tolist() == ["3e1234567890", "4", "6e9"]
+
+
 def test_parquet_of_texts_that_are_no_text(tmp_path):
     offsets, bytes_ = pa.py_buffer(np.arange(4, dtype="i4")), pa.py_buffer(b"a\xdfb")
     texts = pa.Array.from_buffers(pa.string(), 3, [None, offsets, bytes_])

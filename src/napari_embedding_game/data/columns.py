@@ -42,7 +42,9 @@ _MAY_BE_NUMBERS = {
     *("string", "integer", "floating", "decimal"),
     *("mixed", "mixed-integer", "mixed-integer-float"),
 }
-FIRST = 100
+HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
+"""Beyond 32 bits, where pandas ends the program or takes it for another one."""
+_FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
 # With more different values than these, a column names its rows one by one.
 _MOST_GROUPS = {"integer": 30, "string": 100}
@@ -63,7 +65,7 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
         kind = types.infer_dtype(column, skipna=True)
         if kind not in _MAY_BE_NUMBERS or not filled.any():
             return None
-        parsed = pd.to_numeric(column, errors="coerce")
+        parsed = to_numbers(column)
         says_nan = column.astype(str).str.strip().str.lower() == "nan"
         wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
         if wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
@@ -82,16 +84,23 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     if pd.api.types.is_bool_dtype(column):
         return None
     # Most columns are measures: the first rows tell it.
-    for part in (column.head(FIRST), column):
+    for part in (column.head(_FIRST), column):
         known = part.notna().to_numpy()
         if not pd.api.types.is_numeric_dtype(part):
-            part = pd.to_numeric(part.astype(object), errors="coerce")
+            part = to_numbers(part.astype(object))
         values = part.to_numpy(dtype=np.float64, na_value=np.nan)
         if not (np.isfinite(values[known]) & (values[known] % 1 == 0)).all():
             return None
     if not known.any():
         return None
     return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+def to_numbers(column: pd.Series) -> pd.Series:
+    """Numbers of a column that may be written as text, NaN for what is none."""
+    if HUGE_EXPONENT.search("\n".join(map(str, column))):
+        column = column.mask(column.astype(str).str.contains(HUGE_EXPONENT))
+    return pd.to_numeric(column, errors="coerce")
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
@@ -145,8 +154,7 @@ def is_row_name(column: pd.Series) -> bool:
     if pd.api.types.infer_dtype(column) != "string" or TEXT.match(heading):
         return False
     # Numbers with a few mistakes among them are measurements, and told as such.
-    numeric = pd.to_numeric(column, errors="coerce").notna().mean()
-    return bool(numeric < _MOSTLY_NUMBERS)
+    return bool(to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)
 
 
 def as_metadata(column: pd.Series) -> pd.Series:

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
+    HUGE_EXPONENT,
     as_metadata,
     check_chosen,
     given_maps,
@@ -386,6 +387,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             sep=separator,
             decimal="," if has_commas else ".",
             low_memory=False,  # types from the whole column, not from parts of it
+            float_precision="round_trip" if HUGE_EXPONENT.search(text) else None,
             skip_blank_lines=not is_single,
         )
     except pd.errors.ParserError as error:

@@ -141,10 +141,13 @@ def _unpacked(path: Path, times: int = 1) -> bytes:
     """Return what a file holds: of a damaged stream scipy may end the program."""
     check_filled(path)
     check_fits(times * path.stat().st_size, path.name, "its text")
-    if path.suffix != ".gz":
-        return path.read_bytes()
-    check_inflates(path, times)
-    return gzip.decompress(path.read_bytes())
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        check_inflates(path, times)
+        content = gzip.decompress(content)
+    if b"\0" in content:
+        raise ValueError("a text has no zeros")
+    return content
 
 
 def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import counted, listed, to_numbers
 from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import parse_well, row_letters, well_name
@@ -146,7 +146,7 @@ def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
 
 def _as_group(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
-    parsed = pd.to_numeric(column, errors="coerce")
+    parsed = to_numbers(column)
     if (parsed.notna() == column.notna()).all():
         if parsed.nunique() > _MOST_GROUPS:
             return parsed
