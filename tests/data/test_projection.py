@@ -100,3 +100,21 @@ def test_the_way_of_scanpys_components_is_found(counts, scales):
     assert way.target_sum == pytest.approx(5_000, rel=1e-3)
     got = projected(way, counts[adata.obs_names])
     np.testing.assert_allclose(got, adata.obsm["X_pca"], atol=1e-2)
+    # Genes that are missing are at their mean; none of it is left unexplained.
+    fewer = counts[adata.obs_names, :150]
+    lognorm = normalised(counts[adata.obs_names].X, way.target_sum, "These")
+    match = match_genes(way.genes, fewer.var_names, min_share=0)
+    scaled = way.scaled(lognorm, match)
+    components = way.components(scaled)
+    np.testing.assert_allclose(components.mean(axis=0), 0, atol=0.05)
+    np.testing.assert_allclose(way.rest(scaled, components).mean(0), 0, atol=0.05)
+
+
+def test_logarithms_of_a_choice_of_genes_stay_as_they_are(counts):
+    logarithms = normalised(counts.X, 10_000, "These")
+    few = logarithms[:, 20:60]
+    assert (normalised(few, 5_000, "These") != few).nnz == 0
+    # All genes say what they were normalised to, and so do logarithms of counts.
+    for values in (normalised(counts.X, 700, "These"), counts.X.log1p()):
+        again = normalised(values, 10_000, "These")
+        np.testing.assert_allclose(again.data, logarithms.data, rtol=1e-4)

@@ -11,6 +11,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import new_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.projection import normalised
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
@@ -46,15 +47,21 @@ def reference():
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
 
 
-def test_labels_places_and_what_is_unlike(reference):
-    new = cells(120, "ABCD", seed=1)
-    assert tl.map_onto_reference(new, reference, "kind") is None
+def check_kinds(new):
+    """Check that cells have their own kind, but for D, which is unlike the others."""
     known = (new.obs["kind"] != "D").to_numpy()
     right = new.obs["kind_predicted"].astype(str) == new.obs["kind"]
     assert right[known].mean() > 0.95
-    assert new.obs["kind_confidence"].between(0, 1).all()
     assert new.obs["unlike_reference"][~known].mean() > 0.8
     assert new.obs["unlike_reference"][known].mean() < 0.1
+
+
+def test_labels_places_and_what_is_unlike(reference):
+    new = cells(120, "ABCD", seed=1)
+    assert tl.map_onto_reference(new, reference, "kind") is None
+    check_kinds(new)
+    known = (new.obs["kind"] != "D").to_numpy()
+    assert new.obs["kind_confidence"].between(0, 1).all()
     assert new.obsm["X_embedding_game"].shape == (120, 2)
     assert new.obsm["X_pca"].shape == (120, 8)
     noted = new.uns["embedding_game_reference"]
@@ -88,10 +95,31 @@ def test_a_map_of_neighbours_made_by_scanpy(reference):
         sc.pp.neighbors(adata, n_neighbors=10)
     tl.embedding_game(adata, **QUICK)
     adata.obs["kind"] = adata.obs["kind"].astype("category")
-    new = cells(60, seed=3)
+    new = cells(90, "ABCD", seed=3)
     tl.map_onto_reference(new, adata, "kind")
-    assert (new.obs["kind_predicted"].astype(str) == new.obs["kind"]).mean() > 0.95
+    check_kinds(new)
     assert "graph of neighbours" in new.uns["embedding_game_reference"]["notes"]
+
+
+def test_a_map_of_logarithms_of_some_genes():
+    def logarithms(adata):
+        every = normalised(adata.X, 10_000, "These")
+        few = adata[:, 30:].copy()
+        few.X = every[:, 30:]
+        return few
+
+    old, new = logarithms(cells(240)), cells(120, "ABCD", seed=3)
+    tl.embedding_game(old, use_rep="X", **QUICK)
+    few = logarithms(new)
+    for given in (few, new):
+        tl.map_onto_reference(given, old, "kind")
+        check_kinds(given)
+        noted = given.uns["embedding_game_reference"]
+        assert noted["unlike_by"] == "distance"
+        assert ("are taken as they are" in noted["notes"]) == (given is few)
+    np.testing.assert_allclose(
+        few.obsm["X_embedding_game"], new.obsm["X_embedding_game"], atol=1e-3
+    )
 
 
 def test_a_space_that_new_cells_bring_along():

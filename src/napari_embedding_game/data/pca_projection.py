@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression
-from napari_embedding_game.data.projection import Projection, normalised
+from napari_embedding_game.data.projection import Projection, normalised, sum_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -43,15 +43,6 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         )
     loadings = np.asarray(adata.varm["PCs"], np.float32)
     used = np.flatnonzero(np.any(loadings != 0, axis=1))
-    zeros, ones = np.zeros(len(used), np.float32), np.ones(len(used), np.float32)
-    plain = Projection(
-        genes=tuple(map(str, adata.var_names[used])),
-        mean=zeros,
-        std=ones,
-        loadings=loadings[used],
-        offset=np.zeros(loadings.shape[1], np.float32),
-        target_sum=_target_sum(adata),
-    )
     known = np.asarray(adata.obsm["X_pca"], np.float32)
     rows = np.flatnonzero(np.isfinite(known).all(axis=1))
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
@@ -60,6 +51,14 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     if not is_scaled and Expression(values, True).has_counts:
         values = normalised(values, TARGET_SUM, "These cells")
     values = values[:, used]
+    plain = Projection(
+        genes=tuple(map(str, adata.var_names[used])),
+        mean=np.asarray(values.mean(axis=0, dtype=np.float64), np.float32).ravel(),
+        std=np.ones(len(used), np.float32),
+        loadings=loadings[used],
+        offset=np.zeros(loadings.shape[1], np.float32),
+        target_sum=_target_sum(adata),
+    )
     ways = [] if is_scaled else [plain]
     if {"mean", "std"} <= set(adata.var.columns):
         mean, std = (adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std"))
@@ -86,13 +85,9 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
 
 def _target_sum(adata: AnnData) -> float:
     """Return what counts of a cell were normalised to, by logarithms that tell it."""
-    for values in (adata.X, None if adata.raw is None else adata.raw.X):
-        if values is None or Expression(values, True).kind != "logarithms":
-            continue
-        sums = np.expm1(_dense(values[:200]).astype(np.float64)).sum(axis=1)
-        if sums.std() <= 0.01 * sums.mean():
-            return float(np.median(sums))
-    return TARGET_SUM
+    known = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
+    logarithms = (one for one in known if Expression(one, True).kind == "logarithms")
+    return next(filter(None, map(sum_of, logarithms)), TARGET_SUM)
 
 
 def _lowest(values: Any) -> float:

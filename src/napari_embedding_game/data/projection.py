@@ -23,6 +23,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression, log_times
 from napari_embedding_game.data.gene_names import named
 
+_SAMPLED = 200
+"""Cells that tell which sum counts were normalised to."""
+
 
 @dataclass(frozen=True, eq=False)
 class Projection:
@@ -184,7 +187,8 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
     """Return log1p of counts normalised to ``target_sum``, (n, M) float32.
 
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
-    normalised to any sum.  Raises DataError if they are neither.
+    normalised to any sum.  Logarithms that do not say which (see :func:`sum_of`) stay
+    as they are.  Raises DataError if they are neither.
     """
     kind = Expression(values, True).kind
     if kind == "values":
@@ -193,7 +197,24 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
             "too large): give cells with counts in X, in layers['counts'] or in raw."
         )
     if kind == "logarithms":
+        if sum_of(values) is None:
+            return values.astype(np.float32, copy=False)
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
     factors = Expression(values, True).factors * (target_sum / TARGET_SUM)
     return log_times(values, factors).astype(np.float32)
+
+
+def sum_of(logarithms: Any) -> float | None:
+    """Return the counts of a cell, of which `logarithms` (n, M) are log1p.
+
+    The median, where they were normalised to one sum, or not at all.  None where the
+    sums differ, as they do over a choice of the genes that were normalised.
+    """
+    some = logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)]
+    some = some.toarray() if sp.issparse(some) else some
+    counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
+    sums = counts.sum(axis=1)
+    are_whole = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)
+    says_it = len(sums) and (are_whole or sums.std() <= 0.01 * sums.mean())
+    return float(np.median(sums)) if says_it else None

@@ -45,6 +45,7 @@ from napari_embedding_game.data.projection import (
     Projection,
     match_genes,
     normalised,
+    sum_of,
 )
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
@@ -267,6 +268,12 @@ def _aligned(
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
     told = f"Genes compared{by}, from {origin}: {match.told}"
+    if Expression(values, True).kind == "logarithms" and sum_of(values) is None:
+        told += (
+            f" The logarithms of {origin} are taken as they are, since the sums of "
+            "these genes do not say what their counts were normalised to: the "
+            f"reference's were to {way.target_sum:,.0f} a cell."
+        )
     return _Genes(match, normalised(values, way.target_sum, name)), told
 
 
@@ -306,12 +313,14 @@ def _unexplained(
 ) -> NDArray[np.float64] | None:
     """Return the share of reference cells that are as unlike as each new cell.
 
-    None where the expression of the reference is not at hand.
+    None where the expression of the reference is not at hand, or its space is that of
+    the genes, which leaves nothing unexplained.
     """
     dataset, match = reference.dataset, genes.match
     n_rows, profile = len(dataset.obs), dataset.profile
     is_known = dataset.has_expression and Expression(profile, True).kind != "values"
-    if n_rows < FEWEST_ROWS or not is_known:
+    is_of_genes = way.loadings.shape[1] == len(way.genes)
+    if n_rows < FEWEST_ROWS or not is_known or is_of_genes:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
     lognorm = normalised(profile[sample], way.target_sum, dataset.name)

@@ -14,12 +14,12 @@ from napari_embedding_game.core.settings import Settings, resolve, settled
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.expression import TARGET_SUM, Expression
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.spaces import maps_of, root_of, split_space
 from napari_embedding_game.data.pca_projection import pca_projection
-from napari_embedding_game.data.projection import Projection
+from napari_embedding_game.data.projection import Projection, sum_of
 from napari_embedding_game.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -219,14 +219,13 @@ def _of_columns(dataset: Dataset) -> Projection | None:
         return None
     n = dataset.X.shape[1]
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
-    sums = np.expm1(dataset.X[:200].astype(np.float64)).sum(axis=1)
     return Projection(
         genes=dataset.var_names,
         mean=mean,
         std=np.ones(n, np.float32),
         loadings=np.eye(n, dtype=np.float32),
         offset=-mean,
-        target_sum=float(np.median(np.asarray(sums))),
+        target_sum=sum_of(dataset.X) or TARGET_SUM,
     )
 
 
