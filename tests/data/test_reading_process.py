@@ -5,7 +5,10 @@ import signal
 
 import pytest
 
+from napari_embedding_game.data import reading_process
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import begin_process, read_apart
 from napari_embedding_game.data.stages import finish
 
@@ -40,6 +43,23 @@ def test_a_new_one_comes_where_it_was_ended():
     assert told("__import__('os').getpid()") != process
 
 
+def test_a_small_file_does_not_grow_for_ever(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reading_process, "SPARE", 1 << 27)
+    grows = "bytearray(b'x') * 2**28, __import__('time').sleep(600)"
+    (tmp_path / grows).touch()
+    with pytest.raises(DataError, match="far more memory than a file of its size"):
+        told(grows)
+
+
 def test_what_cannot_come_back_is_an_error_and_no_silence():
     with pytest.raises(Exception, match="pickle"):
         told("lambda: 0")
+
+
+def test_an_error_comes_back_whatever_was_its_cause(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "else").touch()
+    begin_process()
+    with pytest.raises(DataError, match=r"could not be read as a \.zarr folder"):
+        finish(read_apart(tmp_path / "a.zarr", read_stages, ReadOptions()))

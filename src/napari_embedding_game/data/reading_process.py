@@ -37,6 +37,8 @@ from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
+SPARE, TIMES = 1 << 29, 10_000
+"""Bytes of memory, and of those for each of a file, that no file takes in earnest."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", f"{__package__}.readers")
@@ -60,10 +62,10 @@ def read_apart(
     if not begun.is_set():
         result = read(path, *values, **options)
         return (yield from result) if isinstance(result, Generator) else result
-    name, process = Path(path).name, _take()
+    process = _take()
     path = path.absolute() if isinstance(path, Path) else path
     try:
-        kind, content = yield from process.do(name, (read, (path, *values), options))
+        kind, content = yield from process.do(path, (read, (path, *values), options))
     except BaseException:
         process.kill()
         raise
@@ -139,14 +141,22 @@ class _Process:
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
 
-    def do(self, name: str, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
+    def do(self, path: str | Path, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
         """Have a job done; return ("result", value) or ("error", exception)."""
         # Reading a file may take three quarters of what is free now.
         most, before = 3 * memory.budget() // 2, self._resident()
+        name, earnest = Path(path).name, float("inf")
+        if os.path.isfile(path):
+            earnest = SPARE + TIMES * os.path.getsize(path)
         self.ask(job)
         stage = Stage(f"Reading {name}")
         while True:
             memory.check_taken(self._resident() - before, name, most)
+            if self._resident() - before > earnest:
+                raise DataError(
+                    f"{name} takes far more memory than a file of its size, so it is "
+                    "damaged: copy or export it again."
+                )
             kind: str = "stage"
             content: Any = stage
             with suppress(Empty):
@@ -239,4 +249,6 @@ def serve() -> None:
                 result = finish(result, partial(_send, answers, "stage"))
             _send(answers, "result", result)
         except Exception as error:
+            # What a library has raised may not be pickled, as tblib does if installed.
+            error.__cause__ = error.__context__ = None
             _send(answers, "error", error)
