@@ -85,6 +85,22 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
     autosave._capture = lambda: None
 
 
+def test_a_saving_that_fails_is_tried_again(start):
+    autosave = start()
+    capture, autosave._capture = autosave._capture, broken
+    autosave.touch()
+    with pytest.raises(OSError, match="no room"):
+        autosave.tick()()
+    autosave._capture = capture
+    autosave.tick()()
+    assert autosave.path.exists()
+    assert autosave.tick() is None
+
+
+def broken():
+    return SavedSession(maps=(Broken(OSError),))
+
+
 class Broken:
     def __init__(self, error):
         self.error = error

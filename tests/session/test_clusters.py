@@ -190,6 +190,17 @@ def test_a_column_becomes_annotation(three):
     assert sizes(three) == {"1": 40, "2": 10, "3": 10}
 
 
+def test_a_column_leaves_what_was_said_and_empty_levels_annotate_nothing():
+    clusters = Clusters(6)
+    group = clusters.make_cluster(np.arange(3), "T")
+    clusters.recolor(group, "#ff0000")
+    clusters.annotate(group, "look again")
+    levels = pd.Categorical(["T", "", " ", "B", "unassigned", "B"])
+    clusters.annotate_by(pd.Series(levels, name="kind"), {"B": "#00ff00"})
+    found = {c.name: (c.size, c.color, c.note) for c in clusters.clusters if c.is_named}
+    assert found == {"T": (3, "#ff0000", "look again"), "B": (2, "#00ff00", "")}
+
+
 class Editing(RuleBasedStateMachine):
     """Any edits: all the way back is untouched, all the way forth is what was."""
 

@@ -618,6 +618,17 @@ def test_what_does_not_fit_is_told_in_a_sentence(saved, tmp_path, change, senten
         archive.load(path)
 
 
+def test_a_group_without_a_name_does_not_keep_a_file_shut(saved, tmp_path):
+    (code, *_) = saved[1].maps[0].clusters.annotation.groups
+
+    def change(parts):
+        groups = at(parts, ["maps", "0", "clusters", "annotation", "groups"])
+        groups[str(code)]["name"] = ""
+
+    path = rewritten(saved[0], tmp_path / "x.zip", change)
+    assert archive.load(path).maps[0].clusters.annotation.groups[code].name == ""
+
+
 def test_a_list_of_sessions_reads_no_arrays(saved, tmp_path):
     path = rewritten(saved[0], tmp_path / "x.zip", put("maps", []))
     told = archive.summary(path)

@@ -1,5 +1,7 @@
 """A parent of 40 rows of which row 7 of the source is left out, and its children."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from psygnal import EmitLoopError
@@ -205,6 +207,47 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     first = rows_named(session, "first")
     back(tree)
     assert rows_named(session, "first") == first
+
+
+@pytest.mark.parametrize("in_child", [False, True])
+def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
+    """Each reading has other rows, and takes the place of the one before."""
+    if in_child:
+        tree.embed(np.arange(30), "part")
+    for place, drop in enumerate([(7, 12), (3, 7, 12, 20), (7,)]):
+        tree.reload(read("X", n_columns=3 + place, drop=drop))
+        session.clusters.make_cluster(np.arange(place + 1), f"limits {place}")
+        assert tree.capture() is not None
+    assert names(session)["limits 2"] == 3
+    first = rows_named(session, "limits 2")
+    tree.open("")
+    assert rows_named(session, "limits 2") == first
+
+
+def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(session):
+    tree, dataset = MapTree(session), read()
+    obs = dataset.obs.assign(annotation="of the file")
+    session.load(replace(dataset, obs=obs))
+    session.clusters.make_cluster(np.arange(30), "T cells")
+    for rows, name in ((np.arange(35), "naive"), (np.arange(25), "memory")):
+        tree.embed(rows, name)
+        session.clusters.make_cluster(np.arange(5), name)
+    given = session.dataset.obs["annotation 2"].value_counts().to_dict()
+    assert given == {"naive": 5, "T cells": 20}
+    assert set(session.dataset.obs["annotation"]) == {"of the file"}
+
+
+def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, session):
+    session.clusters.make_cluster(np.arange(40), "T")
+    tree.embed(np.arange(30), "part")
+    session.clusters.make_cluster(np.arange(10), "naive")
+    back(tree)
+    (group,) = (c.id for c in session.clusters.clusters if c.name == "T")
+    session.clusters.rename(group, "CD4")
+    tree.open("child1")
+    session.clusters.undo()
+    back(tree)
+    assert names(session) == {"CD4": 40}
 
 
 @pytest.mark.parametrize(

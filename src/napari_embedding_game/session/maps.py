@@ -227,10 +227,11 @@ class MapTree:
         key = self._current
         if self._session.snapshot is None and not self._children(key):
             # Nothing was played here: nothing is lost.
+            self._rest()
             self._go(key, move)
             self._hang(key, title, self._maps[key].parent)
-            return key
-        key = self._begin(READING, title, base, move)
+        else:
+            key = self._begin(READING, title, base, move)
         self._told[key] = state.annotation
         return key
 
@@ -302,8 +303,10 @@ class MapTree:
         parent, said = self._session.dataset, self._session.clusters.state.annotation
         assert parent is not None
         rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
-        if ANNOTATION in child.made("map"):
-            names = child.obs[ANNOTATION].astype(object)
+        # The file may have a column of that name: then the one made here has a number.
+        for one in child.made("map"):
+            if one.startswith(ANNOTATION):
+                names = child.obs[one].astype(object)
         for code, group in said.groups.items():
             names[said.codes[rows] == code] = group.name
         if names.notna().any():
@@ -372,7 +375,13 @@ class MapTree:
         if child.overlaid is not None:
             before = child.overlaid.of(let_go)
             known = {group.name: group for group in annotation.groups.values()}
-            groups = {i: known.get(x.name, x) for i, x in before.groups.items()}
+            # Cells that are in the same group still: it may have another name now.
+            same = annotation.codes[annotation.codes == child.overlaid.codes]
+            stayed = {i: annotation.groups[i] for i in set(same.tolist()) - {NONE}}
+            groups = {
+                i: stayed.get(i) or known.get(x.name, x)
+                for i, x in before.groups.items()
+            }
             before = replace(before, groups=groups)
             annotation = annotation.adopted(let_go, before, new_ids)
         told &= now.codes != NONE

@@ -256,13 +256,19 @@ class Clusters:
     def annotate_by(self, column: pd.Series, colors: Mapping[str, str]) -> None:
         """Annotate all points that have one by the levels of a column (n,).
 
-        `colors` are those of levels as "#rrggbb".
+        `colors` are those of levels as "#rrggbb".  A group of that name keeps what else
+        was said of it.
         """
+        said = {one.name: one for one in self._annotation.groups.values()}
         values = column.astype("category").cat.remove_unused_categories().cat
-        names = map(str, values.categories)
-        groups = [Group(name=name, color=colors.get(name, "")) for name in names]
+        known = [said.get(str(x), Group(name=str(x))) for x in values.categories]
+        groups = [
+            replace(one, color=colors.get(one.name) or one.color, is_whole=False)
+            for one in known
+        ]
         levels = values.codes.to_numpy().astype(np.intp)
-        out = [at for at, group in enumerate(groups) if group.name == RESERVED_NAME]
+        nothing = "", RESERVED_NAME
+        out = [at for at, one in enumerate(groups) if one.name.strip() in nothing]
         levels[np.isin(levels, out)] = -1
         self._join(f"annotation by {column.name}", levels, groups)
 

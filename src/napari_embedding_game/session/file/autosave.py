@@ -116,8 +116,12 @@ class Autosave:
             return None
 
         def save() -> None:
-            with self._writing:
-                archive.save(session, self.path, is_private=True)
+            try:
+                with self._writing:
+                    archive.save(session, self.path, is_private=True)
+            except BaseException:
+                self.touch()  # it is tried again
+                raise
 
         return save
 

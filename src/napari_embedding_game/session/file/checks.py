@@ -88,7 +88,7 @@ def _check_map(one: SavedMap) -> None:
     for each in filter(None, (said, one.overlaid)):
         names = {group.name for group in each.groups.values()}
         is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
-        _expect(is_right and len(names - {""}) == len(each.groups), "its annotation")
+        _expect(is_right and len(names) == len(each.groups), "its annotation")
     for made in dataset.added.values():
         found = [row for each in made.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in found), "its examples")
