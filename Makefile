@@ -13,16 +13,22 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 CONSTRAINTS ?= constraints.txt
 # pyqt6 or pyside6
 QT ?= pyqt6
-INSTALLED := $(VENV)/.installed
-WARM := $(VENV)/.warm
 export PYTHON
+# Stamps, so that the second time is quick: all that a window needs, what tests and
+# checks need as well, loops that are as new as their sources, all of them compiled.
+RUNS := $(VENV)/.runs
+INSTALLED := $(VENV)/.installed
+LOOPS := $(VENV)/.loops
+WARM := $(VENV)/.warm
+# Python compiles a module when it is first imported: of 25,000 that is a third.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile $(CONSTRAINTS:%=--constraint %) --editable
 # Each process of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(INSTALLED) $(WARM)
 
 # A window where there is a display; else one that nobody sees, kept as a picture.
-run: setup
+run: $(RUNS) $(LOOPS)
 	@if [ "$$(uname)" != Linux ] || [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ]; then \
 	  $(BIN)/napari-embedding-game --sample pbmc; \
 	else \
@@ -54,8 +60,8 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 
 # The site, into build/docs; each warning is an error.
-docs: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[docs]'
+docs: $(RUNS)
+	$(INSTALL) '.[docs]'
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
 	@echo 'The site is in build/docs/index.html.'
 
@@ -70,18 +76,30 @@ system:
 $(BIN)/python: | system
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp, so that the second time is quick.
-$(INSTALLED): pyproject.toml constraints.txt tools/hatch_build.py | system $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
+SOURCES := pyproject.toml constraints.txt tools/hatch_build.py
 ifeq ($(QT),pyside6)
+define OTHER_QT
 	$(BIN)/python -m pip install --quiet 'napari[pyside6]'
 	$(BIN)/python -m pip uninstall --quiet --yes PyQt6 PyQt6-Qt6 PyQt6-sip
+endef
 endif
+
+$(RUNS): $(SOURCES) | system $(BIN)/python
+	$(INSTALL) '.[all]'
+	$(OTHER_QT)
 	touch $@
 
-# numba's first compilation takes longer than a person waits for a first frame.  Its
-# cache does not see that a loop calls one of another file that has changed.
-$(WARM): $(INSTALLED) $(shell find src/napari_embedding_game/core -name '*.py')
+$(INSTALLED): $(SOURCES) | system $(BIN)/python
+	$(INSTALL) '.[dev]'
+	$(OTHER_QT)
+	touch $(RUNS) $@
+
+# numba's cache does not see that a loop calls one of another file that has changed.
+$(LOOPS): $(shell find src/napari_embedding_game/core -name '*.py') | $(BIN)/python
 	find src/napari_embedding_game/core -name '*.nb[ci]' -delete
+	touch $@
+
+# A window compiles what it needs; tests would wait for one another.
+$(WARM): $(INSTALLED) $(LOOPS)
 	$(BIN)/python tools/warm_up.py
 	touch $@
