@@ -2,12 +2,14 @@
 
 import gc
 from collections import Counter
+from weakref import ref
 
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDockWidget
 
+from napari_embedding_game.data.samples import digits
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -115,6 +117,28 @@ def test_a_window_closed_with_a_floating_dock_leaves_nothing(
     qtbot.wait(200)
     gc.collect()
     qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
+
+
+def used_and_closed(viewer, qtbot):
+    """Make a map in a window and close it; weak references to what it was made of."""
+    dock, session = plugin.open_dock(viewer), workspace_of(viewer).session
+    session.load(digits())
+    session.settings.max_iter = 30
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    seen = [ref(x) for x in (viewer, session, session.dataset)]
+    viewer.close()
+    return seen
+
+
+def test_a_closed_window_frees_its_session_and_its_data(make_napari_viewer, qtbot):
+    seen = used_and_closed(make_napari_viewer(show=True), qtbot)
+
+    def is_freed():
+        gc.collect()
+        return [one() for one in seen] == [None] * 3
+
+    qtbot.waitUntil(is_freed)
 
 
 def test_no_part_of_a_dock_is_without_a_window(boxes):
