@@ -37,6 +37,11 @@ def digits() -> Dataset:
 
 def pbmc() -> Dataset:
     """700 blood cells (PBMC) that come with scanpy: 50 components, 765 genes."""
+    return read_pbmc(pbmc_file())
+
+
+def pbmc_file() -> Path:
+    """Return where scanpy has the cells; raise DataError where it has none."""
     scanpy = find_spec("scanpy")  # found without importing it, which takes seconds
     path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
     if not path.exists():
@@ -44,8 +49,13 @@ def pbmc() -> Dataset:
             "The PBMC sample comes with scanpy, which is not installed, or of another "
             "version: run `pip install --upgrade scanpy`, or open another sample."
         )
+    return path
+
+
+def read_pbmc(path: Path) -> Dataset:
+    """Read that file, without what anndata warns of: how it updates an old one."""
     from anndata import read_h5ad
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # anndata tells how it updates an old file
+        warnings.simplefilter("ignore")
         return from_anndata(read_h5ad(path), "pbmc")

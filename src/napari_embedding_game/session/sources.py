@@ -18,6 +18,7 @@ from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -199,4 +200,8 @@ class SampleSource(Source):
         if self.key == "nuclei":
             return (yield from nuclei_stages())
         yield Stage("Opening the sample")
-        return ReadResult(dataset=getattr(samples, self.key)())
+        if self.key == "digits":
+            return ReadResult(dataset=samples.digits())
+        # Apart: here another thread, as it compiles, lets anndata's warnings through.
+        dataset = yield from read_apart(samples.pbmc_file(), samples.read_pbmc)
+        return ReadResult(dataset=dataset)
