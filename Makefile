@@ -20,7 +20,7 @@ RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 LOOPS := $(VENV)/.loops
 WARM := $(VENV)/.warm
-# Python compiles a module when it is first imported: of 25,000 that is a third.
+# Python compiles a module when it is first imported: of 22,000 that is a quarter.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile $(CONSTRAINTS:%=--constraint %) --editable
 # Each process of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
