@@ -321,8 +321,9 @@ class Scene(QObject):
     def _expect(self) -> None:
         """Make the layers while another thread prepares the run."""
         run, dataset = self._session.run, self._session.dataset
-        is_new = run is not None and run.warm_start is None
-        if is_new and dataset is not None and self._session.state == "preparing":
+        if run is None or dataset is None:
+            return
+        if self._session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
             self.layers.expect(dataset.X.shape[0], n_landmarks, d)
 

@@ -20,8 +20,8 @@ from napari_embedding_game.ui.connections import Connections
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
 REST, LONGEST_REST = 2.0, 2.0
-"""After a frame the window rests so many times as long as it was busy, at most these
-seconds: drawing in software takes the cores that the game needs."""
+"""After a frame the window rests so many times as long as the quicker of the last two
+took, at most these seconds: drawing in software takes the cores that the game needs."""
 DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 CLOSE_SECONDS = 1.0
@@ -91,7 +91,7 @@ class Worker(QThread):
         """Why the job broke off, also after ``abandon``."""
         self._lock = threading.Lock()
         self._newest: Any = None
-        self._next_show = 0.0
+        self._next_show = self._busy = 0.0
         self._showing = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -161,9 +161,9 @@ class Worker(QThread):
 
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
-        # The first frame takes long as all is made for it: the second comes at once.
-        rest = min(REST * busy, LONGEST_REST) if self._next_show else 0.0
-        self._next_show = begun + max(FRAME_SECONDS, busy + rest)
+        # One that alone took long, as the first, for which all is made, needs no rest.
+        rest = min(REST * min(busy, self._busy), LONGEST_REST)
+        self._busy, self._next_show = busy, begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
             self._schedule()
