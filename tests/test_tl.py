@@ -103,8 +103,10 @@ def test_a_copy_leaves_the_original_as_it_was(cells):
 def test_results_of_a_former_map_do_not_stay(cells):
     tl.embedding_game(cells, **QUICK)
     cells.uns[f"{KEY}_cluster_colors"] = ["#ff0000"]
+    cells.obs[f"{KEY}_stability"] = 1.0
     tl.embedding_game(cells, method="pca")
     assert f"{KEY}_pressure" not in cells.obs  # not defined for PCA
+    assert f"{KEY}_stability" not in cells.obs
     assert f"{KEY}_cluster_colors" not in cells.uns
 
 
@@ -229,6 +231,9 @@ def test_stability_needs_a_map(cells):
         tl.stability(cells)
     with pytest.raises(InputError, match="n_seeds"):
         tl.stability(cells, n_seeds=0)
+    tl.embedding_game(cells, init=cells.obsm["X_pca"][:, :2], **QUICK)
+    with pytest.raises(InputError, match="began at places that were given"):
+        tl.stability(cells)
 
 
 def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
@@ -271,6 +276,13 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     assert str(tl.are_two(cells, a, b)).startswith("Two groups: ")
     with pytest.raises(InputError, match="both groups"):
         tl.are_two(cells, a, a)
+    with pytest.raises(InputError, match="each of the 150 cells"):
+        tl.are_two(cells, a[:100], ~a[:100])
+    rng = np.random.default_rng(0)  # the same directions at any length, in one group
+    cells.obsm["long"] = cells.obsm["X_pca"] * rng.lognormal(size=(150, 1))
+    cells.obsm["X_pca"] = rng.normal(size=(150, 8))
+    tl.embedding_game(cells, use_rep="long", metric="cosine", **QUICK)
+    assert tl.firmness(cells).attrs["suggested"] == n_kinds
     del cells.obsm["X_embedding_game"]
     with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
         tl.firmness(cells)

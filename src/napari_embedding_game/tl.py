@@ -411,7 +411,8 @@ def stability(
     Raises
     ------
     InputError
-        There is no map of :func:`embedding_game`, or `n_seeds` is below 1.
+        There is no map of :func:`embedding_game`, it began at places that were given,
+        or `n_seeds` is below 1.
     """
     import numpy as np
 
@@ -431,6 +432,11 @@ def stability(
     parameters: dict[str, Any] = {
         k: None if str(v) == "none" else v for k, v in plain.items()
     }
+    if not isinstance(parameters["init"], str):
+        raise InputError(
+            "The map began at places that were given, to which other seeds keep: make "
+            'it with a start such as init="random" to ask how stable it is.'
+        )
     adata = adata.copy() if copy else adata
     where = ("use_rep", "neighbors_key")
     X, _, _ = _numbers(adata, *(parameters.get(name) for name in where))
@@ -459,8 +465,9 @@ def firmness(
     adata : AnnData
         With the map of :func:`embedding_game`.
     use_rep : str, optional
-        Space in which cells are compared and neighbours searched, as for
-        :func:`embedding_game`.
+        Space in which cells are compared and neighbours searched, with the metric of
+        the map; by default the map's, or as for :func:`embedding_game` where it was
+        made of neighbours.
     key_added : str, optional
         As it was given for the map.
 
@@ -496,12 +503,17 @@ def firmness(
             f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
             "first, or give the key_added that it was made with."
         )
-    X, _ = _space(adata, use_rep)
+    noted = adata.uns[key].get("parameters", {})
+    X, _ = _space(adata, noted.get("use_rep") if use_rep is None else use_rep)
+    metric = noted.get("metric", "euclidean")
+    if metric == "precomputed":
+        metric = "euclidean"
     landmarks = np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at])[1].astype(np.int32)
-    graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, len(landmarks))
+    nearest = edges(knn_graph(X, metric=metric), "mixed")
+    graph = landmark_graph(nearest, labels, len(landmarks))
     tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
-    cuts = list(firm_cuts(X, tree, labels))
+    cuts = list(firm_cuts(X, tree, labels, metric=metric))
     asked = [cut.separation for cut in cuts]
     columns = {
         "parted": [cut.n_parted for cut in cuts],
@@ -540,7 +552,7 @@ def are_two(
     Raises
     ------
     InputError
-        A group has fewer than 10 cells, or the groups overlap.
+        A group has fewer than 10 cells, the groups overlap, or are no (n_obs,) masks.
     DataError
         There is no such space.
     """
@@ -550,6 +562,10 @@ def are_two(
     from napari_embedding_game.core.inspect.firmness import separation
 
     first, second = np.asarray(inside, bool), np.asarray(outside, bool)
+    if not first.shape == second.shape == (adata.n_obs,):
+        raise InputError(
+            f"Give true or false for each of the {adata.n_obs:,} cells as either group."
+        )
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
     X, _ = _space(adata, use_rep)
@@ -626,7 +642,7 @@ def _with_map(
     from napari_embedding_game.data.export.result import storable, versions
 
     adata, (key, at) = adata.copy() if copy else adata, _keys(key_added)
-    former = [f"{key}_{name}" for name in ("landmark", *_COLUMNS)]
+    former = [f"{key}_{name}" for name in ("landmark", "stability", *_COLUMNS)]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")
     present = np.unique(clusters).astype(str)
     adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)

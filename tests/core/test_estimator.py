@@ -374,6 +374,15 @@ def test_steering_that_cannot_be_is_refused(cloud, options, told):
         small().fit(cloud, **options)
 
 
+def test_new_rows_have_their_places_whatever_is_done_with_the_map(cloud):
+    model = small().set_output(transform="pandas").fit(cloud)
+    new = cloud[:9] + 0.2
+    before, clusters = model.transform(new), model.predict(new)
+    assert clusters.shape == (9,)
+    model.embedding_ /= model.embedding_.std()
+    np.testing.assert_array_equal(model.transform(new), before)
+
+
 def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.session.clusters.merging import Merging

@@ -79,6 +79,13 @@ def test_two_groups_are_two_and_halves_of_one_are_not(kind):
     assert "however small their p-values are" in str(halves)
 
 
+def test_one_column_and_rows_far_from_0_are_compared():
+    X, of = rows_of((150, 60))
+    one, other = np.flatnonzero(of == 0), np.flatnonzero(of == 1)
+    assert separation(X @ X[0][:, None], one, other).is_firm
+    assert separation(X.astype(float) + 1e8, one, other).is_firm
+
+
 def test_the_answer_has_its_figures():
     found = Separation(0.75, (0.25, 0.3, 0.2, 0.25, 0.25))
     assert found.beyond == pytest.approx(2 / 3)

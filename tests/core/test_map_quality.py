@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
+from sklearn.neighbors import kneighbors_graph
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.quality import map_quality
 from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
@@ -68,6 +70,13 @@ def test_other_distances_and_sparse_rows(digits, metric):
     if metric != "correlation":
         sparse = map_quality(sp.csr_matrix(X), embedding, metric=metric)
         assert sparse.neighbors_kept == pytest.approx(dense.neighbors_kept)
+
+
+def test_distances_between_neighbours_only_are_refused(digits):
+    X, embedding, _ = digits
+    near = kneighbors_graph(X, 15, mode="distance")
+    with pytest.raises(InputError, match="the distances between all rows"):
+        map_quality(near, embedding, metric="precomputed")
 
 
 def test_too_few_rows_have_no_figures():

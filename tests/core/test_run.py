@@ -106,8 +106,46 @@ def test_rows_are_dragged_pinned_and_let_go():
     (forces,) = (forces for _, forces in run.forced)
     assert len(forces.springs) == len(forces.holds) == 1
     *_, last = run
+    assert np.abs(last.embedding[3] - held[0]).max() > 0
+    np.testing.assert_array_equal(last.embedding[4], held[1])  # was not let go
+    run.release()
+    *_, last = run
     assert not run.forced[-1][1]
-    assert np.abs(last.embedding[[3, 4]] - held).max() > 0
+    assert np.abs(last.embedding[4] - held[1]).max() > 0
+
+
+def test_rows_are_told_by_numbers_or_a_mask_and_checked_at_once():
+    run = game().play(CLOUD)
+    mask = np.arange(120) % 40 == 39
+    run.pin(mask, [[9.0, 0.0], [9.0, 1.0], [9.0, 2.0]])
+    run.drag(mask, [9.0, 5.0])
+    run.pin([39, 79], [[1.0, 2.0], [3.0, 4.0]])
+    for refused in (
+        lambda: run.drag([0], (np.nan, 0.0)),
+        lambda: run.drag([], (0.0, 0.0)),
+        lambda: run.drag([120], (0.0, 0.0)),
+        lambda: run.pin([0], [[0.0, 0.0], [1.0, 1.0]]),
+        lambda: run.pin([0.7], [[0.0, 0.0]]),
+        lambda: run.release(mask[:-1]),
+    ):
+        with pytest.raises(InputError):
+            refused()
+    *_, last = run
+    np.testing.assert_array_equal(last.embedding[[39, 79]], [[1, 2], [3, 4]])
+    (spring,) = run._hand.springs
+    assert spring.rows.tolist() == [119]
+
+
+def test_what_is_not_played_is_not_steered():
+    run = game(method="pca").play(CLOUD)
+    *_, last = run
+    for told in (lambda: run.set(n_landmarks=5), lambda: run.drag(0, (0.0, 0.0))):
+        with pytest.raises(InputError, match="Only a game"):
+            told()
+    assert list(run) == []
+    assert last.finished
+    with pytest.raises(InputError, match="Only a game is steered"):
+        game(method="pca").fit(CLOUD, steering=[(5, {"n_landmarks": 5})])
 
 
 def test_any_thread_may_stop():

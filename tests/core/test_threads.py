@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure
@@ -60,6 +62,33 @@ def test_two_fits_in_threads_are_each_as_alone():
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+def test_torch_has_its_threads_again_after_runs_that_overlap():
+    before, seen = torch.get_num_threads(), []
+    entered, left = threading.Event(), threading.Event()
+
+    def second():
+        with threads.one_torch_thread():
+            entered.set()
+            left.wait(60)
+
+    def new():
+        seen.append(torch.get_num_threads())
+
+    torch.set_num_threads(3)
+    try:
+        other, later = threading.Thread(target=second), threading.Thread(target=new)
+        with threads.one_torch_thread():
+            other.start()
+            entered.wait(60)
+        left.set()
+        other.join()
+        later.start()
+        later.join()
+        assert seen == [3]
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("module", [pair_loops, pressure, mesh_loops])

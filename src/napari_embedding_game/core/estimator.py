@@ -30,9 +30,10 @@ from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.progress import shown_on_a_line
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
+    NO_STEERING,
     STEERABLE,
     Settings,
-    maker,
+    is_played,
     n_searched,
     repulsion_of,
     resolve,
@@ -99,7 +100,8 @@ class EmbeddingGame(
     n_components : int, default=2
         Dimensions of the map, 1, 2 or 3.
     n_neighbors : int, default=15
-        K, neighbours that attract each point.
+        K, neighbours that attract each point.  Not used with the affinity "entropic",
+        such as under "tsne", "ssne" and "ee": K is then 3 perplexities.
     n_landmarks : int, default=200
         L; more of them than rows are not used.
     repulsion : float, optional
@@ -325,6 +327,10 @@ class EmbeddingGame(
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
+        return self._placed(X)
+
+    def _placed(self, X: Any) -> NDArray[np.float32]:
+        """Return what :meth:`transform` does, before scikit-learn makes a table."""
         check_is_fitted(self, "embedding_")
         placed: NDArray[np.float32] = self._fitted.place(self._as_rows(X, reset=False))
         return placed
@@ -337,7 +343,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        places = self.transform(X)
+        places = self._placed(X)
         has_rows = self.landmark_clusters_ >= 0
         nearest = nearest_landmark(places, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
@@ -369,10 +375,12 @@ class EmbeddingGame(
                     f"{unknown[0]} cannot be changed on the way: steering takes "
                     f"{', '.join(STEERABLE)}."
                 )
+            if not is_played(begun):
+                raise InputError(NO_STEERING)
             new = replace(chosen, **(told | dict(parameters))).validate()
             new = settled(new, X.shape[0])
             pipeline.check(X, new)
-            if maker(new) is not maker(begun):
+            if not is_played(new):
                 raise InputError(NO_CHANGE)
             told.update(parameters)
             return new
@@ -407,7 +415,7 @@ class EmbeddingGame(
             )
             self._take(shot, edges, repulsion_of(last))
 
-        run = Run(begin, begun, changed, keep, script, stop_at)
+        run = Run(begin, begun, changed, keep, script, stop_at, shape)
         return run
 
     @staticmethod

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import InputError, shown
 from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.settings import Settings, steered
+from napari_embedding_game.core.settings import Settings, check_hand, steered
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
     Hold,
+    IntArray,
     Snapshot,
     Spring,
     Steer,
@@ -43,8 +44,9 @@ class Run:
         keep: Callable[[Snapshot], None] | None = None,
         script: Mapping[int, Steer] | None = None,
         stop_at: int | None = None,
+        shape: tuple[int, int] | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self._shape = settings, shape
         self.snapshot: Snapshot | None = None
         self.steered: list[tuple[int, Settings]] = []
         self.forced: list[tuple[int, HandForces]] = []
@@ -72,17 +74,19 @@ class Run:
     def drag(self, rows: Any, to: Any) -> None:
         """Draw the middle of some rows to a place (d,), until they are released.
 
-        InputError where there are no such rows, or the place is not on the map.
+        ``rows``: numbers, or a mask (N,) of bool.  InputError where there are no such
+        rows, or the place is not on the map.
         """
-        place = tuple(np.asarray(to, float).ravel().tolist())
-        self._hold(rows, Spring(rows=_rows(rows), place=place))
+        place, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
+        self._hold(numbers, Spring(rows=numbers, place=tuple(place)))
 
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at places (m, d), or where they are now, until they are released.
 
-        InputError where there are no such rows, or the places are not on the map.
+        ``rows``: numbers, or a mask (N,) of bool.  InputError where there are no such
+        rows, or the places are not on the map.
         """
-        numbers = _rows(rows)
+        numbers = self._rows(rows)
         if to is None:
             if self.snapshot is None:
                 raise InputError(
@@ -91,29 +95,41 @@ class Run:
                 )
             to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
         places = np.atleast_2d(np.asarray(to, float))
-        self._hold(rows, Hold(rows=numbers, places=places))
+        self._hold(numbers, Hold(rows=numbers, places=places))
 
     def release(self, rows: Any = None) -> None:
         """Let go of what was dragged or pinned: of these rows, or of all."""
-        self._hold(rows)
+        self._hold(None if rows is None else self._rows(rows))
 
-    def _hold(self, rows: Any, *new: Spring | Hold) -> None:
+    def _rows(self, rows: Any) -> IntArray:
+        """Return the numbers of rows that are given by these, or by a mask."""
+        assert self._shape is not None
+        given, n = np.atleast_1d(np.asarray(rows)), self._shape[0]
+        if given.dtype == bool and given.shape == (n,):
+            return np.flatnonzero(given)
+        if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
+            raise InputError(
+                f"Rows are told by whole numbers from 0 to {n - 1}, or by a mask of "
+                f"{n:,} bool, not by {shown(rows)}."
+            )
+        return given.astype(np.int64)
+
+    def _hold(self, rows: IntArray | None, *new: Spring | Hold) -> None:
         """Put forces in the place of those on the same rows; None: on any."""
+        import torch
+
+        from napari_embedding_game.core.dynamics.hand import AppliedForces
+
+        assert self._shape is not None
+        check_hand(self.settings)
         before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
-        if rows is None:
-            before = []
-        acting = [e for e in before if not np.isin(e.rows, _rows(rows)).any()]
-        acting += new
+        left = [] if rows is None else [_without(each, rows) for each in before]
+        acting = [*filter(None, left), *new]
         forces = HandForces(
             springs=tuple(each for each in acting if isinstance(each, Spring)),
             holds=tuple(each for each in acting if isinstance(each, Hold)),
         )
-        if self.snapshot is not None:
-            import torch
-
-            from napari_embedding_game.core.dynamics.hand import AppliedForces
-
-            AppliedForces(forces, torch.from_numpy(self.snapshot.embedding), None, 1)
+        AppliedForces(forces, torch.zeros(self._shape), None, 1)  # refuses at once
         self._hand = forces
         self.steer(forces=forces)
 
@@ -220,5 +236,11 @@ class Run:
                 self._playing = None
 
 
-def _rows(rows: Any) -> Any:
-    return np.atleast_1d(np.asarray(rows, dtype=np.int64))
+def _without(force: Spring | Hold, rows: IntArray) -> Spring | Hold | None:
+    """Return a force on those of its rows that are not among these; None: on none."""
+    stays = ~np.isin(force.rows, rows)
+    if not stays.any():
+        return None
+    if isinstance(force, Spring):
+        return replace(force, rows=force.rows[stays])
+    return replace(force, rows=force.rows[stays], places=force.places[stays])

@@ -293,6 +293,10 @@ NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "
     "to use another method."
 )
+NO_STEERING = (
+    "Only a game is steered on its way: give the parameters to a new fit, or choose a "
+    "method that is played as a game."
+)
 NO_HAND = (
     "Only a game takes up what a hand does to its points: choose a method that is "
     "played as a game."

@@ -24,6 +24,8 @@ COMPUTING = threading.Lock()
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
+_SETTING_TORCH, _TORCH_THREADS = threading.Lock(), list[int]()
+"""Each who is in :func:`one_torch_thread`: torch's threads before the first was."""
 _BLOCKS = 4
 """Blocks for each thread, so that none waits long for one that is held up."""
 
@@ -94,9 +96,11 @@ def one_torch_thread() -> Iterator[None]:
     """Run torch's CPU operations of this thread on one thread, as each is small."""
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with _SETTING_TORCH:  # a thread that begins within another's has 1 before
+        _TORCH_THREADS.append((*_TORCH_THREADS, torch.get_num_threads())[0])
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _SETTING_TORCH:
+            torch.set_num_threads(_TORCH_THREADS.pop())

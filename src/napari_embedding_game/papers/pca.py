@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,16 +176,15 @@ def layouts(problem: Problem, settings: Settings) -> Layouts:
 
 def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
     before: Any = np.nan
-    unit = 0.0
+    unit, has_settled = 0.0, False
     for iteration, y in enumerate(steps):
         unit = unit or SPREAD * START / y.std()
         is_last = iteration == most
-        if iteration % _LOOK_EVERY and not is_last:
-            continue
-        lengths = np.linalg.eigvalsh(y.T @ y)
-        is_near = np.abs(lengths - before) <= SETTLED * lengths
-        has_settled = bool((is_near | (lengths < NO_LENGTH**2 * lengths[-1])).all())
-        before = lengths
+        if iteration % _LOOK_EVERY == 0 or is_last:
+            lengths = np.linalg.eigvalsh(y.T @ y)
+            is_near = np.abs(lengths - before) <= SETTLED * lengths
+            has_settled = bool((is_near | (lengths < NO_LENGTH**2 * lengths[-1])).all())
+            before = lengths
         unsettled = (
             f"The points were still moving after {most:,} iterations: allow more "
             "iterations."
@@ -194,7 +194,7 @@ def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
             iteration,
             iteration if done else most,
             torch.from_numpy(in_the_plane((unit * y).astype(np.float32))),
-            energy=principal_energy(rows, y),
+            energy=partial(principal_energy, rows, y),
             warning=unsettled if is_last and not has_settled else "",
         )
         if done:

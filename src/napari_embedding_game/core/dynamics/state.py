@@ -6,7 +6,7 @@ or clusters: :mod:`play` has these for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,7 @@ class State:
     """(N, d) points."""
     z: Tensor | None = None
     """(L, d) landmarks, if any are moved."""
-    energy: float | None = None
+    energy: float | Callable[[], float] | None = None
     """None where it has to be worked out from the objective."""
     warning: str = ""
     """Why the picture cannot be trusted, or ""."""
@@ -78,6 +78,6 @@ class Layouts:
     def energy(self, state: State) -> float:
         """Return the energy of a state."""
         if state.energy is not None:
-            return state.energy
+            return state.energy() if callable(state.energy) else state.energy
         assert self.objective is not None
         return self.objective.energy(state.y, state.y[:1])

@@ -235,7 +235,7 @@ def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     """Return how often each two rows are neighbours of one another, (m, m)."""
     k = min(N_NEIGHBORS, len(points) // 3)
     # One thread: others are busy, and each search is short.
-    graph = knn_graph(points.astype(np.float32), k, n_jobs=1)
+    graph = knn_graph(points, k, n_jobs=1)
     found = directed(graph, np.ones(graph.indices.shape))
     return sparse.csr_matrix(found + found.T)
 
@@ -256,7 +256,7 @@ def _apart(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:
 def _one_group(points: NDArray[np.float64]) -> Any:
     """Return what draws as many rows that are one group, elliptic."""
     centred = points - points.mean(axis=0)
-    variances, axes = np.linalg.eigh(np.cov(centred.T))
+    variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(centred.T)))
     kept = variances > variances.max() * 1e-9
     scales = np.sqrt(variances[kept])
     onto = scales[:, None] * axes[:, kept].T

@@ -127,7 +127,9 @@ def fitted_map(
 ) -> FittedMap:
     """Return the map of rows that was played on these edges."""
     lambda_scale = get_method(settings.method).lambda_scale(edges)
-    return FittedMap(X, graph, settings, edges.scale, lambda_scale, points, landmarks)
+    # Copies: whoever draws the map may turn or scale the arrays of it.
+    own = points.copy(), landmarks.copy()
+    return FittedMap(X, graph, settings, edges.scale, lambda_scale, *own)
 
 
 def frozen_field(
