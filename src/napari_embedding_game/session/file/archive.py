@@ -22,6 +22,7 @@ from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.session.clusters.state import untouched
 from napari_embedding_game.session.file import codec
@@ -153,7 +154,7 @@ def load(path: str | Path) -> SavedSession:
     version.
     """
     path = Path(path)
-    return _loaded(path, finish(session_in(path)))
+    return _loaded(path, session_in(path))
 
 
 def _loaded(path: Path, content: bytes | None) -> SavedSession:
@@ -176,7 +177,8 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
 
 def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
-    return path.name.endswith(ENDING) or (yield from holds_session(path))
+    is_zip = path.name.endswith(ENDING)
+    return is_zip or bool((yield from read_apart(path, holds_session)))
 
 
 def summary(path: str | Path) -> Summary:
@@ -259,7 +261,9 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    content = yield from session_in(path)
+    content = None
+    if not path.name.endswith(ENDING):
+        content = yield from read_apart(path, session_in)
     session, is_in_h5ad = _loaded(path, content), content is not None
     maps, troubles, read = [], [], dict[Any, ReadResult]()
     for number, one in enumerate(session.maps):
@@ -267,7 +271,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
         try:
             opened = yield from with_data(one, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
-                obs = yield from obs_in(path)
+                obs = yield from read_apart(path, obs_in)
                 dataset = with_columns(opened.dataset, obs)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)

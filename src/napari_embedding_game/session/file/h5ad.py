@@ -1,8 +1,8 @@
 """The session file of a map inside its .h5ad file, so that it opens as it was saved.
 
 It is the bytes of ``uns["embedding_game"]["session"]``.  The numbers are those of the
-file where it holds them as their source did, else they are among the bytes.  Whatever
-is read is read in the process for it.
+file where it holds them as their source did, else they are among the bytes.  A window
+calls what opens the file in the process that reads files.
 """
 
 from __future__ import annotations
@@ -28,28 +28,39 @@ from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 
 ENDING = ".h5ad"
 _PLACE = f"uns/{KEY}/session"
 
 
-def holds_session(path: Path) -> Stages[bool]:
+def holds_session(path: Path) -> bool:
     """Return whether this is an .h5ad file of a map that was saved in the window."""
-    is_there = path.suffix.lower() == ENDING and path.is_file()
-    return is_there and bool((yield from read_apart(path, _has_session)))
+    import h5py
+
+    if path.suffix.lower() != ENDING or not path.is_file():
+        return False
+    try:
+        with h5py.File(path) as file:
+            return isinstance(file.get(_PLACE), h5py.Dataset)
+    except PARSER_ERRORS:
+        return False  # whoever reads it says what is wrong
 
 
-def session_in(path: Path) -> Stages[bytes | None]:
+def session_in(path: Path) -> bytes | None:
     """Return the session file that an .h5ad file holds; None of any other file."""
-    is_there = yield from holds_session(path)
-    return (yield from read_apart(path, _session)) if is_there else None
+    if not holds_session(path):
+        return None
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
+        return content.tobytes()
 
 
-def obs_in(path: Path) -> Stages[pd.DataFrame]:
+def obs_in(path: Path) -> pd.DataFrame:
     """Return the metadata of the rows of an .h5ad file, by their names."""
-    return (yield from read_apart(path, _obs))
+    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+        obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
+        return obs.set_axis(obs.index.astype(str))
 
 
 def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
@@ -90,31 +101,6 @@ def without_made(obs: pd.DataFrame, made: Collection[str] = ()) -> pd.DataFrame:
     return obs.loc[:, ~(names.isin(made) | names.str.startswith(f"{KEY}_"))]
 
 
-# In the process that reads files
-
-
-def _has_session(path: Path) -> bool:
-    import h5py
-
-    try:
-        with h5py.File(path) as file:
-            return isinstance(file.get(_PLACE), h5py.Dataset)
-    except PARSER_ERRORS:
-        return False  # whoever reads it says what is wrong
-
-
-def _session(path: Path) -> bytes:
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
-        content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
-        return content.tobytes()
-
-
-def _obs(path: Path) -> pd.DataFrame:
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
-        obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
-        return obs.set_axis(obs.index.astype(str))
-
-
 def read_rows(
     path: Path, names: tuple[str, ...] | None, options: ReadOptions
 ) -> Stages[ReadResult]:
@@ -122,9 +108,9 @@ def read_rows(
 
     These come without what a map is.  Names that are not known are those there.
     """
-    if not _has_session(path):
+    if not holds_session(path):
         return (yield from read_stages(path, options))
-    known = _obs(path).index
+    known = obs_in(path).index
     order = order_of(known, known if names is None else pd.Index(names))
     if order is None:
         raise DataError(f"{path.name} has other rows than when it was saved.")
