@@ -79,9 +79,7 @@ def begin_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
     begun.set()
     with suppress(DataError):  # the first file says so
-        process = _take()
-        process.ask(None)
-        _keep(process)
+        _keep(_take())
 
 
 def _take() -> _Process:
@@ -134,21 +132,17 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, job: tuple[Any, ...] | None) -> None:
-        """Ask for a job, or that it imports what reads most files, without answer."""
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has just ended, which the listener tells
-            pickle.dump(job, self._process.stdin)
-            self._process.stdin.flush()
-
     def do(self, path: str | Path, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
         """Have a job done; return ("result", value) or ("error", exception)."""
+        assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
         most, before = 3 * memory.budget() // 2, self._resident()
         name, earnest = Path(path).name, float("inf")
         if os.path.isfile(path):
             earnest = SPARE + TIMES * os.path.getsize(path)
-        self.ask(job)
+        with suppress(OSError):  # it has just ended, which the listener tells
+            pickle.dump(job, self._process.stdin)
+            self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
             memory.check_taken(self._resident() - before, name, most)
@@ -231,19 +225,15 @@ def serve() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for module in _LIBRARIES:
+        importlib.import_module(module)
+    count_texts()
     while True:
         try:
-            job = pickle.load(jobs)  # noqa: S301
+            read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
-        if job is None:
-            for module in _LIBRARIES:
-                importlib.import_module(module)
-            continue
-        read, values, options = job
         try:
-            if os.path.isdir(values[0]):  # which zarr may read
-                count_texts()
             result = read(*values, **options)
             if isinstance(result, Generator):
                 result = finish(result, partial(_send, answers, "stage"))

@@ -43,15 +43,14 @@ def open_store(path: Path) -> Iterator[Any]:
     Raises DataError if it is empty, a part lies elsewhere, or zarr would run what it
     names.
     """
+    import h5py
+    import zarr
+
     check_filled(path)
     if path.is_dir():
-        import zarr
-
         check_folder(path)
         yield zarr.open_group(str(path), mode="r")
         return
-    import h5py
-
     with h5py.File(path) as file:
         _check_links(file, path.name)
         yield file

@@ -7,14 +7,12 @@ damaged byte, which takes longer than anybody waits.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 _NUMBER = 4
 """Bytes of a number."""
 
 
-@cache
 def count_texts() -> None:
     """Refuse blocks with more texts than they have bytes for, in all of the process.
 
