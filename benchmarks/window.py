@@ -101,7 +101,7 @@ class Watch:
         self._session = dock.controller.session
         app.draws = []
         for name in ("expect", "begin", "show", "finish"):
-            app.count_as_drawing(dock.controller.layers, name)
+            app.count_as_drawing(dock.controller.scene.layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
         self.seconds: dict[str, float] = {}

@@ -109,7 +109,7 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
-        names, drawn = dock.names.names, dock.controller.layers.projection()
+        names, drawn = dock.names.names, dock.controller.scene.layers.projection()
         if not names.clusters or drawn is None:
             self.note("looks for a name to drag")
             self._press(dock.run.stop)  # names are read on a map at rest
@@ -123,7 +123,7 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
-        layers, snapshot = dock.controller.layers, self.session.snapshot
+        layers, snapshot = dock.controller.scene.layers, self.session.snapshot
         drawn, layer = layers.projection(), layers.landmarks
         if drawn is None or layer is None or snapshot is None:
             return
@@ -144,7 +144,7 @@ class Purposes:
         snapshot = self.session.snapshot
         if dock is None or snapshot is None:
             return
-        mouse, layers = dock.mouse, dock.controller.layers
+        mouse, layers = dock.mouse, dock.controller.scene.layers
         if mouse.tool != "brush":
             self._press(dock.select.brush)
         drawn = layers.projection()

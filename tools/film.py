@@ -129,7 +129,7 @@ class Film:
 def drag_cluster(person: Person, film: Film) -> None:
     """Drag a middle-sized cluster by its name to the other side of the map."""
     labels = person.dock.names
-    drawn = person.dock.controller.layers.projection()
+    drawn = person.dock.controller.scene.layers.projection()
     middles = labels.middles(drawn)
     sizes = [cluster.size for cluster in labels.names.clusters]
     place = int(np.argsort(sizes)[::-1][min(4, len(sizes) - 1)])
@@ -198,7 +198,7 @@ def lasso(person: Person, film: Film) -> None:
 def _draw_circle(person: Person, film: Film, radius: float) -> None:
     """Draw around the middle of the largest cluster, and see who was selected."""
     labels, canvas = person.dock.names, person.canvas
-    drawn = person.dock.controller.layers.projection()
+    drawn = person.dock.controller.scene.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
     middle = labels.middles(drawn)[int(np.argmax(sizes))]
     angles = np.linspace(0, 2 * np.pi, 16)

@@ -41,6 +41,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.ui.game_dock import SELECTION
 from napari_embedding_game.ui.style.form_widgets import Fold
 
 SECONDS = 120.0
@@ -361,7 +362,7 @@ class Person:
         self.look_inside()
 
     def _world(self, row: int) -> np.ndarray:
-        points = self.dock.controller.layers.points
+        points = self.dock.controller.scene.layers.points
         return np.asarray(points.data_to_world(points.data[row]))[-2:]
 
     def _middle_of(self, cluster: int) -> int:
@@ -372,7 +373,8 @@ class Person:
         return int(members[distance.argmin()])
 
     def look_inside(self) -> None:
-        """Wait until the inspector tells of what is selected."""
+        """Look at the selection, and wait until it is told of."""
+        self.dock.tabs.setCurrentIndex(SELECTION)
 
         def is_told() -> bool:
             report, rows = self.inspector.report, self.session.selection.rows
@@ -383,10 +385,10 @@ class Person:
     def open_tab(self, name: str) -> None:
         """Open a tab of the dock, or one inside its tabs, by its name."""
         for tabs in (self.dock.tabs, self.inspector.tabs, self.dock.plots.tabs):
+            if tabs is not self.dock.tabs:
+                self.show(tabs)  # one that is closed may not know its tabs
             for place in range(tabs.count()):
                 if tabs.tabText(place) == name:
-                    if tabs is not self.dock.tabs:
-                        self.show(tabs)
                     self._count()
                     self._click_tab(tabs, place)
                     return

@@ -354,7 +354,6 @@ def compare(
 
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.inspect.markers import markers
-    from napari_embedding_game.session.marker_table import marker_frame
 
     if samples is not None and samples not in adata.obs:
         raise InputError(
@@ -371,7 +370,7 @@ def compare(
         n_top=n_top,
         log1p=log1p,
     )
-    return marker_frame(table)
+    return table.frame()
 
 
 def stability(

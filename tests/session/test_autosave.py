@@ -5,7 +5,6 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.autosave import (
-    FIRST_SECONDS,
     FOLDER_VARIABLE,
     KEPT,
     Autosave,
@@ -30,33 +29,16 @@ def start(session, tmp_path):
     """A function that starts the autosave of one more program."""
     started = []
 
-    def start(seconds=0.0):
+    def start():
         def capture():
             return SavedSession(maps=(session.capture(),))
 
-        started.append(Autosave(capture, seconds, tmp_path))
+        started.append(Autosave(capture, tmp_path))
         return started[-1]
 
     yield start
     for one in started:
         one.close()
-
-
-def test_the_first_saving_does_not_wait_a_minute(start, monkeypatch):
-    now = begun = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    autosave = start(seconds=60.0)
-    due = []
-    for _ in range(100):
-        autosave.touch()
-        job = autosave.tick()
-        if job is not None:
-            due.append(now)
-            job()
-            assert now - begun >= (60 if len(due) > 1 else FIRST_SECONDS)
-            begun = now
-        now += 1
-    assert len(due) == 2
 
 
 def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
@@ -83,22 +65,6 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
     discard(autosave.path)
     assert list(tmp_path.iterdir()) == []
     autosave._capture = lambda: None
-
-
-def test_a_saving_that_fails_is_tried_again(start):
-    autosave = start()
-    capture, autosave._capture = autosave._capture, broken
-    autosave.touch()
-    with pytest.raises(OSError, match="no room"):
-        autosave.tick()()
-    autosave._capture = capture
-    autosave.tick()()
-    assert autosave.path.exists()
-    assert autosave.tick() is None
-
-
-def broken():
-    return SavedSession(maps=(Broken(OSError),))
 
 
 class Broken:

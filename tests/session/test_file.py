@@ -346,7 +346,7 @@ def test_everything_survives(tmp_path, name, read_here):
     archive.save(tree.capture(), tmp_path / "work.zip")
     again = assert_same_maps(tree, tmp_path / "work.zip")
     assert_same_in_h5ad(again, tmp_path / "map.h5ad")
-    autosave = Autosave(again.capture, 0.0, tmp_path)
+    autosave = Autosave(again.capture, tmp_path)
     autosave.close()
     (path,) = find_recent_sessions(tmp_path)
     assert_same_maps(tree, path)

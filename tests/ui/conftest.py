@@ -11,13 +11,13 @@ from weakref import ref
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari.utils.colormaps.standardize_color import transform_color
 
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
-from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.tour import Tour
 from napari_embedding_game.ui.workspace import open_workspace
@@ -119,12 +119,21 @@ class Inspector:
         self.dock, self.workspace = dock, dock.workspace
         self.clusters, self.plots = dock.clusters, dock.plots
         self.details = dock.inspector
+        self._tab = SELECTION
+        self._selection = dock.workspace.session.selection
+        self._selection.changed.connect(self._look, max_args=0)
+
+    def _look(self):
+        """Open the tab once something is selected: one that is closed hears nothing."""
+        if not self._selection.is_empty:
+            self.show(self._tab)
 
     @property
     def report(self):
         return self.dock.inspector.report
 
     def show(self, tab=SELECTION):
+        self._tab = tab
         self.dock.show()
         self.dock.tabs.setCurrentIndex(tab)
 
@@ -162,7 +171,7 @@ def click_run(qtbot, session):
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
             fold.expand()
-        return dock.controller.layers
+        return dock.controller.scene.layers
 
     return start
 
@@ -212,6 +221,6 @@ def lit():
         finest = layer.data[0] if layer.multiscale else layer.data
         labels = np.unique(np.asarray(finest))
         colors = layer.colormap.map(labels)
-        return labels[np.isclose(colors, from_hex(COLOR)).all(axis=1)].tolist()
+        return labels[np.isclose(colors, transform_color(COLOR)).all(axis=1)].tolist()
 
     return lit

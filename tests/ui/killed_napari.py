@@ -4,19 +4,17 @@ It saves on the quiet as anywhere, but every second instead of every minute.
 """
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import napari
 from qtpy.QtCore import QTimer
 
-from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import controller
 from napari_embedding_game.ui.plugin import open_dock
 from napari_embedding_game.ui.tasks import session_store
 
-SECONDS = 1.0
+SAVE_MS = 1_000
 
 
 def choose(dock):
@@ -29,7 +27,7 @@ def choose(dock):
 
 
 def main(path):
-    session_store.Autosave = partial(Autosave, seconds=SECONDS)
+    session_store.FIRST_MS = session_store.SAVE_MS = SAVE_MS
     controller.engine.warm_up = lambda: None  # loaded where it runs
     viewer = napari.Viewer()
     dock = open_dock(viewer)
@@ -39,9 +37,10 @@ def main(path):
     timer = QTimer()
 
     def choose_once_all_is_saved():
-        autosave = dock.controller.session_store._autosave
-        is_played = session.state == "finished" and autosave is not None
-        if is_played and autosave.path.exists() and not autosave._is_dirty:
+        store = dock.controller.session_store
+        is_played = session.state == "finished" and store._autosave is not None
+        is_waiting = store._timer.isActive() or store._saving.is_busy
+        if is_played and not is_waiting and store._autosave.path.exists():
             timer.stop()
             choose(dock)
 

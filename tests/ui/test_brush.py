@@ -27,7 +27,7 @@ class Painter:
     def __init__(self, qtbot, viewer, dock, session):
         self.qtbot, self.viewer, self.dock, self.session = qtbot, viewer, dock, session
         self.native = viewer.window._qt_viewer.canvas.native
-        self.layers = dock.controller.layers
+        self.layers = dock.controller.scene.layers
         self.at = None
         """Returns where a row is drawn, on whichever map."""
 

@@ -39,16 +39,19 @@ class Docks:
         self._qtbot.waitUntil(lambda: self.session.state == "finished")
 
     def choose(self, cluster):
-        """Click the row of a cluster, and wait until it is told of."""
+        """Click the row of a cluster."""
         self.game.tabs.setCurrentIndex(0)
         table = self.game.clusters.table
         self._qtbot.waitUntil(lambda: bool(table.rows_of([cluster])))
         index = table.model().index(table.rows_of([cluster])[0], 0)
         table.scrollTo(index)
         self.click(table.viewport(), table.visualRect(index).center())
-        self.told_of((cluster,))
+        self._qtbot.waitUntil(lambda: self.session.selection.clusters == (cluster,))
 
     def told_of(self, clusters):
+        """Open the tab of the selection, and wait until these are told of."""
+        self.game.tabs.setCurrentIndex(1)
+
         def is_told():
             report, selection = self.inspector.report, self.session.selection
             is_of_these = report is not None and report.size == len(selection.rows)
@@ -184,7 +187,7 @@ def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
 
 def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
     session, control = docks.session, Qt.KeyboardModifier.ControlModifier
-    points = docks.game.controller.layers.points
+    points = docks.game.controller.scene.layers.points
     docks.viewer.layers.selection.active = points
     mode = points.mode
     docks.choose(2)
@@ -274,6 +277,7 @@ def test_the_share_of_misplaced_points_is_shown(docks):
     table.sortByColumn(MISPLACED, Qt.SortOrder.DescendingOrder)
     assert model.index(0, MISPLACED).data() == "10%"
     docks.choose(0)
+    docks.told_of((0,))
     assert "10% misplaced" in numbers.text()
     across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
     assert "lie far from similar points" in model.headerData(MISPLACED, across, tip)

@@ -14,7 +14,7 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     session.selection.select_points(np.arange(20))
     dock.select.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    assert len(dock.controller.layers.points.data) == 20
+    assert len(dock.controller.scene.layers.points.data) == 20
     assert "20 rows" in dock.data.summary.text()
     (back,) = dock.data.way.buttons
     assert not dock.data.way.isHidden()
@@ -23,7 +23,7 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     session.clusters.rename(named.id, "naive")
     back.click()
     assert dock.data.way.buttons == []
-    layers = dock.controller.layers
+    layers = dock.controller.scene.layers
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
     names = [cluster.name for cluster in session.clusters.clusters]
     assert {"T cells", "naive"} <= set(names)

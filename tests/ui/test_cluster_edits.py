@@ -70,7 +70,7 @@ def test_a_colour_is_given(played, session, dock, monkeypatch):
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: chosen)
     session.selection.select(1)
     played.clusters.edits.recolor.trigger()
-    colors = dock.controller.layers.points.face_color
+    colors = dock.controller.scene.layers.points.face_color
     members = session.clusters.labels == 1
     np.testing.assert_array_equal(colors[members], [[1, 0, 0, 1]] * 10)
 

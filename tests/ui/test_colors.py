@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from napari.settings import get_plugin_settings
 from qtpy.QtWidgets import QFileDialog
 
@@ -23,7 +24,6 @@ from napari_embedding_game.ui.style.coloring import (
     metadata_columns,
     of_column,
 )
-from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.writing import colors_of
 
 
@@ -170,7 +170,7 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
     preferences.group_colors = palette.COLOR_BLIND
     after = dock.controller.scene.legend().colors
     assert to_hex(after[0]) == "#e69f00"
-    drawn = dock.controller.layers.points.face_color
+    drawn = dock.controller.scene.layers.points.face_color
     of_kind = of_column("kind", session.dataset).rgba
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL

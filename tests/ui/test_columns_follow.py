@@ -10,6 +10,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import Autosave, find_recovery_files
+from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 
 LEFT = Qt.MouseButton.LeftButton
@@ -55,9 +56,10 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     inspector = window_of_two
     learn(qtbot, teach, session, range(0, 12, 2), range(1, 12, 2))
     qtbot.waitUntil(lambda: inspector.details.column.value == "taught")
+    inspector.show(MAP)
     dock.look.split_by.value = "taught"
     assert [n for _, n in session.view.panels.captions] == ["20", "20"]
-    points = dock.controller.layers.points
+    points = dock.controller.scene.layers.points
     even = points.data.copy()
     learn(qtbot, teach, session, range(12), range(20, 32))
     qtbot.waitUntil(lambda: points.data[:20, 1].max() < points.data[20:, 1].min())
@@ -67,7 +69,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
 def test_a_file_has_what_there_was_when_its_saving_began(
     window_of_two, session, tmp_path
 ):
-    saver = Autosave(window_of_two.workspace.maps.capture, 0.0, tmp_path)
+    saver = Autosave(window_of_two.workspace.maps.capture, tmp_path)
     job = saver.job()
     session.add(Dataset.add_column, "depth", np.arange(40.0))
     job()

@@ -215,7 +215,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         assert not again.game.stale.isHidden()
         colors = of_column("c", session.dataset).rgba
         session.selection.select_points(np.arange(5))
-        shown = again.controller.layers.points.face_color
+        shown = again.controller.scene.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
     finally:

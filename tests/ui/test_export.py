@@ -19,6 +19,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.tasks.session_store import FIRST_MS
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -107,7 +108,7 @@ def test_a_session_goes_on_where_it_was_saved(
     with qtbot.waitSignal(other.controller.reading.stage_changed):
         other.data.start.open_file(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
-    layers = other.controller.layers
+    layers = other.controller.scene.layers
     world = layers.to_world(named.snapshot.embedding)
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.clusters.clustering.by_id[2].name == "B cells"
@@ -131,7 +132,7 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     table.unlink()
     other = again()
     other.controller.reading.open_session(path)
-    qtbot.waitUntil(lambda: other.controller.layers.points is not None)
+    qtbot.waitUntil(lambda: other.controller.scene.layers.points is not None)
     assert "is missing" in other.data.trouble.text()
     session = other.controller.session
     assert (session.look.color_by, other.look.color_by.value) == ("Cluster", "Cluster")
@@ -145,10 +146,9 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
 
 def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     session_store = dock.controller.session_store
-    session_store.tick()
     assert find_recovery_files(autosave_folder) == []
-    session_store._autosave._next = 0.0
-    session_store.tick()
+    assert 0 < session_store._timer.remainingTime() <= FIRST_MS
+    session_store._timer.start(0)
     qtbot.waitUntil(session_store._autosave.path.exists)
     saved = archive.load(session_store._autosave.path)
     if os.name == "posix":  # of patients, perhaps
@@ -158,14 +158,30 @@ def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     qtbot.waitUntil(lambda: not session_store._saving.is_busy)
 
 
+def test_a_saving_on_the_quiet_that_fails_is_tried_again(qtbot, dock, named):
+    store = dock.controller.session_store
+
+    def broken():
+        raise OSError("no room")
+
+    job, store._autosave.job = store._autosave.job, lambda: broken
+    with qtbot.waitSignal(store.trouble):
+        store._timer.start(0)
+    store._autosave.job = job
+    assert store._timer.isActive()
+    store._timer.start(0)
+    qtbot.waitUntil(store._autosave.path.exists)
+
+
 def test_whatever_a_person_changes_is_saved_on_the_quiet(
     qtbot, dock, viewer, named, autosave_folder
 ):
     session_store, look = dock.controller.session_store, named.look
 
     def save():
-        session_store._autosave._next = 0.0
-        session_store.tick()
+        if session_store._timer.isActive():
+            session_store._timer.start(0)
+        qtbot.waitUntil(lambda: not session_store._timer.isActive())
         qtbot.waitUntil(lambda: not session_store._saving.is_busy)
         return session_store._autosave.path.stat().st_mtime_ns
 
@@ -249,7 +265,7 @@ def test_closing_goes_on_whatever_one_part_raises(
     assert len(told) == 1
     assert "the stick is gone" in told[0]
     assert "could not be saved when it was closed" in caplog.text
-    assert dock.controller.layers.points is None
+    assert dock.controller.scene.layers.points is None
     assert viewer.mouse_move_callbacks == []
     assert find_recovery_files(autosave_folder) == []
     assert list(autosave_folder.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 from napari_embedding_game.data.export import writers
 from napari_embedding_game.data.export.plots import draw, drawing_order
 from napari_embedding_game.ui.canvas.frame import Frame, free_box
-from napari_embedding_game.ui.style.colors import MISSING
+from napari_embedding_game.ui.style.coloring import MISSING
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QEvent, QPoint, Qt
-from qtpy.QtGui import QHelpEvent
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QToolTip
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.game_dock import MAP, SELECTION
@@ -50,10 +48,10 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     assert session.clusters.n_clusters == 3
     sizes = sorted(cluster.size for cluster in session.clusters.clusters)
     np.testing.assert_allclose(sizes, sorted(SIZES), atol=2)
-    help_ = QHelpEvent(QEvent.Type.ToolTip, place, strip.mapToGlobal(place))
-    QApplication.sendEvent(strip, help_)
-    assert "3 clusters: firm." in QToolTip.text()
-    assert "Click to choose it" in QToolTip.text()
+    QTest.mouseMove(strip, place - QPoint(1, 0))
+    QTest.mouseMove(strip, place)
+    qtbot.waitUntil(lambda: "3 clusters: firm." in strip.toolTip())
+    assert "Click to choose it" in strip.toolTip()
     assert strip.text(4).startswith("4 clusters: ")
     session.load(None)
     qtbot.waitUntil(lambda: not strip.isVisible())

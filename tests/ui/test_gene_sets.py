@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QInputDialog
 
+from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.legend import LegendView
 
 G = 200
@@ -43,7 +44,9 @@ def test_typed_genes_colour_the_map_and_are_offered(
     score = session.dataset.obs["mine"].to_numpy()
     assert score[:10].min() > score[10:].max()
     assert panel.state.text() == ("mine: 3 of 4 genes found. Not in the data: nope.")
+    session.selection.select(0)
     assert "mine" in inspector.details.column.choices
+    inspector.show(MAP)
     assert isinstance(dock.look.legend, LegendView)
     assert dock.look.legend.scale.high.text() != ""
     session.look.color_by = "Cluster"

@@ -43,7 +43,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
 
     def move(row):
         for _ in range(40):
-            drawn = dock.controller.layers.projection()
+            drawn = dock.controller.scene.layers.projection()
             (pixel,) = drawn.to_pixels(session.snapshot.embedding[[row]])
             place = QPoint(*map(round, pixel))
             # To where it is already would be no move, and vispy leaves out those that

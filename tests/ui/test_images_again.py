@@ -8,6 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
+from napari_embedding_game.ui.game_dock import MAP
+
 SIDE = 40
 
 
@@ -128,6 +130,7 @@ def test_a_renamed_image_is_linked_by_a_click(
     assert "The image 'dapi' (from" in told.text()
     assert shown(told)
     session.selection.select_points(np.arange(9))
+    inspector.show(MAP)
     n_inserted = len(inserted)
     for _ in range(200):
         QApplication.processEvents()
@@ -140,6 +143,7 @@ def test_a_renamed_image_is_linked_by_a_click(
     click(button)
     assert desk.linked.images == (viewer.layers["channel 1"],)
     assert not shown(dock.data.relink)
+    inspector.show()
     pictures = inspector.details.thumbnails
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
     # What was said is kept for the next time.

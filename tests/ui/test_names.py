@@ -63,7 +63,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     canvas, overlay, names = canvas_widget(dock), dock.overlay, dock.names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
-    pixels = dock.controller.layers.projection().to_pixels(names.places)
+    pixels = dock.controller.scene.layers.projection().to_pixels(names.places)
     picture = overlay.grab().toImage()
     for cluster, pixel in zip(names.clusters, pixels, strict=True):
         place = QPointF(*pixel).toPoint()
@@ -75,7 +75,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
         assert max(around) > 200
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
         assert session.selection.clusters == (cluster.id,)
-    points = dock.controller.layers.points
+    points = dock.controller.scene.layers.points
 
     def is_painted():
         picture = overlay.grab().toImage()

@@ -3,9 +3,8 @@
 import anndata
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from qtpy.QtWidgets import QLineEdit
-
-from napari_embedding_game.ui.style.colors import to_hex
 
 N = 600
 
@@ -96,7 +95,7 @@ def grains():
 def shown(person):
     """Return the rows and the colour of each cluster by its name, as on the map."""
     book = person.session.clusters
-    colors = person.dock.controller.layers.points.face_color
+    colors = person.dock.controller.scene.layers.points.face_color
     rows = {c.name: book.clustering.rows(c.id) for c in book.clusters}
     for name, inside in rows.items():
         assert len({to_hex(color) for color in colors[inside]}) == 1, name

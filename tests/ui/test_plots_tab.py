@@ -8,6 +8,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import PLOTS
 from napari_embedding_game.ui.inspector import markers_pane
 
@@ -146,9 +147,7 @@ def dots(qtbot, open_plot):
     return pane
 
 
-def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
-    qtbot, dots, session, dock
-):
+def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(qtbot, dots, session):
     first, second, third = [one.id for one in session.clusters.clusters[:3]]
     click(qtbot, dots, 1, -0.7)  # its name, above the dots
     assert session.selection.clusters == (second,)
@@ -157,7 +156,7 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     click(qtbot, dots, 0, 1)
     assert session.selection.clusters == (first,)
     click(qtbot, dots, -0.8, 0)
-    assert session.look.color_by == dots.result.genes[0] == dock.look.color_by.value
+    assert session.look.color_by == dots.result.genes[0]
 
 
 def test_typed_names_are_shown_in_their_order(qtbot, dots):
@@ -260,15 +259,13 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session):
     assert session.selection.is_empty
 
 
-def test_selected_points_have_their_colour_and_others_are_grey(
-    qtbot, scatter, session, workspace
-):
+def test_selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session):
     name(scatter, "a", "b")
     session.selection.select_points(np.arange(10))
     canvas = drawn(qtbot, scatter)
     image, values = canvas.canvas.grab().toImage(), session.dataset.profile
     color = image.pixelColor(canvas.pixel(*values[3, :2])).getRgbF()[:3]
-    wanted = workspace.palette.of_points()[3, :3]
+    wanted = point_colors(session.clusters.clustering)[3, :3]
     np.testing.assert_allclose(color, wanted, atol=0.1)
     red, green, blue, _ = image.pixelColor(canvas.pixel(*values[13, :2])).getRgb()
     assert max(red, green, blue) - min(red, green, blue) < 30

@@ -134,7 +134,7 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     assert session.message == ""
     assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    points, world = window.layers["embedding"], dock.controller.layers.to_world
+    points, world = window.layers["embedding"], dock.controller.scene.layers.to_world
     shown = world(session.snapshot.embedding)
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
     known = ["label", "cluster", "pressure", "stretch", "isolation"]

@@ -61,7 +61,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     told = dock.data.relink.text.text()
     assert told.startswith("The image 'dapi' of these objects is")
     # The map makes room for them.
-    layers = dock.controller.layers
+    layers = dock.controller.scene.layers
     assert layers.points.data[:, 1].min() > 40
     dapi = viewer.add_image(image, name="dapi")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current.images == (dapi,))

@@ -74,7 +74,8 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
     choose_space(dock, qtbot, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
-    qtbot.waitUntil(lambda: dock.controller.layers.points is None)  # no dead picture
+    layers = dock.controller.scene.layers
+    qtbot.waitUntil(lambda: layers.points is None)  # no dead picture
     run(dock, qtbot, session)
     assert named(session, "T cells") == cells
     run(dock, qtbot, session)  # Restart
@@ -82,7 +83,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert len(dock.data.way.buttons) == 1
     choose_space(dock, qtbot, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
-    assert len(dock.controller.layers.points.data) == 60
+    assert len(dock.controller.scene.layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.undo_label
     (other,) = dock.data.way.parts.menu().actions()

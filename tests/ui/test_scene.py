@@ -36,7 +36,7 @@ class Scene:
 
     @property
     def layers(self):
-        return self.dock.controller.layers
+        return self.dock.controller.scene.layers
 
     def drawn(self, layer=None):
         """Return the pixels to which vispy brings the points of a layer."""

@@ -39,7 +39,7 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     find(played, "c")
     assert session.look.color_by == "c"
     values = session.dataset.profile[:, 2]
-    colors = dock.controller.layers.points.face_color
+    colors = dock.controller.scene.layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(played, "kind")

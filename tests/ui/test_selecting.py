@@ -103,7 +103,7 @@ def test_objects_have_the_colours_of_the_map_by_one_switch(
         return nuclei.colormap.map(ids)
 
     def on_map():
-        return dock.controller.layers.points.face_color
+        return dock.controller.scene.layers.points.face_color
 
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
     dock.look.color_by.value = "intensity_mean"
@@ -206,7 +206,7 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     middle = np.array([native.width(), native.height()]) / 2
 
     def pixel(place):
-        row, column = dock.controller.layers.to_world(np.asarray(place))
+        row, column = dock.controller.scene.layers.to_world(np.asarray(place))
         offset = np.array([column - camera.center[-1], row - camera.center[-2]])
         return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
 
@@ -332,7 +332,7 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
 
 
 def pixel_of_first_name(dock):
-    drawn = dock.controller.layers.projection()
+    drawn = dock.controller.scene.layers.projection()
     at = drawn.to_pixels(dock.names.names.places)[0]
     return next(
         QPoint(int(at[0]), int(at[1]) - up)
@@ -366,7 +366,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
         ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
 
         def is_at_the_hand():
-            line = dock.controller.layers.projection().to_plane(ends)
+            line = dock.controller.scene.layers.projection().to_plane(ends)
             places = [s.place for s in session.hand.forces.springs]
             return bool(places) and np.allclose(places, middle + line[1] - line[0])
 
@@ -402,7 +402,8 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     qtbot, canvas, session, slow
 ):
     viewer, dock = canvas
-    native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
+    native = viewer.window._qt_viewer.canvas.native
+    layers = dock.controller.scene.layers
     session.settings.n_landmarks = 4
     dock.controller.play_on()
     qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
@@ -447,7 +448,7 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
 
 def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):
     _, dock = canvas
-    points, button = dock.controller.layers.points, dock.select.neighbors
+    points, button = dock.controller.scene.layers.points, dock.select.neighbors
     assert not button.isEnabled()
     # 3 and 23 lie where the others are that they are not like.
     session.selection.select_points(np.arange(0, 8))
@@ -503,7 +504,7 @@ def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
     qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
     begun = session.run.warm_start.embedding - before.embedding
     others = np.setdiff1d(np.arange(len(begun)), rows)
-    ends = dock.controller.layers.projection().to_plane(
+    ends = dock.controller.scene.layers.projection().to_plane(
         np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
     )
     assert np.allclose(begun[rows], ends[1] - ends[0], atol=1e-3)

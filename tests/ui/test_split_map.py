@@ -18,7 +18,7 @@ def positions(layers):
 
 def choose(dock, column):
     dock.look.split_by.value = column
-    return dock.controller.layers
+    return dock.controller.scene.layers
 
 
 def test_groups_lie_side_by_side_and_together_again(layers, dock, session, dataset):

@@ -140,9 +140,11 @@ def test_what_fails_is_told_and_learning_is_stopped_by_other_data(
     assert column(teach.classes, 0) == []
 
 
-def test_columns_that_come_to_data_without_any_are_offered(inspector, session):
+def test_columns_that_come_to_data_without_any_are_offered(inspector, session, play):
     bare = replace(session.dataset, obs=pd.DataFrame(index=session.dataset.obs.index))
     session.load(bare)
+    play()
+    session.selection.select(0)
     assert inspector.details.column.value is None
     classes = pd.Categorical(["x", "y"] * 20)
     session.dataset.add_column("a", classes)

@@ -133,7 +133,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.snapshot is first.snapshot
     assert session.settings.repulsion is None
     assert finished.game.repulsion.value == 300  # that of the map on show
-    layer = finished.controller.layers.points
+    layer = finished.controller.scene.layers.points
     assert finished.run.stage.text() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.shown is timeline.marks[1]
@@ -141,7 +141,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     finished.run.go_on.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
-    assert finished.controller.layers.points is layer
+    assert finished.controller.scene.layers.points is layer
 
 
 def test_a_mark_is_told_and_deleted_by_its_menu(finished, session):
@@ -198,7 +198,7 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     qtbot, finished, session, viewer, other
 ):
     layers, here, n_layers = (
-        finished.controller.layers,
+        finished.controller.scene.layers,
         session.snapshot,
         len(viewer.layers),
     )

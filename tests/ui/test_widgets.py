@@ -16,7 +16,7 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
 from napari_embedding_game.ui.canvas.layers import BEHIND
-from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.game_dock import MAP, GameDock
 from napari_embedding_game.ui.widgets import reference
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
 
@@ -91,13 +91,16 @@ def test_a_reference_colours_the_map_by_its_labels(
     assert chosen.state.text() == "reference.h5ad: 40 cells. Choose what is predicted."
     click(chosen.predict)
     qtbot.waitUntil(lambda: session.look.color_by == "cell_type_predicted")
-    assert dock.look.color_by.value == "cell_type_predicted"
     obs = session.dataset.obs
     right = obs["cell_type_predicted"].astype(str) == obs["cell_type"].astype(str)
     assert right.mean() > 0.9
     assert chosen.state.text().startswith("cell_type of reference.h5ad for 40 cells: ")
-    assert "cell_type_predicted" in inspector.details.column.choices
+    inspector.show(MAP)
+    assert dock.look.color_by.value == "cell_type_predicted"
     assert "cell_type_predicted_confidence" in dock.look.color_by.choices
+    session.selection.select(0)
+    inspector.show()
+    assert "cell_type_predicted" in inspector.details.column.choices
 
 
 def test_cells_are_placed_among_those_of_the_reference(
@@ -110,7 +113,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     assert "takes you back" in chosen.state.text()
     names = [layer.name for layer in viewer.layers]
     assert names == ["cells of the reference", "embedding", "landmarks"]
-    layers = dock.controller.layers
+    layers = dock.controller.scene.layers
     # The same cells: each lies about where it lies in the reference, in a full colour.
     apart = np.abs(layers.other(BEHIND).data - layers.points.data)
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)

@@ -104,6 +104,13 @@ class Selection:
             mask = self.points & ~mask
         self._set((), mask if mask.any() else None)
 
+    def pick(self, points: NDArray[np.bool_], *, is_added: bool) -> None:
+        """Select a group of points (n,), or add it; one that is selected goes."""
+        if points.any():
+            has_all = is_added and self.points[points].all()
+            mode: Mode = "remove" if has_all else "add" if is_added else "replace"
+            self.select_points(points, mode)
+
     def follow(self, labels: NDArray[np.integer]) -> None:
         """Take over the (n,) cluster ids; those that no longer exist are dropped."""
         are_others = len(labels) != len(self._labels)

@@ -640,7 +640,7 @@ class Session:
     def _told_of_map(self) -> str:
         """Return what is to be said of the map on show, and of its names at rest."""
         warning = "" if self.snapshot is None else self.snapshot.warning
-        parted = "" if self.is_moving else self.clusters.told_parted()
+        parted = "" if self.is_moving else self.clusters.state.told_parted()
         self._of_map = " ".join(filter(None, (warning, parted)))
         return self._of_map
 

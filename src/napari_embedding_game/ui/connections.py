@@ -1,4 +1,4 @@
-"""What is undone when a dock is closed."""
+"""Who hears of a session: docks and their parts, while they are open."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from qtpy.QtCore import QObject, QTimer
+from qtpy.QtWidgets import QWidget
 
 
 class Connections(QObject):
@@ -57,6 +58,50 @@ class Connections(QObject):
         Where one thing cannot be undone, the others are, before that is raised.
         """
         self._stack.close()
+
+
+class Listener(QWidget):
+    """A part of a dock that hears of others only while it is open.
+
+    What it missed it catches up with once it is shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_missed = True
+        self._heard = Connections(self)
+
+    def listen(self, signals: Iterable[Any], slot: Callable[[], object]) -> None:
+        """Have a slot called at each of these signals while this is open."""
+
+        def hear(*values: object) -> None:
+            if not self.is_open():
+                self._has_missed = True
+            elif self._has_missed:
+                self.meet()
+            else:
+                slot()
+
+        self._heard.connect_all(signals, hear)
+
+    def is_open(self) -> bool:
+        """Whether it would be seen if its window were."""
+        return self.isVisibleTo(self.window())
+
+    def catch_up(self) -> None:
+        """Show all as it is now."""
+        raise NotImplementedError
+
+    def showEvent(self, event: object) -> None:
+        """Catch up."""
+        super().showEvent(event)
+        self.meet()
+
+    def meet(self) -> None:
+        """Catch up, if anything was missed."""
+        if self._has_missed:
+            self._has_missed = False
+            self.catch_up()
 
 
 def release(dock: QObject) -> None:

@@ -22,13 +22,11 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.timeline import Mark
-from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.pixels import compile_loops
-from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest, Worker
@@ -76,11 +74,6 @@ class Controller(QObject):
             self._connections.connect(signal, slot)
         for task in (self.reading, self.writing, self.session_store):
             task.trouble.connect(self.trouble)
-
-    @property
-    def layers(self) -> MapLayers:
-        """The map on the canvas."""
-        return self.scene.layers
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
@@ -160,8 +153,7 @@ class Controller(QObject):
         """Select the points of one level of the legend."""
         levels = self.scene.levels()
         if self.session.snapshot is not None and levels is not None:
-            rows = levels.codes == place
-            select_rows(self.session.selection, rows, is_added=is_added)
+            self.session.selection.pick(levels.codes == place, is_added=is_added)
 
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""

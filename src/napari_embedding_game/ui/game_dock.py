@@ -77,6 +77,10 @@ class GameDock(MapWidget):
         choose(preferences.group_colors)
         self._connections.connect(preferences.events.group_colors, self._on_palette)
         self.controller = controller = Controller(viewer, workspace)
+        session = self._session
+        states = session.dataset_changed, session.state_changed, session.restored
+        # Before the views: what comes into sight hears of it as well.
+        self._connections.connect_all(states, self._show_state)
         self._make_views()
         self._build()
         self._connections.call(controller.close)
@@ -208,9 +212,6 @@ class GameDock(MapWidget):
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
         edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
         for signal, slot in (
-            (session.dataset_changed, self._show_state),
-            (session.state_changed, self._show_state),
-            (session.restored, self._show_state),
             (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_folds),

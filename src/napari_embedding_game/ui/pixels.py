@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.style.colors import Colors
+from napari_embedding_game.data.palette import Colors
 
 FAINTEST = 0.35
 """Opacity of a pixel with one point."""

@@ -13,7 +13,6 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import choice_of_value
 
 
@@ -29,7 +28,6 @@ class Workspace:
         self.session = Session() if session is None else session
         self.maps = MapTree(self.session)
         self.loading = Loading(self.session, self.maps)
-        self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""

@@ -62,6 +62,23 @@ class MarkerTable:
         """Number of columns in the table."""
         return len(self.columns)
 
+    def frame(self) -> pd.DataFrame:
+        """Return it with the names of ``scanpy.get.rank_genes_groups_df``.
+
+        ``pct_nz_group`` and ``pct_nz_reference`` are shares of rows above 0, 0 to 1.
+        """
+        return pd.DataFrame(
+            {
+                "names": self.names,
+                "scores": self.scores,
+                "logfoldchanges": self.logfoldchanges,
+                "pvals": self.pvals,
+                "pvals_adj": self.pvals_adj,
+                "pct_nz_group": self.pts,
+                "pct_nz_reference": self.pts_rest,
+            }
+        )
+
 
 def markers(
     X: Any,

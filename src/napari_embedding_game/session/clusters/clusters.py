@@ -27,7 +27,6 @@ from napari_embedding_game.session.clusters.annotation import (
     is_color,
     unique_name,
 )
-from napari_embedding_game.session.clusters.clustering import shown, told_parted
 from napari_embedding_game.session.clusters.following import follow
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.clusters.state import (
@@ -100,17 +99,17 @@ class Clusters:
     @property
     def clustering(self) -> Clustering:
         """The present clusters; immutable, so it may be handed to a thread."""
-        return self._clustering
+        return self.state.clustering
 
     @property
     def clusters(self) -> tuple[Cluster, ...]:
         """All clusters that have points."""
-        return self._clustering.clusters
+        return self.clustering.clusters
 
     @property
     def labels(self) -> NDArray[np.int32]:
         """(n,) cluster id of each point."""
-        return self._clustering.labels
+        return self.clustering.labels
 
     @property
     def n_clusters(self) -> int | None:
@@ -124,10 +123,6 @@ class Clusters:
         if self.n_landmarks <= MANY:
             return None
         return min(READABLE, max(2, round(math.sqrt(len(self._labels)) / 2)))
-
-    def told_parted(self) -> str:
-        """Return which names are of points that are no longer one cluster."""
-        return told_parted(self.state.cluster, self.state.annotation)
 
     def set_n_clusters(self, n_clusters: int | None) -> None:
         """Merge the landmarks into so many clusters; None leaves each its own.
@@ -216,7 +211,7 @@ class Clusters:
                 "These points are one cluster, however they are divided: choose more "
                 "parts, or draw around some of them instead."
             )
-        whole = None if cluster is None else self._clustering.by_id.get(cluster)
+        whole = None if cluster is None else self.clustering.by_id.get(cluster)
         levels, names = np.full(len(self.labels), -1), []
         spare = self._spare_names()
         for level, part in enumerate(order if whole is None else order[1:]):
@@ -335,7 +330,7 @@ class Clusters:
         return follow(division, former, self._annotation)
 
     def _find(self, cluster: int) -> Cluster:
-        known = self._clustering.by_id.get(cluster)
+        known = self.clustering.by_id.get(cluster)
         if known is None:
             raise DataError("This cluster is gone: choose one from the table.")
         return known
@@ -365,7 +360,7 @@ class Clusters:
         annotation = self._annotation
         if not cluster.is_named:
             name = what.get("name") or self._new_name(f"Cluster {cluster.name}")
-            rows = self._clustering.rows(cluster.id)
+            rows = self.clustering.rows(cluster.id)
             group = Group(name=name, is_whole=True)
             annotation = annotation.put(rows, cluster.id, group)
         self._edit(label, annotation.changed(cluster.id, **what))
@@ -387,7 +382,6 @@ class Clusters:
 
     def _become(self, state: ClusterState) -> None:
         self.state = state
-        self._clustering = shown(state.cluster, state.annotation)
         self.changed.emit()
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.session.clusters.annotation import (
+    NONE,
     Annotation,
+    Group,
     carried,
     unannotated,
+    unique_name,
 )
 from napari_embedding_game.session.clusters.following import apart, free_ids
 
@@ -19,6 +24,10 @@ UNDECIDED = 0
 """In ``n_clusters``: nobody has decided yet, so that many landmarks are merged."""
 DEPTH = 100
 """Edits that can be undone; older ones are forgotten."""
+ALIKE = 0.5
+"""Intersection over union from which a named group is one cluster of the game."""
+MOST_LISTED = 3
+"""More names than this are counted in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +52,44 @@ class ClusterState:
 
     def __post_init__(self) -> None:
         self.cluster.setflags(write=False)
+
+    @cached_property
+    def clustering(self) -> Clustering:
+        """What is on show: annotated cells in their groups, others in clusters."""
+        groups, codes = self.annotation.groups, self.annotation.codes
+        labels = self.cluster
+        if groups:
+            labels = np.where(codes == NONE, labels, codes)
+        sizes = np.bincount(labels)
+        taken = {group.name for group in groups.values()}
+        clusters = []
+        for number in np.flatnonzero(sizes).tolist():
+            group = groups.get(number)
+            if group is None:
+                group = Group(name=unique_name(str(number), taken))
+            clusters.append(
+                Cluster(
+                    id=number,
+                    name=group.name,
+                    is_named=number in groups,
+                    color=group.color,
+                    note=group.note,
+                    size=int(sizes[number]),
+                )
+            )
+        labels.setflags(write=False)
+        return Clustering(labels, tuple(clusters))
+
+    def told_parted(self) -> str:
+        """Return which names are of cells that are no longer one cluster."""
+        sizes, parted = np.bincount(self.cluster), []
+        for code, group in self.annotation.groups.items():
+            if group.is_whole:
+                shared = np.bincount(self.cluster[self.annotation.codes == code])
+                either = shared.sum() + sizes[: len(shared)] - shared
+                if (shared / np.maximum(either, 1)).max() < ALIKE:
+                    parted.append(group.name)
+        return _told(parted)
 
     def edited(
         self, label: str, annotation: Annotation, *, joins: bool = False
@@ -103,6 +150,20 @@ class ClusterState:
             done=done,
             undone=undone,
         )
+
+
+def _told(parted: list[str]) -> str:
+    """Return what is said of names that are of no one cluster."""
+    if len(parted) < 2:
+        keep = "is no longer one cluster: its points keep the name until you change it."
+        return f"{parted[0]} {keep}" if parted else ""
+    *names, last = parted[:MOST_LISTED]
+    if len(parted) > MOST_LISTED:
+        names, last = [*names, last], f"{len(parted) - MOST_LISTED} more"
+    return (
+        f"{', '.join(names)} and {last} are no longer one cluster each: their points "
+        "keep the names until you change them."
+    )
 
 
 def untouched(n_points: int) -> ClusterState:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,8 +23,6 @@ from napari_embedding_game.session.file.saved_map import SavedSession
 
 FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 """Environment variable that names another folder."""
-SECONDS, FIRST_SECONDS = 60.0, 5.0
-"""Between two savings of a session that changes, and until the first."""
 _ENDING, _OPEN = ".autosave.zip", ".open.zip"
 KEPT = 12
 """Sessions closed in good order, or replaced by other data, that are kept."""
@@ -74,54 +71,33 @@ def find_recent_sessions(where: Path | None = None) -> list[Path]:
 
 
 class Autosave:
-    """Saves the session of this program every minute in which it has changed.
+    """The file of the session of this program.
 
     ``capture``: returns the present session, or None where there is nothing to save; is
-    called in the thread that calls ``tick`` or ``close``. ``seconds``: least time
-    between two savings, and most until the first. ``where``: another folder than the
-    user's own.
+    called in the thread that calls ``job`` or ``close``. ``where``: another folder than
+    the user's own.
     """
 
     def __init__(
-        self,
-        capture: Callable[[], SavedSession | None],
-        seconds: float = SECONDS,
-        where: Path | None = None,
+        self, capture: Callable[[], SavedSession | None], where: Path | None = None
     ) -> None:
-        self._capture, self._seconds = capture, seconds
+        self._capture = capture
         self._folder, self._token = where or folder(), uuid.uuid4().hex
         self.path = self._folder / f"{_process()}-{self._token}{_OPEN}"
-        self._is_dirty = False
-        self._next = time.monotonic() + min(FIRST_SECONDS, seconds)
         self._writing = threading.Lock()
 
-    def touch(self) -> None:
-        """Note that something has changed since the last saving."""
-        self._is_dirty = True
-
-    def tick(self) -> Callable[[], None] | None:
-        """Return a job that saves, for any other thread; None when none is due."""
-        is_due = self._is_dirty and time.monotonic() >= self._next
-        return self.job() if is_due else None
-
     def job(self) -> Callable[[], None] | None:
-        """Return a job that saves the present session; None without one.
+        """Return a job that saves the present session, for any thread; None without.
 
         The job raises :class:`DataError` where the file cannot be written.
         """
         session = self._capture()
-        self._is_dirty = False
-        self._next = time.monotonic() + self._seconds
         if session is None:
             return None
 
         def save() -> None:
-            try:
-                with self._writing:
-                    archive.save(session, self.path, is_private=True)
-            except BaseException:
-                self.touch()  # it is tried again
-                raise
+            with self._writing:
+                archive.save(session, self.path, is_private=True)
 
         return save
 

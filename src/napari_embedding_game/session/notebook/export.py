@@ -30,7 +30,6 @@ from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
-    clustering_of,
     how_merged,
     methods_text,
 )
@@ -151,7 +150,7 @@ class _Notebook:
         self.snapshot, self.colors = saved.snapshot, colors
         self.cells: list[dict[str, Any]] = []
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
-        self.clustering = clustering_of(saved)
+        self.clustering = saved.clusters.clustering
         names = pd.Index(unique_names(self.dataset.source_obs_names))
         self.rows = pd.DataFrame(
             {"cluster": self.clustering.names},

@@ -14,7 +14,6 @@ from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
-from napari_embedding_game.session.clusters.clustering import shown
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
@@ -91,7 +90,7 @@ def methods_text(saved: SavedMap) -> str:
         [
             *_of_data(saved.dataset),
             *_of_run(saved, saved.record),
-            how_merged(saved, clustering_of(saved)),
+            how_merged(saved, saved.clusters.clustering),
             *_of_columns(saved.dataset),
             *_of_comparisons(saved),
         ]
@@ -245,11 +244,6 @@ def _named(method: str) -> str:
 
 def _in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
-
-
-def clustering_of(saved: SavedMap) -> Clustering:
-    """Return the clusters of a saved map, as they were shown."""
-    return shown(saved.clusters.cluster, saved.clusters.annotation)
 
 
 def how_merged(saved: SavedMap, clustering: Clustering) -> str:

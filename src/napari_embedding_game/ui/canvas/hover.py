@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.palette import hexes
 from napari_embedding_game.session.row_details import RowDetails, row_details
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.scene import Scene
@@ -33,7 +34,6 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     name_of,
 )
-from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -140,7 +140,7 @@ class Hover(QObject):
         facts = self._facts(dataset, self.row)
         dim = theme_colors(self._viewer.theme).dim.name()
         points = self._layers.points
-        color = "" if points is None else to_hex(points.face_color[self.row])
+        color = "" if points is None else hexes(points.face_color[[self.row]])[0]
         text = as_html(facts, color, self._image, dim)
         place = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
         QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)

@@ -25,6 +25,7 @@ from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
 from napari_embedding_game.data.export.plots import drawing_order
+from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
@@ -34,7 +35,6 @@ from napari_embedding_game.ui.canvas.projection import (
 from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import laid_over, paint_density, paint_discs
-from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest

@@ -32,6 +32,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
+    NO_LEGEND,
     Colored,
     Legend,
     colored,
@@ -87,6 +88,7 @@ class Scene(QObject):
         self._colored: Colored | None = None
         """The points as they are coloured now."""
         self._colored_of: tuple[object, ...] = ()
+        self._told_legend = NO_LEGEND
         self._legend_turn = throttled(LEGEND_MS, self._tell_legend, self)
         self._connections.call(self._legend_turn.cancel)
         self._tidy_soon = self._later(TIDY_MS, self._tidy)
@@ -231,10 +233,12 @@ class Scene(QObject):
 
     def legend(self) -> Legend:
         """Return how to read the colours."""
-        return Legend("") if self._colored is None else self._colored.legend
+        return NO_LEGEND if self._colored is None else self._colored.legend
 
     def _tell_legend(self) -> None:
-        self.legend_changed.emit(self.legend())
+        if self.legend() is not self._told_legend:
+            self._told_legend = self.legend()
+            self.legend_changed.emit(self._told_legend)
 
     # What happens
 
@@ -375,8 +379,7 @@ class Scene(QObject):
         choice, limits, found = look.color_by, look.limits, None
         try:
             if snapshot is not None and is_ours:
-                palette = self._workspace.palette
-                found = colored(choice, session, palette, snapshot, limits)
+                found = colored(choice, session, snapshot, limits)
             elif is_choice(choice, dataset):
                 found = of_column(choice, dataset, limits)
         except DataError as error:  # the file that the gene is in may be gone

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from magicgui.widgets import CheckBox, ComboBox
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import ALIVE, Session
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, PRESSURE, choices
@@ -45,7 +44,7 @@ CHECKS = {
 """Text and tooltip of each tick, by the field of the look."""
 
 
-class DisplayControls(QWidget):
+class DisplayControls(Listener):
     """Edits ``session.look``; everything applies at once."""
 
     def __init__(self, session: Session, linked: LinkedLayers) -> None:
@@ -78,15 +77,15 @@ class DisplayControls(QWidget):
         """What is used now and then."""
         for field, widget in self._fields.items():
             widget.changed.connect(partial(setattr, look, field))
-        connections = Connections(self)
         offers = session.dataset_changed, session.restored, session.columns_changed
-        connections.connect_all((*offers, linked.changed), self.refresh)
-        connections.connect(session.state_changed, self._on_state)
-        connections.connect(look.events.color_by, self._on_color)
-        self.refresh()
+        self.listen([*offers, linked.changed], self.catch_up)
+        self.listen([session.state_changed], self._on_state)
+        self.listen([look.events.color_by], self._on_color)
+        self.catch_up()
 
-    def refresh(self, *event: object) -> None:
+    def catch_up(self) -> None:
         """Show the look as it is, and what can be chosen."""
+        self.gene_sets.refresh()
         names = self._columns()
         if self._look.split_by not in names:  # one that is gone splits nothing
             self._look.split_by = ""
@@ -101,15 +100,15 @@ class DisplayControls(QWidget):
 
     # Inside
 
-    def _on_color(self, choice: str) -> None:
+    def _on_color(self) -> None:
         """Follow a choice made elsewhere; a gene is offered while it is chosen."""
-        if choice != self.color_by.value:
-            self.refresh()
+        if self._look.color_by != self.color_by.value:
+            self.catch_up()
 
-    def _on_state(self, state: str) -> None:
+    def _on_state(self) -> None:
         """Offer pressure while the method that is played defines it."""
-        if state != "running":  # which begins as it was prepared
-            self.refresh()
+        if self._session.state != "running":  # which begins as it was prepared
+            self.catch_up()
 
     def _colors(self, widget: object) -> list[tuple[str, str]]:
         names, choice = choices(self._session.dataset), self._look.color_by

@@ -17,7 +17,6 @@ from napari_embedding_game.data.gene_sets import (
     score_genes,
 )
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
@@ -56,14 +55,19 @@ class GeneSetsPanel(Fold):
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
-        Connections(self).connect(session.dataset_changed, self._on_dataset)
-        self._on_dataset(session.dataset)
-
-    def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._scoring.stop()
-        show_text(self.state, "")
-        self.setVisible(dataset is not None and dataset.has_expression)
+        self._dataset: Dataset | None = None
+        self.hide()
         self._enable()
+
+    def refresh(self) -> None:
+        """Begin anew where there are other data."""
+        dataset = self._session.dataset
+        if dataset is not self._dataset:
+            self._dataset = dataset
+            self._scoring.stop()
+            show_text(self.state, "")
+            self.setVisible(dataset is not None and dataset.has_expression)
+            self._enable()
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))

@@ -8,7 +8,6 @@ from typing import Any
 
 from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
@@ -20,7 +19,7 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import repulsion_range
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.controls.settings_form import (
     FIELDS,
     NAMES,
@@ -60,7 +59,7 @@ STALE = "The map was made with other settings: Run again makes one with these."
 CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
 
 
-class MethodControls(QWidget):
+class MethodControls(Listener):
     """Edits ``session.settings``; what can act on the running game acts at once."""
 
     def __init__(
@@ -105,7 +104,7 @@ class MethodControls(QWidget):
         """The repulsion, and what it means that the map is of other settings."""
         connections = Connections(self)
         connections.connect(self._settings.changed, self._on_setting)
-        connections.connect(session.dataset_changed, self._on_dataset)
+        self.listen([session.dataset_changed], self.catch_up)
         stale = session.staleness_changed, session.state_changed
         connections.connect_all(stale, self._show_staleness)
         others = session.restored, session.looked_back
@@ -155,8 +154,9 @@ class MethodControls(QWidget):
             self._show(name)
         self._show_staleness()
 
-    def _on_dataset(self, *event: object) -> None:
-        self._show_method()  # of which some is left to the number of points
+    def catch_up(self) -> None:
+        """Show what is left to the data."""
+        self._show_method()
         dataset = self._session.dataset
         self.controls["metric"].enabled = dataset is None or not dataset.is_distances
 

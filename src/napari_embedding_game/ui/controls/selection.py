@@ -76,17 +76,17 @@ class SelectionControls(QWidget):
             session.selection.changed,
             session.hand.changed,
             session.state_changed,
-            session.settings.changed,
             linked.changed,
         )
         connections.connect_all(changes, self.refresh)
-        self.refresh()
+        connections.connect(session.settings.changed, self._on_setting)
+        self._on_setting()
 
     def refresh(self, *event: object) -> None:
         """Follow the selection and the hand."""
         session, hand, shot = self._session, self._session.hand, self._session.snapshot
         is_some = shot is not None and not session.selection.is_empty
-        is_game = is_played(session.settings.value)
+        is_game = self._is_game
         self.setVisible(shot is not None)
         self.embed.setEnabled(is_some)
         self.show_objects.setVisible(self._linked.current is not None)
@@ -99,6 +99,10 @@ class SelectionControls(QWidget):
             self.neighbors.setEnabled(is_some and is_known and is_at_rest)
         no_hand = NO_HAND if is_some and not is_game else ""
         show_text(self.told, self._correction or hand.told() or no_hand)
+
+    def _on_setting(self, name: str = "") -> None:
+        self._is_game = is_played(self._session.settings.value)
+        self.refresh()
 
     def show_tool(self, tool: str) -> None:
         """Show which tool the mouse has."""

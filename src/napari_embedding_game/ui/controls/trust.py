@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QHeaderView, QWidget
 from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
@@ -18,7 +19,6 @@ from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.texts import far_text, share_text
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -140,10 +140,11 @@ class TrustControls(QWidget):
         self.figures.show_frame(
             pd.DataFrame(rows.values(), index=list(rows)), tips=tips
         )
-        trust, is_moving = rows["trustworthiness"][2], session.state == "running"
-        words = [f"Trustworthy {trust}"] if trust != "–" and not is_moving else []
-        far = "" if shot is None else far_text(shot.stretched_share)
-        self.far.setText(" · ".join(filter(None, [*words, far])))
+        trust, far = rows["trustworthiness"][2], rows["stretched_share"][2]
+        is_told = trust != "–" and session.state != "running"
+        words = [f"Trustworthy {trust}"] if is_told else []
+        words += [f"{far} misplaced"] if far != "–" else []
+        self.far.setText(" · ".join(words))
         self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
 
     def _color_by_stretch(self) -> None:

@@ -81,10 +81,18 @@ class ShownField(QObject):
     ) -> None:
         super().__init__(dock)
         self._viewer, self._session, self._linked = viewer, session, linked
-        connections, events = Connections(self), viewer.dims.events
-        steps = (linked.changed, events.current_step, events.axis_labels)
-        connections.connect(session.selection.changed, self._on_selection)
-        connections.connect_all(steps, self._on_step)
+        self._heard = Connections(self)
+        Connections(self).connect(linked.changed, self._on_linked)
+        self._on_linked()
+
+    def _on_linked(self, event: object = None) -> None:
+        """Hear of selection and slider while there are objects in images."""
+        heard, events = self._heard, self._viewer.dims.events
+        heard.close()
+        if self._linked.current is not None:
+            heard.connect(self._session.selection.changed, self._on_selection)
+            heard.connect_all((events.current_step, events.axis_labels), self._on_step)
+            self._on_step()
 
     def _on_selection(self) -> None:
         linked, dataset = self._linked.current, self._session.dataset

@@ -8,6 +8,7 @@ import napari
 import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
+from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject
 
@@ -17,7 +18,6 @@ from napari_embedding_game.ui.canvas.projection import displayed_axes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import finest
 from napari_embedding_game.ui.style.coloring import colored
-from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -44,8 +44,7 @@ class ObjectColors(QObject):
     ) -> None:
         super().__init__(dock)
         self._viewer = viewer
-        self._session = session = workspace.session
-        self._linked, self._palette = workspace.linked, workspace.palette
+        self._session, self._linked = workspace.session, workspace.linked
         self._layer: Labels | None = None
         """The layer whose colours are ours."""
         self._before: Any = None
@@ -54,15 +53,25 @@ class ObjectColors(QObject):
         self._counted: tuple[object, int] = (None, 0)
         """The pixels of labels, and the largest label in them."""
         self._soon = throttled(FOLLOW_MS, self.update, self)
+        self._heard = Connections(self)
         connections = Connections(self)
-        dims, look = viewer.dims.events, session.look.events
-        now = (session.selection.changed, session.state_changed, self._linked.changed)
-        now += (dims.current_step, dims.order, dims.ndisplay)
-        now += (look.color_objects, look.color_by, look.limits, session.restored)
-        connections.connect_all(now, self.update)
-        later = (session.clusters.changed, session.columns_changed, session.looked_back)
-        connections.connect_all(later, self._on_moved)
+        connections.connect(self._linked.changed, self._on_linked)
         connections.call(self._end)
+        self._on_linked()
+
+    def _on_linked(self, event: object = None) -> None:
+        """Hear of the map while there are objects of it."""
+        session, heard = self._session, self._heard
+        heard.close()
+        if self._linked.current is not None:
+            dims, look = self._viewer.dims.events, session.look.events
+            now = (session.selection.changed, session.state_changed, session.restored)
+            now += (dims.current_step, dims.order, dims.ndisplay)
+            now += (look.color_objects, look.color_by, look.limits)
+            heard.connect_all(now, self.update)
+            later = (session.clusters.changed, session.columns_changed)
+            heard.connect_all((*later, session.looked_back), self._on_moved)
+        self.update()
 
     def update(self, event: object = None) -> None:
         """Give the objects the colours that they have now."""
@@ -87,9 +96,7 @@ class ObjectColors(QObject):
         ids, numbers = objects.label_ids, np.arange(largest + 2)
         if is_mapped:
             try:
-                mapped = colored(
-                    look.color_by, session, self._palette, snapshot, look.limits
-                )
+                mapped = colored(look.color_by, session, snapshot, look.limits)
             except DataError:  # the map says it
                 return
             colors = np.zeros((len(numbers), 4), np.float32)
@@ -98,7 +105,7 @@ class ObjectColors(QObject):
             colors = np.array(self._before.map(numbers), np.float32)
         if points.any():
             chosen = ids[here & points]
-            lit = colors[chosen] if is_mapped else from_hex(COLOR)
+            lit = colors[chosen] if is_mapped else transform_color(COLOR)
             colors[:, 3] *= FADING
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)

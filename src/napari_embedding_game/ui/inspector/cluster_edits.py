@@ -12,7 +12,11 @@ from qtpy.QtWidgets import QColorDialog, QInputDialog, QMenu, QToolButton, QWidg
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import hexes, level_colors
+from napari_embedding_game.data.palette import (
+    cluster_colors,
+    hexes,
+    level_colors,
+)
 from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.reclustering import (
     Reclustered,
@@ -21,7 +25,6 @@ from napari_embedding_game.session.reclustering import (
 )
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.table import Table
@@ -43,7 +46,6 @@ class ClusterEdits(QWidget):
     session : Session
     table : Table
         Of the clusters, by their ids.
-    palette : ClusterColors
     tell : callable
         Receives a sentence for the person, "" when there is nothing to say.
     """
@@ -52,12 +54,11 @@ class ClusterEdits(QWidget):
         self,
         session: Session,
         table: Table,
-        palette: ClusterColors,
         tell: Callable[[str], None],
     ) -> None:
         super().__init__()
         self._session, self._book = session, session.clusters
-        self._table, self._palette, self._tell = table, palette, tell
+        self._table, self._tell = table, tell
         self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
         self._finding = Latest(self, self._on_reclustered, self._on_trouble)
@@ -67,8 +68,8 @@ class ClusterEdits(QWidget):
         connections = Connections(self)
         changes = session.selection.changed, self._book.changed
         connections.connect_all(changes, self.follow)
-        others = session.look.events.color_by, session.dataset_changed
-        connections.connect_all(others, self._offer_column)
+        connections.connect(session.look.events.color_by, self._offer_column)
+        connections.connect(session.dataset_changed, self._on_dataset)
         self._offer_column()
         self.follow()
 
@@ -186,7 +187,7 @@ class ClusterEdits(QWidget):
 
     def _recolor(self) -> None:
         cluster = self._chosen()[0]
-        present = QColor(hexes(self._palette.of((cluster,)))[0])
+        present = QColor(hexes(cluster_colors([cluster]))[0])
         color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
         if color.isValid():
             self._do(self._book.recolor, cluster.id, color.name())
@@ -212,6 +213,10 @@ class ClusterEdits(QWidget):
         if dataset is None or name is None or name not in dataset.obs:
             return ""
         return name if is_of_levels(dataset.obs[name]) else ""
+
+    def _on_dataset(self, event: object) -> None:
+        self._tell("")
+        self._offer_column()
 
     def _offer_column(self, event: object = None) -> None:
         column = self._column()

@@ -6,30 +6,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.data.clustering import Cluster, places
+from napari_embedding_game.data.columns import share_text
+from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.firmness import Firmness, firmness_job
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.colors import qcolor
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.texts import share_text
 from napari_embedding_game.ui.tasks.late_errors import log_error
-from napari_embedding_game.ui.tasks.throttle import throttled
+from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
-REFRESH_MS = 1_000
-"""Between two updates while the game runs."""
-SOON_MS = 30
-"""Edits that follow each other faster than this are shown together."""
 NAME, SIZE, MISPLACED = range(3)
 COLUMNS = (
     Column(
@@ -50,20 +45,19 @@ MOST_ROWS = 14
 """Rows that are seen without scrolling."""
 
 
-class ClusterPane(QWidget):
+class ClusterPane(Listener):
     """Shows the clusters of a session and lets a person edit them."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._session = session = workspace.session
-        self._palette = workspace.palette
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
         self.table = Table(*COLUMNS, is_many=True, most_rows=MOST_ROWS)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
-        self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
+        self.edits = ClusterEdits(session, self.table, self.tell)
         self.table.edited.connect(self.edits.name)
         self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
         self._asking = Latest(
@@ -71,15 +65,10 @@ class ClusterPane(QWidget):
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
-        self._soon = throttled(SOON_MS, self.refresh, self)
-        connections = Connections(self)
-        for signal, slot in (
-            (session.selection.changed, self._follow),
-            (session.dataset_changed, self._on_dataset),
-            (session.clusters.changed, self._on_clusters),
-            (session.state_changed, self._on_clusters),
-        ):
-            connections.connect(signal, slot)
+        self._soon = followed(session, self.refresh, self)
+        self.listen([session.selection.changed], self._follow)
+        self.listen([session.dataset_changed], self.catch_up)
+        self.listen([session.clusters.changed, session.state_changed], self._soon)
         self.setLayout(column(self.table, self.slider))
         self.tell("")
         self.refresh()
@@ -93,11 +82,15 @@ class ClusterPane(QWidget):
         super().showEvent(event)
         self._ask_firmness()
 
+    def catch_up(self) -> None:
+        """Bring the list up to date, now."""
+        self.refresh()
+
     def refresh(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
         if self.table.is_typed_into:
-            self._soon.throttle()
+            self._soon()
             return
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
@@ -111,7 +104,7 @@ class ClusterPane(QWidget):
             },
             index=pd.Index(ids, dtype=object),
         )
-        colors = map(qcolor, self._palette.of(clusters))
+        colors = hexes(cluster_colors(clusters))
         self.table.show_frame(
             frame,
             colors=dict(zip(ids, colors, strict=True)),
@@ -143,17 +136,6 @@ class ClusterPane(QWidget):
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)
-
-    def _on_clusters(self, event: object = None) -> None:
-        """Follow soon: changes come in flocks, and with each frame of a game."""
-        is_running = self._session.state == "running"
-        self._soon.setTimeout(REFRESH_MS if is_running else SOON_MS)
-        self._soon.throttle()
-
-    def _on_dataset(self, dataset: object) -> None:
-        self.search.begin_anew()
-        self.tell("")
-        self.refresh()
 
 
 def misplaced_shares(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QLabel, QSlider, QSpinBox, QWidget
+from qtpy.QtWidgets import QLabel, QSlider, QSpinBox
 
 from napari_embedding_game.session.clusters.clusters import Clusters
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
 from napari_embedding_game.ui.style.layouts import column, row
 from napari_embedding_game.ui.tasks.throttle import debounced
@@ -23,7 +23,7 @@ TIP = (
 )
 
 
-class ClusterSlider(QWidget):
+class ClusterSlider(Listener):
     """Edits the number of clusters of a book; at its end each landmark is one."""
 
     def __init__(self, book: Clusters) -> None:
@@ -50,10 +50,10 @@ class ClusterSlider(QWidget):
         assert typed is not None
         typed.returnPressed.connect(lambda: self._on_number(self.number.value()))
         self.strip.picked.connect(self._pick)
-        Connections(self).connect(book.changed, self.follow)
-        self.follow()
+        self.listen([book.changed], self.catch_up)
+        self.catch_up()
 
-    def follow(self) -> None:
+    def catch_up(self) -> None:
         """Show what the book says."""
         book, n_landmarks = self._book, self._book.n_landmarks
         # Small clusters are merged while nobody has decided: so many as are seen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,15 @@ from napari_embedding_game.session.expression_rows import (
     rows_of,
 )
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.style.coloring import SHADES, worded
-from napari_embedding_game.ui.style.colors import value_colors, value_limits
+from napari_embedding_game.ui.style.coloring import (
+    SHADES,
+    composition_columns,
+    value_colors,
+    value_limits,
+    worded,
+)
 from napari_embedding_game.ui.style.form_widgets import let_be_narrow, show_text
 from napari_embedding_game.ui.style.layouts import row
-from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -65,7 +69,7 @@ class DotPlotPane(PlotPane):
         self.genes = QLineEdit()
         self.scaled = QCheckBox("Scale genes")
         let_be_narrow(self.rows, 8)
-        self.offer_columns(())
+        self._offer_columns()
         self.genes.setClearButtonEnabled(True)
         self.scaled.setChecked(True)
         self.head.addLayout(row(self.rows, self.scaled))
@@ -74,11 +78,20 @@ class DotPlotPane(PlotPane):
         self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
         self.genes.editingFinished.connect(self.refresh)
+        self.listen([session.clusters.changed, session.state_changed], self.refresh)
+        others = session.dataset_changed, session.columns_changed
+        self.listen(others, self.catch_up)
 
-    def offer_columns(self, columns: Sequence[str]) -> None:
-        """Let groups be of these columns; what was chosen stays, if it can."""
-        dataset, chosen = self._session.dataset, self._choice
-        choices = [CLUSTERS] if dataset is None else offered_rows(dataset, columns)
+    def catch_up(self) -> None:
+        """Offer the present columns, and show figures of the present groups."""
+        self._offer_columns()
+        self.refresh()
+
+    def _offer_columns(self) -> None:
+        """Let groups be of columns; what was chosen stays, if it can."""
+        dataset, chosen, choices = self._session.dataset, self._choice, [CLUSTERS]
+        if dataset is not None:
+            choices = offered_rows(dataset, composition_columns(dataset))
         self.rows.clear()
         for choice in choices:
             self.rows.addItem(choice.text, choice)
@@ -87,12 +100,12 @@ class DotPlotPane(PlotPane):
         self._name_columns()
 
     def refresh(self, *event: object) -> None:
-        """Find the figures of the present clusters, if they changed and it is seen."""
+        """Find the figures of the present groups, if they have changed."""
         session = self._session
         dataset = session.dataset
         if self._asked and self._asked[0] is not dataset:
             self._forget()
-        if not self.isVisible() or dataset is None or session.snapshot is None:
+        if dataset is None or session.snapshot is None:
             return
         if session.state in ("preparing", "running"):
             show_text(self.state, WAITING, "note")
@@ -227,4 +240,4 @@ class DotPlotPane(PlotPane):
             for cluster in known:
                 (selection.toggle if is_added else selection.select)(cluster)
         else:
-            select_rows(selection, rows.codes == group, is_added=is_added)
+            selection.pick(rows.codes == group, is_added=is_added)

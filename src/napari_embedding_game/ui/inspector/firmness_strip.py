@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QEvent, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
-from qtpy.QtWidgets import QToolTip, QWidget
+from qtpy.QtCore import QRectF, Qt, Signal
+from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.firmness import FEWEST, MOST, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -38,6 +38,7 @@ class FirmnessStrip(QWidget):
         self._found: Firmness | None = None
         self._colors: tuple[QColor, QColor, QColor] | None = None
         self.setFixedHeight(BARS + NUMBER)
+        self.setMouseTracking(True)
         self.hide()
 
     @property
@@ -99,13 +100,10 @@ class FirmnessStrip(QWidget):
                 below = QRectF(left, BARS, self.width(), NUMBER)
                 painter.drawText(below, side, f"{cut.n_clusters} clusters suggested")
 
-    def event(self, event: QEvent) -> bool:
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            said = self.text(self._number_at(event.pos().x()))
-            QToolTip.showText(event.globalPos(), f"{said} {WHAT}".strip(), self)
-            return True
-        return bool(super().event(event))
+        said = self.text(self._number_at(event.position().x()))
+        self.setToolTip(f"{said} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QLabel, QWidget
+from qtpy.QtWidgets import QComboBox, QLabel
 
 from napari_embedding_game.core.inspect.markers import (
     MarkerMethod,
@@ -16,6 +16,7 @@ from napari_embedding_game.core.inspect.markers import (
     iter_markers,
 )
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
@@ -28,9 +29,9 @@ from napari_embedding_game.session.groups import (
     sample_columns,
 )
 from napari_embedding_game.session.looked_at import ShownComparison, newest
-from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.style.coloring import worded
+from napari_embedding_game.ui.connections import Listener
+from napari_embedding_game.ui.style.coloring import composition_columns, worded
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     show_text,
@@ -112,7 +113,7 @@ class Compared:
         return pd.DataFrame(columns, index=found.names)[:N_LISTED]
 
 
-class MarkersPane(QWidget):
+class MarkersPane(Listener):
     """Compares the selection, in the background while it or a plot of it is seen.
 
     Parameters
@@ -129,14 +130,15 @@ class MarkersPane(QWidget):
         super().__init__()
         self._session = session
         self._search = Latest(self, self._show, self._on_failed, self._on_share)
-        self._is_due = False
         self._offered: tuple[Against, ...] = (REST,)
         self._level_column = ""
         """Column whose levels are in the two boxes."""
-        self.viewers: list[QWidget] = [self]
-        """Whoever shows what was compared."""
+        self.viewers: list[Listener] = []
+        """Whoever else shows what was compared."""
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
+        self._obs: object = None
+        """The metadata whose columns are offered; each change makes others."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
         self.against = self._box(AGAINST_TIP)
@@ -154,8 +156,11 @@ class MarkersPane(QWidget):
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
-        self.offer_columns(())
+        self._offer_tests()
         self._enable()
+        others = session.dataset_changed, session.columns_changed
+        self.listen([session.selection.changed, *others], self.refresh)
+        self.listen([session.state_changed], self._on_state)
 
     @property
     def result(self) -> MarkerTable | None:
@@ -167,25 +172,23 @@ class MarkersPane(QWidget):
         """Whether groups are being compared."""
         return self._search.is_busy
 
-    def offer_columns(self, columns: Sequence[str]) -> None:
-        """Let samples be named by these columns; what was chosen stays, if it can."""
-        dataset, present = self._session.dataset, self.test.currentText()
-        named = [] if dataset is None else sample_columns(dataset.obs, columns)
-        self._columns = [] if dataset is None else level_columns(dataset.obs)
-        tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
-        self.test.clear()
-        for text, how in tests.items():
-            self.test.addItem(text, how)
-        self.test.setCurrentIndex(max(0, self.test.findText(present)))
+    def is_open(self) -> bool:
+        """Whether what is compared would be seen, here or in a plot."""
+        return super().is_open() or any(viewer.is_open() for viewer in self.viewers)
+
+    def catch_up(self) -> None:
+        """Compare what was selected while nobody looked."""
+        self.refresh()
 
     def refresh(self, *event: object) -> None:
-        """Compare what is selected, now or when it is next seen."""
+        """Compare what is selected."""
         self._search.stop()
-        self._is_due = not any(viewer.isVisible() for viewer in self.viewers)
-        self._offer()
         dataset, selection = self._session.dataset, self._session.selection
+        if self._obs is not (None if dataset is None else dataset.obs):
+            self._offer_tests()
+        self._offer()
         self.table.name_first(worded("Gene", dataset))
-        if self._is_due or dataset is None:
+        if dataset is None:
             return
         if len(selection.rows) < 2:
             self._show_none("Select two or more points to find their markers.")
@@ -215,16 +218,6 @@ class MarkersPane(QWidget):
         self._say("Comparing …")
         self._search.ask(find)
 
-    def catch_up(self) -> None:
-        """Compare now what was selected while nobody looked."""
-        if self._is_due:
-            self.refresh()
-
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self.catch_up()
-
     def plot(self, *, is_saved: bool = False) -> VolcanoPlot | None:
         """Return what is shown as a plot; None where nothing is.
 
@@ -244,6 +237,24 @@ class MarkersPane(QWidget):
         let_be_narrow(box, 6)
         box.activated.connect(self.refresh)
         return box
+
+    def _on_state(self) -> None:
+        if self._session.state != "running":
+            self.refresh()
+
+    def _offer_tests(self) -> None:
+        """Let samples be named by a column; what was chosen stays, if it can."""
+        dataset, present = self._session.dataset, self.test.currentText()
+        named: list[str] = []
+        self._obs, self._columns = None, []
+        if dataset is not None:
+            self._obs, self._columns = dataset.obs, level_columns(dataset.obs)
+            named = sample_columns(dataset.obs, composition_columns(dataset))
+        tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
+        self.test.clear()
+        for text, how in tests.items():
+            self.test.addItem(text, how)
+        self.test.setCurrentIndex(max(0, self.test.findText(present)))
 
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""
@@ -298,7 +309,8 @@ class MarkersPane(QWidget):
         if path is None or compared is None:
             return
         try:
-            write_markers(compared.markers, path)
+            with whole_or_nothing(path) as temporary:
+                compared.markers.frame().to_csv(temporary, index=False)
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:

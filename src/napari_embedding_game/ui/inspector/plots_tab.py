@@ -7,12 +7,10 @@ from qtpy.QtWidgets import QToolButton, QWidget
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
-from napari_embedding_game.ui.style.coloring import composition_columns
 from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.layouts import column, plain_tabs
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
@@ -35,10 +33,10 @@ class PlotsTab(QWidget):
     def __init__(self, workspace: Workspace, markers: MarkersPane) -> None:
         super().__init__()
         self._session = session = workspace.session
-        palette, on_name = workspace.palette, workspace.color_by_value
+        on_name = workspace.color_by_value
         self.volcano = VolcanoPane(markers, on_name)
         self.dot_plot = DotPlotPane(session, on_name)
-        self.scatter = ScatterPane(session, palette)
+        self.scatter = ScatterPane(session)
         self.saved = QToolButton()
         self.saved.setText("Save…")
         self.saved.setProperty("role", "corner")
@@ -50,22 +48,6 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.dot_plot)
         self.setLayout(column(self.tabs, margins=(8, 4, 8, 4)))
-        connections = Connections(self)
-        changes = session.clusters.changed, session.state_changed
-        connections.connect_all(changes, self.refresh)
-        others = session.dataset_changed, session.columns_changed
-        connections.connect_all(others, self._on_dataset)
-        connections.connect(session.selection.changed, self._recolor)
-        self._on_dataset()
-
-    def refresh(self, event: object = None) -> None:
-        """Show the present clusters in the plot that somebody looks at."""
-        if self.isVisible():
-            self.tabs.currentWidget().refresh()
-
-    def _recolor(self) -> None:
-        if self.scatter.isVisible():
-            self.scatter.recolor()
 
     def _save(self) -> None:
         """Save the plot that is seen."""
@@ -75,12 +57,6 @@ class PlotsTab(QWidget):
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
             show_text(pane.state, said or pane.state.text(), "note")
-
-    def _on_dataset(self, *event: object) -> None:
-        dataset = self._session.dataset
-        columns = composition_columns(dataset) if dataset else []
-        self.dot_plot.offer_columns(columns)
-        self.refresh()
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:

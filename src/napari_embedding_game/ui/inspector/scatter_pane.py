@@ -14,11 +14,10 @@ from qtpy.QtWidgets import QCompleter, QLineEdit
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, plain
+from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import worded
-from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
@@ -68,9 +67,9 @@ class ScatterPlot(Plot):
 class ScatterPane(PlotPane):
     """Two fields for the axes, the plot, and how many points are in the gate."""
 
-    def __init__(self, session: Session, palette: ClusterColors) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(lambda x, y: TIP, is_dragged=True)
-        self._session, self._palette = session, palette
+        self._session = session
         self._obs: object = None
         """The metadata, of which each change makes another frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
@@ -88,11 +87,12 @@ class ScatterPane(PlotPane):
         self.canvas.mark(self._outline)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
+        clusters, selection = session.clusters.changed, session.selection.changed
+        others = session.state_changed, session.dataset_changed, session.columns_changed
+        self.listen([clusters, selection, *others], self.catch_up)
 
-    def refresh(self) -> None:
+    def catch_up(self) -> None:
         """Show the present data in the colours of the present clusters."""
-        if not self.isVisible():
-            return
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if obs is not self._obs:
@@ -102,10 +102,6 @@ class ScatterPane(PlotPane):
             self.names.setStringList([] if dataset is None else axis_names(dataset))
             self._axes = None
             self._on_names()
-        self.recolor()
-
-    def recolor(self) -> None:
-        """Show which points are selected now, and the colours of clusters."""
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
             self._gated = self._gate = None  # something else was selected
@@ -120,7 +116,7 @@ class ScatterPane(PlotPane):
         selection = session.selection
         return ScatterPlot(
             axes=self._axes,
-            rgba=self._palette.of_points(),
+            rgba=point_colors(session.clusters.clustering),
             chosen=None if selection.is_empty else selection.points,
         )
 

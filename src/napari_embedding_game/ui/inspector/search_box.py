@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from qtpy.QtCore import QModelIndex, QStringListModel, Qt
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QCompleter, QLineEdit
 
-from napari_embedding_game.session.search import Hit, find
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     COLUMN,
     choice_of_column,
@@ -28,6 +29,16 @@ SHEET = (
     "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
     "selection-background-color: {accent}; selection-color: white; }}"
 )
+
+
+class Hit(NamedTuple):
+    """One name that was found."""
+
+    kind: str
+    """Which list it stands in, such as "gene"."""
+    index: int
+    """Its place in that list."""
+    name: str
 
 
 class SearchBox(QLineEdit):
@@ -51,6 +62,8 @@ class SearchBox(QLineEdit):
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
         self.returnPressed.connect(lambda: self._take(0))
+        changed = workspace.session.dataset_changed
+        Connections(self).connect(changed, self.begin_anew)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme: the list is a window of its own."""
@@ -63,7 +76,7 @@ class SearchBox(QLineEdit):
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.selectAll()
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, event: object = None) -> None:
         """Search other data: what was typed is of the former ones."""
         self.clear()
         self.hits = []
@@ -81,7 +94,7 @@ class SearchBox(QLineEdit):
             around.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _find(self, text: str) -> None:
-        self.hits = find(self._names(text), text, MOST)
+        self.hits = _found(self._names(text), text)
         self._shown.setStringList([f"{hit.name}   ({hit.kind})" for hit in self.hits])
         if self.hits:
             self._offer.complete()
@@ -135,3 +148,21 @@ class SearchBox(QLineEdit):
             is_number = rows.dtype.kind in "iu" and name.isdecimal()
             rows = rows[rows == (int(name) if is_number else name)]
         return names | {CELL: rows.astype(str).tolist()}
+
+
+def _found(lists: Mapping[str, Sequence[str]], query: str) -> list[Hit]:
+    """Return names that are a query, then those that begin with it or contain it.
+
+    ``lists``: such as {"cluster": ..., "gene": ..., "cell": ...}; what comes first is
+    found first. 60,000 names take some 10 ms. ``query``: a part of a name; case is
+    the same.
+    """
+    query = query.strip().casefold()
+    ranked: tuple[list[Hit], ...] = [], [], []
+    for kind, names in lists.items() if query else ():
+        for index, name in enumerate(names):
+            folded = name.casefold()
+            if query in folded:
+                rank = 0 if folded == query else 1 if folded.startswith(query) else 2
+                ranked[rank].append(Hit(kind, index, name))
+    return [hit for hits in ranked for hit in hits][:MOST]

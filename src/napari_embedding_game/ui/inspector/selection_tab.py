@@ -9,9 +9,9 @@ import pandas as pd
 from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLineEdit, QVBoxLayout
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -19,8 +19,9 @@ from napari_embedding_game.session.cluster_report import (
     cluster_report,
     has_contrasts,
 )
-from napari_embedding_game.session.session import State, sentence
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.connections import Listener
+from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
     AppearanceWatch,
@@ -32,15 +33,14 @@ from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
+    CLICK_TIP,
     let_be_narrow,
     show_text,
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
-from napari_embedding_game.ui.style.level_click import CLICK_TIP, select_rows
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.style.texts import share_text
-from napari_embedding_game.ui.tasks.throttle import throttled
+from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -56,10 +56,6 @@ SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLIC
 DIFFERENCES_TIP = (
     "Difference from the rest in standard deviations: blue is higher, orange lower."
 )
-REFRESH_MS = 500
-"""Between two updates while the game runs."""
-SOON_MS = 30
-"""Edits that follow each other faster than this are shown together."""
 MOST_PICTURES, MOST_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
@@ -69,7 +65,7 @@ MOST_BARS, LEAST_BARS = 7, 2
 _Rows = NDArray[np.intp]
 
 
-class SelectionTab(QWidget):
+class SelectionTab(Listener):
     """Shows what is inside the selected clusters, or points, of a session."""
 
     renamed = Signal(int, str)
@@ -79,12 +75,14 @@ class SelectionTab(QWidget):
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
-        self._dataset: Dataset | None = None
-        """Whose tabs there are."""
+        self._tabs_of: tuple[Dataset | None, Linked | None] = None, None
+        """The data and layers whose tabs there are."""
+        self._color_by = ""
         self._is_picking = False
         self._is_column_chosen = False
         """Whether a person has said which column clusters are described by."""
         self._context: tuple[int, ...] = ()
+        """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
         self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
         self.hint, self.numbers = text_label(), text_label()
@@ -104,30 +102,31 @@ class SelectionTab(QWidget):
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
         self._looks = AppearanceWatch(self, self._on_looks)
-        self._soon = throttled(SOON_MS, self.refresh, self)
+        self._soon = followed(session, self._describe, self)
         self._build()
         self._connect()
-        self._on_dataset(session.dataset)
+        self.refresh()
 
     def edit_name(self) -> None:
         """Put the cursor into the name."""
         self.title.setFocus()
         self.title.selectAll()
 
+    def catch_up(self) -> None:
+        """Show what is selected by now, and nothing of what was picked in it before."""
+        self._context = self._session.selection.clusters
+        self.refresh()
+
     def refresh(self) -> None:
-        """Bring the report up to date, in the background."""
-        session, column = self._session, self.column.value or ""
-        self.workspace.composition_column = column
-        if session.snapshot is None or session.selection.is_empty:
-            self.report = None
-            self._say(HINT_NO_CLUSTER)
-            return
-        clusters = self._described()
-        if self.report is None:
-            self._say(HINT_LOOKING)
-        else:
-            self._show_names(clusters)
-        self._ask_for_report(clusters, column)
+        """Show who is selected, of the data and layers that are there now."""
+        of = self._session.dataset, self.workspace.linked.current
+        if of[0] is not self._tabs_of[0]:
+            self._reporting.stop()
+            self.report, self._is_column_chosen = None, False
+        self._offer_columns()
+        if of != self._tabs_of:
+            self._offer_tabs()
+        self._describe()
 
     # Making
 
@@ -153,17 +152,13 @@ class SelectionTab(QWidget):
         self._say(HINT_NO_CLUSTER)
 
     def _connect(self) -> None:
-        session, connections = self._session, Connections(self)
-        for signal, slot in (
-            (session.selection.changed, self._on_selection),
-            (session.clusters.changed, self._refresh_soon),
-            (session.dataset_changed, self._on_dataset),
-            (session.columns_changed, self._on_columns),
-            (session.state_changed, self._on_state),
-            (session.look.events.color_by, self._on_color_by),
-            (self.workspace.linked.changed, self._on_linked),
-        ):
-            connections.connect(signal, slot)
+        session = self._session
+        self.listen([session.selection.changed], self._on_selection)
+        self.listen([session.clusters.changed], self._soon)
+        self.listen([session.state_changed], self._on_state)
+        others = session.dataset_changed, session.columns_changed
+        color_by, linked = session.look.events.color_by, self.workspace.linked.changed
+        self.listen([*others, color_by, linked], self.refresh)
         self.title.editingFinished.connect(self._on_name)
         self.column.changed.connect(self._on_column)
         self.composition.picked.connect(self._on_levels)
@@ -181,30 +176,21 @@ class SelectionTab(QWidget):
         self.renamed.emit(clusters[0], self.title.text())
         self._show_names(clusters)  # as it is, where that was refused
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._reporting.stop()
-        self._is_column_chosen = False
-        self._on_columns()
-        self._on_linked()
-
-    def _on_columns(self) -> None:
-        self._offer_columns()
-        self.markers.offer_columns(self.column.choices)
-        self.refresh()
-
     def _offer_columns(self) -> None:
-        """Offer columns; if none was chosen, begin with that of the colours or groups.
+        """Offer columns; take that of other colours, if none was chosen of the groups.
 
         Of the groups it is the first, which tells by its name what a cell is.
         """
         session, present = self._session, self.column.value
-        dataset = session.dataset
+        dataset, color_by = session.dataset, session.look.color_by
         columns = composition_columns(dataset) if dataset else []
         is_free = not self._is_column_chosen and session.snapshot is not None
-        if is_free and columns and dataset is not None:
-            present = name_of(session.look.color_by, dataset)
-            if present not in columns:
-                present = columns[0]
+        is_other, self._color_by = color_by != self._color_by, color_by
+        wanted = name_of(color_by, dataset) if dataset else None
+        if wanted in columns and (is_free or is_other):
+            present = wanted
+        elif is_free and columns:
+            present = columns[0]
         with self.column.changed.blocked():
             self.column.choices = columns
             if present in columns:
@@ -214,17 +200,17 @@ class SelectionTab(QWidget):
 
     def _on_column(self) -> None:
         self._is_column_chosen = True
-        self.refresh()
+        self._describe()
 
-    def _on_linked(self, *event: object) -> None:
+    def _offer_tabs(self) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._looks.watch(linked)
         self._show_pictures()
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
-        before, is_same = self.tabs.currentWidget(), dataset is self._dataset
-        self._dataset = dataset
+        before, are_same = self.tabs.currentWidget(), dataset is self._tabs_of[0]
+        self._tabs_of = dataset, linked
         self.tabs.clear()
         if dataset is not None:
             names = dataset.obs.index
@@ -237,12 +223,11 @@ class SelectionTab(QWidget):
             ):
                 if is_there:
                     self.tabs.addTab(page, name)
-        if is_same and self.tabs.indexOf(before) >= 0:
+        if are_same and self.tabs.indexOf(before) >= 0:
             self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
         elif dataset is not None and dataset.word == "measure":
             self.tabs.setCurrentWidget(self.differences)
         self._on_tab()
-        self.refresh()
 
     def _show_pictures(self) -> None:
         """Cut the pictures anew, in the channels that are switched on."""
@@ -266,23 +251,10 @@ class SelectionTab(QWidget):
         self._show_pictures()
         self.thumbnails.set_rows(rows)
 
-    def _on_color_by(self, choice: str) -> None:
-        dataset = self._session.dataset
-        name = None if dataset is None else name_of(choice, dataset)
-        if name in self.column.choices:
-            self.column.value = name
-
-    def _on_state(self, state: State) -> None:
-        if state != "running":
+    def _on_state(self) -> None:
+        if self._session.state != "running":
             self._offer_columns()
-            self.markers.refresh()
-        self._refresh_soon()
-
-    def _refresh_soon(self) -> None:
-        """Follow soon: changes come in flocks, and with each frame of a game."""
-        is_running = self._session.state == "running"
-        self._soon.setTimeout(REFRESH_MS if is_running else SOON_MS)
-        self._soon.throttle()
+        self._soon()
 
     def _on_selection(self) -> None:
         selection = self._session.selection
@@ -290,8 +262,7 @@ class SelectionTab(QWidget):
             self._follow(selection.rows)
             return  # one of the pictures or texts, which stay
         self._context = selection.clusters
-        self.refresh()
-        self.markers.refresh()
+        self._describe()
 
     def _is_in_view(self) -> bool:
         """Whether one point is selected whose picture or text is among those shown."""
@@ -318,7 +289,7 @@ class SelectionTab(QWidget):
         dataset, column = self._session.dataset, self.column.value
         if dataset is not None and column and levels:
             rows = as_levels(dataset.obs[column]).isin(levels[0]).to_numpy()
-            select_rows(self._session.selection, rows, is_added=is_added)
+            self._session.selection.pick(rows, is_added=is_added)
 
     def _on_tab(self, place: int = 0) -> None:
         """Offer channels beside pictures that have several."""
@@ -327,6 +298,22 @@ class SelectionTab(QWidget):
         self.channels.setVisible(is_seen and n_channels > 1)
 
     # What is shown
+
+    def _describe(self) -> None:
+        """Bring the report up to date, in the background."""
+        session, column = self._session, self.column.value or ""
+        self.workspace.composition_column = column
+        self.two.refresh()
+        if session.snapshot is None or session.selection.is_empty:
+            self.report = None
+            self._say(HINT_NO_CLUSTER)
+            return
+        clusters = self._described()
+        if self.report is None:
+            self._say(HINT_LOOKING)
+        else:
+            self._show_names(clusters)
+        self._ask_for_report(clusters, column)
 
     def _described(self) -> tuple[int, ...]:
         """Return the clusters that are described; none: the selected points are.

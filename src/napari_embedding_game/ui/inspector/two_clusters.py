@@ -7,7 +7,6 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -22,7 +21,7 @@ TIP = (
 
 
 class TwoClusters(QWidget):
-    """Is there while two clusters are selected."""
+    """Is there while two clusters are selected; whoever holds it refreshes it."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -30,16 +29,18 @@ class TwoClusters(QWidget):
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
         self.answer = text_label(role="plain")
         self._asking = Latest(self, self._on_answer, self._on_failed)
+        self._of: tuple[object, ...] = ()
+        """The selected clusters, and the clustering that they are of."""
         self.setLayout(column(self.ask, self.answer, spacing=0))
-        changes = session.selection.changed, session.clusters.changed
-        Connections(self).connect_all(changes, self._follow)
-        self._follow()
 
-    def _follow(self) -> None:
-        """Forget the answer: other clusters are selected, or have other points."""
-        self._asking.stop()
-        show_text(self.answer, "")
+    def refresh(self) -> None:
+        """Forget the answer where other clusters are selected, or have other points."""
         session = self._session
+        of = session.clusters.clustering, session.selection.clusters
+        if of != self._of:
+            self._of = of
+            self._asking.stop()
+            show_text(self.answer, "")
         is_of_two = len(session.selection.clusters) == 2
         self.setVisible(is_of_two and not session.is_moving)
 

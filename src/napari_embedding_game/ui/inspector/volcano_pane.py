@@ -29,13 +29,18 @@ class VolcanoPane(PlotPane):
         self._markers, self._on_name = markers, on_name
         self._shown: VolcanoPlot | None = None
         markers.viewers.append(self)
-        markers.compared_changed.connect(self._show)
+        self.listen([markers.compared_changed], self._show)
         self.canvas.clicked.connect(self._pick)
         self._show()
 
-    def refresh(self) -> None:
+    def showEvent(self, event: object) -> None:
         """Compare now what was selected while nobody looked."""
-        self._markers.catch_up()
+        super().showEvent(event)
+        self._markers.meet()
+
+    def catch_up(self) -> None:
+        """Show what was compared."""
+        self._show()
 
     def plot(self, *, is_saved: bool = False) -> VolcanoPlot | None:
         """Return what is shown; None where nothing is."""

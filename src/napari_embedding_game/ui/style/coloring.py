@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+from napari.utils.colormaps import ensure_colormap
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
@@ -15,17 +16,9 @@ from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import label_column
-from napari_embedding_game.data.palette import level_colors
+from napari_embedding_game.data.palette import Colors, level_colors, point_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.cluster_colors import ClusterColors
-from napari_embedding_game.ui.style.colors import (
-    MISSING,
-    Colors,
-    value_colors,
-    value_extent,
-    value_limits,
-)
 from napari_embedding_game.ui.style.texts import (
     ISOLATION_CHOICE,
     NO_ISOLATION,
@@ -63,6 +56,9 @@ MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
 SHADES = 256
 """Steps of the colour bar of a figure."""
+MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
+DARKEST = 0.2
+"""Where viridis begins: what is below cannot be seen on a black canvas."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +72,10 @@ class Legend:
     limits: tuple[float, float] | None = None
     extent: tuple[float, float] | None = None
     """Lowest and highest value: how far the limits can be moved."""
+
+
+NO_LEGEND, CLUSTERS = Legend(""), Legend(CLUSTER)
+"""Without colours; and of clusters, whose list says the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,6 @@ class Colored:
 def colored(
     choice: str,
     session: Session,
-    palette: ClusterColors,
     snapshot: Snapshot,
     limits: tuple[float, float] | None = None,
 ) -> Colored:
@@ -116,8 +115,8 @@ def colored(
         The gene is in a file that cannot be read any more.
     """
     if choice == CLUSTER:
-        legend, book = Legend(CLUSTER), session.clusters  # whose list says the rest
-        return Colored(palette.of_points(), legend, lambda: book.clustering.names)
+        shown = session.clusters.clustering
+        return Colored(point_colors(shown), CLUSTERS, lambda: shown.names)
     if choice not in BUILT_IN:
         assert session.dataset is not None
         return of_column(choice, session.dataset, limits)
@@ -317,3 +316,29 @@ def _value_of(choice: str, dataset: Dataset) -> str | None:
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:
     """Return one column of what is compared: (N,); counts of a gene as logarithms."""
     return dataset.expression.column(dataset.profile_names.index(name))
+
+
+def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the 1st and 99th percentile: a few outliers must not grey the map."""
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, [1, 99]) if len(known) else (0.0, 0.0)
+    # Most values may be the same, as the zeros of a rare gene.
+    return (float(low), float(high)) if low < high else value_extent(known)
+
+
+def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the lowest and the highest value, which are never the same."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return low, high if high > low else low + 1
+
+
+def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
+    """Return viridis colours between the limits; grey where a value is missing."""
+    low, high = limits
+    known = np.isfinite(values)
+    place = np.clip((np.where(known, values, low) - low) / (high - low), 0, 1)
+    place = DARKEST + (1 - DARKEST) * place
+    colors = ensure_colormap("viridis").map(place).astype(np.float32)
+    colors[~known] = MISSING
+    return colors

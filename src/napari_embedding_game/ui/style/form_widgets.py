@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -19,6 +20,15 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.layouts import column, in_lines, panel, push_button
+
+CLICK_TIP = "Click to select all its points; with Shift or Ctrl, to add them."
+
+
+def adds(event: QMouseEvent) -> bool:
+    """Return whether a click adds to what is selected."""
+    keys = Qt.KeyboardModifier
+    adding = keys.ShiftModifier | keys.ControlModifier | keys.MetaModifier
+    return bool(event.modifiers() & adding)
 
 
 def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:

@@ -9,11 +9,14 @@ from qtpy.QtGui import QImage, QPixmap
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QRangeSlider
 
-from napari_embedding_game.ui.style.coloring import Legend
-from napari_embedding_game.ui.style.colors import qcolor, value_colors
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.data.palette import hexes
+from napari_embedding_game.ui.style.coloring import Legend, value_colors
+from napari_embedding_game.ui.style.form_widgets import (
+    CLICK_TIP,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.layouts import column
-from napari_embedding_game.ui.style.level_click import CLICK_TIP
 from napari_embedding_game.ui.style.table import Column, Table
 
 MOST_ROWS = 12
@@ -58,8 +61,7 @@ class LegendView(QWidget):
         elif legend.colors is not None:
             self.levels.name_first(legend.title)
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
-            colors = dict(enumerate(map(qcolor, legend.colors)))
-            self.levels.show_frame(frame, colors)
+            self.levels.show_frame(frame, dict(enumerate(hexes(legend.colors))))
 
     def _on_picked(self, places: list[int], is_added: bool) -> None:
         self.levels.choose(())  # so that the same row can be clicked again

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
-from qtpy.QtWidgets import QRubberBand, QScrollArea, QWidget
+from qtpy.QtWidgets import QRubberBand, QScrollArea
 
 from napari_embedding_game.data.export.plots import Plot, paint
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.connections import Listener
+from napari_embedding_game.ui.style.form_widgets import adds, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel
-from napari_embedding_game.ui.style.level_click import adds
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 SHORTEST_DRAG = 4
@@ -215,8 +215,8 @@ class PlotCanvas(QScrollArea):
         return self._is_dragged and way.manhattanLength() >= SHORTEST_DRAG
 
 
-class PlotPane(QWidget):
-    """Choices, a sentence below them, and a canvas; it catches up when it is seen.
+class PlotPane(Listener):
+    """Choices, a sentence below them, and a canvas.
 
     Parameters are those of :class:`PlotCanvas`.
     """
@@ -230,14 +230,6 @@ class PlotPane(QWidget):
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
         show_text(self.state, "")
-
-    def refresh(self) -> None:
-        """Show what is there now, if it is seen."""
-
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self.refresh()
 
 
 def _pixel(event: Any) -> QPoint:

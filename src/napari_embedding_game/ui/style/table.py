@@ -37,7 +37,7 @@ from qtpy.QtWidgets import (
     QTableWidgetItem,
 )
 
-from napari_embedding_game.ui.style.level_click import adds
+from napari_embedding_game.ui.style.form_widgets import adds
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
@@ -168,10 +168,10 @@ class Table(QTableWidget):
         self.frame = pd.DataFrame()
         """A column for each of the columns; its index has the keys."""
         self.tips: Mapping[Any, str] = {}
-        self._colors: Mapping[Any, QColor] = {}
-        """Of the swatches of rows, by their keys."""
+        self._colors: Mapping[Any, str] = {}
+        """Of the swatches of rows, by their keys, as "#rrggbb"."""
         self._discs: dict[str, QIcon] = {}
-        """By the names of their colours."""
+        """By their colours."""
         self._warning = QColor("orange")
         self._bars = Bars(self)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
@@ -236,7 +236,7 @@ class Table(QTableWidget):
     def show_frame(
         self,
         frame: pd.DataFrame,
-        colors: Mapping[Any, QColor] | None = None,
+        colors: Mapping[Any, str] | None = None,
         tips: Mapping[Any, str] | None = None,
     ) -> None:
         """Show other rows; the same ones again leave all as it is."""
@@ -281,14 +281,14 @@ class Table(QTableWidget):
         cell = Cell(text, key, value, self.edited.emit)
         cell.setTextAlignment(_RIGHT if place else _LEFT)
         cell.setToolTip(self.tips.get(key) or ("" if place else text))
-        cell.color = self._colors.get(key)
+        color = self._colors.get(key)
+        cell.color = None if color is None else QColor(color)
         if not column.is_edited:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
-        if not place and cell.color is not None:
-            name = cell.color.name()
-            if name not in self._discs:
-                self._discs[name] = _disc(cell.color)
-            cell.setIcon(self._discs[name])
+        if not place and color is not None:
+            if color not in self._discs:
+                self._discs[color] = _disc(QColor(color))
+            cell.setIcon(self._discs[color])
         if column.is_bar:
             cell.bar = (0.0, float(value / highest), np.nan) if is_text else value
         if is_text and column.warns_from < np.inf and value >= column.warns_from:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 
 STRETCH_CHOICE = "Misplaced (stretch)"
@@ -21,13 +19,3 @@ NO_ISOLATION = "The isolation of this map is not known."
 PRESSURE_CHOICE = "Crowded (pressure)"
 PRESSURE_MEANS = "pressure: how far the crowd would push a point out of the map."
 NO_PRESSURE = "No pressure is known for this method, or for so many points."
-
-
-def far_text(share: float) -> str:
-    """Return what is told of a share of points that lie far; "" where it is unknown."""
-    return "" if math.isnan(share) else f"{share_text(share)} misplaced"
-
-
-def share_text(share: float) -> str:
-    """Return a share in percent: small ones with a decimal."""
-    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"

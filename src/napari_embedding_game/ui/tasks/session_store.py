@@ -25,7 +25,8 @@ from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-TICK_MS = 1000
+FIRST_MS, SAVE_MS = 5_000, 60_000
+"""From the first change of a map to the first saving, and from any later one."""
 NOT_CLOSED = "The map could not be saved when it was closed"
 
 
@@ -42,8 +43,8 @@ class SessionStore(QObject):
         self._saving = Latest(self, lambda _: None, self._on_failed, finishes=True)
         self._is_closed = False
         self._timer = QTimer(self)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.tick)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._save)
         session = self._session
         changes = (
             session.state_changed,
@@ -101,14 +102,6 @@ class SessionStore(QObject):
         self.note_view()
         self._maps.open(key)
 
-    def tick(self) -> None:
-        """Save in the background if it is time."""
-        if self._autosave is None or self._saving.is_busy:
-            return
-        job = self._autosave.tick()
-        if job is not None:
-            self._saving.ask(job)
-
     def begin_anew(self) -> None:
         """Put away what was saved by itself, as other data are to take its place."""
         self._timer.stop()
@@ -139,12 +132,18 @@ class SessionStore(QObject):
             worker.begin()
 
     def _touch(self, *event: object) -> None:
-        if self._session.snapshot is None:
-            return  # nothing of a person's work would be lost
+        """Save soon what has changed, once there is a map that would be lost."""
+        if self._timer.isActive() or self._session.snapshot is None:
+            return
         if self._autosave is None:
             self._start()
-        if self._autosave is not None:
-            self._autosave.touch()
+        else:
+            self._timer.start(SAVE_MS)
+
+    def _save(self) -> None:
+        job = None if self._autosave is None else self._autosave.job()
+        if job is not None:
+            self._saving.ask(job)
 
     def _start(self) -> None:
         try:
@@ -156,10 +155,11 @@ class SessionStore(QObject):
                 "session yourself now and then."
             )
         else:
-            self._timer.start()
+            self._timer.start(FIRST_MS)
 
     def _on_failed(self, error: BaseException) -> None:
         self.trouble.emit(sentence(error))
+        self._touch()  # it is tried again
 
 
 def _recent_told(one: archive.Summary, when: datetime) -> str:

@@ -7,8 +7,13 @@ from collections.abc import Callable
 from qtpy.QtCore import QObject
 from superqt.utils import QSignalDebouncer, QSignalThrottler
 
+from napari_embedding_game.session.session import Session
+
 LEADING = QSignalThrottler.EmissionPolicy.Leading
 TRAILING = QSignalThrottler.EmissionPolicy.Trailing
+SOON_MS, RUNNING_MS = 30, 1_000
+"""Edits that follow each other faster than this are shown together; and between two
+looks at a running game, of which each has the whole window drawn anew."""
 
 
 def debounced(
@@ -42,3 +47,16 @@ def throttled(
     throttler.setTimeout(milliseconds)
     throttler.triggered.connect(job)
     return throttler
+
+
+def followed(
+    session: Session, job: Callable[[], object], parent: QObject
+) -> Callable[[], None]:
+    """Return what has a job done soon, and of a running game now and then."""
+    turn = throttled(SOON_MS, job, parent)
+
+    def follow() -> None:
+        turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
+        turn.throttle()
+
+    return follow

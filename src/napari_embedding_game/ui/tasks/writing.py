@@ -15,6 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.names import names_for_figure
@@ -117,8 +118,9 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     dataset, result = workspace.session.dataset, workspace.session.result()
     if dataset is None or result is None:
         raise DataError(NO_MAP)
-    colors, shown = workspace.palette.by_id(), result.shown
-    clusters = tuple(replace(one, color=colors[one.id]) for one in shown.clusters)
+    shown = result.shown
+    pairs = zip(shown.clusters, hexes(cluster_colors(shown.clusters)), strict=True)
+    clusters = tuple(replace(one, color=color) for one, color in pairs)
     clustering = replace(shown, clusters=clusters)
     return dataset, replace(result, clustering=clustering)
 
@@ -186,10 +188,8 @@ def _code(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     """Write what led to the map as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
-    _result(workspace)
-    saved, session = store.capture(), workspace.session
-    names, palette = session.clusters.clustering.by_id, workspace.palette.by_id()
-    colors = {names[cluster].name: color for cluster, color in palette.items()}
+    (_, result), saved = _result(workspace), store.capture()
+    colors = {cluster.name: cluster.color for cluster in result.shown.clusters}
     return lambda: write_code(saved, path, colors=colors)
 
 
@@ -208,5 +208,5 @@ def colors_of(workspace: Workspace, color_by: str | None = None) -> PointColors:
     assert session.snapshot is not None
     by = look.color_by if color_by is None else color_by
     limits = look.limits if by == look.color_by else None
-    found = colored(by, session, workspace.palette, session.snapshot, limits)
+    found = colored(by, session, session.snapshot, limits)
     return found.for_figure(by)

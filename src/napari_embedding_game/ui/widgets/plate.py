@@ -19,10 +19,8 @@ from napari_embedding_game.session.plates import (
 )
 from napari_embedding_game.ui.inspector.plots_tab import save_plot
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import SHADES
-from napari_embedding_game.ui.style.colors import value_colors
+from napari_embedding_game.ui.style.coloring import SHADES, value_colors
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 
 COUNT = "Number of points"
@@ -170,7 +168,7 @@ class PlateWidget(MapTool):
             plate = self._plates[self.plate.currentIndex()]
             points = np.zeros(len(session.snapshot.embedding), bool)
             points[plate.wells[well]] = True
-            select_rows(session.selection, points, is_added=is_added)
+            session.selection.pick(points, is_added=is_added)
 
     def _save(self) -> None:
         if self.canvas.plot is not None:

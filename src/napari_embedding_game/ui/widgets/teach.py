@@ -15,14 +15,13 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import category_colors
+from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.colors import qcolor
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
@@ -212,7 +211,6 @@ class TeachWidget(MapTool):
             learned, examples = self._found
             recalls = dict(zip(examples, learned.recalls, strict=False))
         sizes = np.bincount(self._said.codes + 1, minlength=max(groups, default=0) + 2)
-        colors = category_colors(len(groups))
         frame = pd.DataFrame(
             {
                 "class": [group.name for group in groups.values()],
@@ -221,8 +219,8 @@ class TeachWidget(MapTool):
             },
             index=[*groups],
         )
-        swatches = {i: qcolor(one) for i, one in zip(groups, colors, strict=True)}
-        self.classes.show_frame(frame, swatches)
+        colors = hexes(category_colors(len(groups)))
+        self.classes.show_frame(frame, dict(zip(groups, colors, strict=True)))
         first = [*groups][:1]
         self.classes.choose([code for code in chosen if code in groups] or first)
 
