@@ -125,6 +125,15 @@ def test_rank_sums_are_those_of_scipy_for_values_of_both_signs(seed, is_sparse, 
     np.testing.assert_allclose(table.pts, (X[inside] > 0).mean(axis=0)[order])
 
 
+@pytest.mark.parametrize("value", [0.1, np.log1p(3.0), 1 / 3])
+def test_a_column_of_one_value_is_no_marker(value):
+    X = np.full((1000, 2), value)
+    X[:, 1] = np.random.default_rng(0).normal(size=1000)
+    table = markers(X, np.arange(1000) < 137, method="t-test", n_top=None)
+    assert table.columns[0] == 1
+    assert (table.scores[1], table.pvals[1]) == (0, 1)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_blocks_and_threads_change_nothing(form, monkeypatch):
     X = expression()

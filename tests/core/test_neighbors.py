@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
-from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
 K = 8
 
@@ -108,6 +108,31 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
 def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
     with pytest.raises(InputError, match=says):
         knn_graph(X, **settings)
+
+
+@pytest.mark.parametrize("search", ["exact", "leaves"])
+@pytest.mark.parametrize("far", [1e3, 1e4])
+def test_groups_far_apart_keep_their_neighbours(search, far):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([0, far], 400), rng.random((800, 2))])
+    graph = knn_graph(X, K, search=search, n_jobs=1)
+    assert graph.search == search
+    assert recall(graph.indices, neighbours(X)[0]) > 0.999
+
+
+@pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])
+def test_rows_of_zeros_are_near_nobody_by_cosines(as_is):
+    X = np.abs(np.random.default_rng(0).normal(size=(200, 40))) ** 8
+    X[:K] = 0
+    graph = knn_graph(as_is(X), K, metric="cosine")
+    np.testing.assert_array_equal(graph.indices[K:], neighbours(X[K:], "cosine")[0] + K)
+    assert (graph.indices[:K, :-1] < K).all()
+    np.testing.assert_allclose(graph.distances[:K, -1], 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_distances_that_need_a_matrix_are_not_searched_without_it(metric):
+    assert choose_search(5_001, 3, metric, is_sparse=False) == "brute"
 
 
 @pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])

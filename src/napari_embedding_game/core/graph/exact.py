@@ -1,7 +1,8 @@
 """Exact neighbours: every row is compared with every other one.
 
 Scores are |y|^2 - 2 x.y.  That loses digits where points lie close, so a few candidates
-more than asked for are kept and ranked by their differences.  Of rows at the same
+more than asked for are kept and ranked by their differences; rows that lie much closer
+than they are far from 0 are compared by differences at once.  Of rows at the same
 distance the first ones are taken.
 """
 
@@ -63,7 +64,21 @@ def nearest_of_all(
             search_loops.scan(asked, own[part], some, numbers, first, *lists)
 
     in_parts(scan, len(own), _QUERIES, n_jobs)
-    return ranked(rows, own, indices, k, n_jobs, queries)
+    nearest, squared = ranked(rows, own, indices, k, n_jobs, queries)
+
+    def look(begin: int, end: int) -> None:
+        part = np.arange(begin, end)
+        asked = rows[own[part]] if queries is None else queries[part]
+        is_lost = search_loops.are_lost(asked, squared[part])
+        part, asked = part[is_lost], asked[is_lost]
+        found = nearest[part], np.full((len(part), k), np.inf, np.float32)
+        for first in range(0, n if len(part) else 0, _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            search_loops.look(asked, own[part], some, first, *found)
+        nearest[part], squared[part] = found
+
+    in_parts(look, len(own), _QUERIES, n_jobs)
+    return nearest, squared
 
 
 def ranked(
@@ -89,7 +104,8 @@ def ranked(
         if near[0] < 0:
             near, at = near[1:], at - 1
         search_loops.rank(asked, rows[near], at, indices[part], squared[part])
-        indices[part] = near[indices[part]]
+        # Of rows too large for squares nothing is a candidate.
+        indices[part] = near[indices[part]] if len(near) else 0
 
     in_parts(rank, len(own), _RANKED, n_jobs)
     return indices, squared

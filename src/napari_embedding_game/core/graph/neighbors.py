@@ -49,6 +49,9 @@ BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric of a library."""
 MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out."""
+NEED_MORE = ("mahalanobis", "seuclidean", "standardised_euclidean", "wminkowski",
+             "weighted_minkowski")  # fmt: skip
+"""Distances that pynndescent knows and that need more than two rows."""
 
 _COMPARED = 100
 """Pairs of rows that tell whether distances of 0 are true."""
@@ -142,7 +145,8 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     from pynndescent.distances import named_distances  # takes seconds
     from pynndescent.sparse import sparse_named_distances
 
-    if metric in (sparse_named_distances if is_sparse else named_distances):
+    known = sparse_named_distances if is_sparse else named_distances
+    if metric in known and metric not in NEED_MORE:
         return "descent"
     if metric in VALID_METRICS["brute"]:
         return "brute"

@@ -45,7 +45,9 @@ def given_neighbors(
     """
     check_given(distances)
     if sparse.issparse(distances):
-        indices, nearest = _stored(sparse.coo_matrix(distances), n_neighbors)
+        entries = sparse.csr_matrix(distances, copy=True)
+        entries.sum_duplicates()
+        indices, nearest = _stored(entries.tocoo(), n_neighbors)
     else:
         indices, nearest = _of_all(np.asarray(distances), n_neighbors)
     if not nearest.any():

@@ -40,7 +40,9 @@ class Rows:
         self._X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         self._metric = metric
         self._unit = 1.0
-        self.shape: tuple[int, int] = X.shape
+        # A row of zeros is 1 away from all others: along a column of its own.
+        self._has_zeros = metric == "cosine" and not _all_filled(X)
+        self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self._has_zeros
         sample = self._plain(self._X[:: max(1, X.shape[0] // _SAMPLED)])
         # Not the mean, which one value far larger than all others takes away.
         with np.errstate(over="ignore"):
@@ -56,7 +58,7 @@ class Rows:
 
     def prepared(self, X: Any) -> NDArray[np.float32]:
         """Return other rows (Q, D) as these are: their distances compare."""
-        ready = np.empty(X.shape, np.float32)
+        ready = np.empty((X.shape[0], self.shape[1]), np.float32)
         for begin in range(0, len(ready), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -70,7 +72,7 @@ class Rows:
         return squared / 2
 
     def _plain(self, X: Any) -> NDArray[np.float64]:
-        """Return rows in float64, for cosines of length 1; zeros stay zeros."""
+        """Return rows in float64, for cosines of length 1."""
         rows: NDArray[np.float64]
         rows = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
         if self._metric == "euclidean":
@@ -81,7 +83,7 @@ class Rows:
             rows -= rows.mean(axis=1, keepdims=True)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, length, out=rows, where=length > 0)
-        return rows
+        return np.hstack([rows, length == 0]) if self._has_zeros else rows
 
     def _power_of_two(self) -> float:
         """Return what all rows are divided by, which rounds nothing."""
@@ -94,6 +96,12 @@ class Rows:
         if not np.isfinite(largest):
             raise InputError(TOO_LARGE)
         return float(np.ldexp(1.0, max(np.frexp(largest)[1] - _LARGEST_POWER, -1_000)))
+
+
+def _all_filled(X: Any) -> bool:
+    """Return whether no row is of zeros alone."""
+    largest = abs(X).max(axis=1)
+    return bool((largest.toarray() if sparse.issparse(X) else largest).all())
 
 
 def centred(X: Any, metric: str) -> Any:

@@ -22,6 +22,10 @@ _CHUNK = 24
 _SAMPLED_ROWS = 512
 """Rows that a half's longest direction is from."""
 _POWER_ITERATIONS = 6
+_LOST = np.float32(1e-4)
+"""Squared distance, relative to a row's length, below which scores are too rough."""
+_LONG = np.float32(1e30)
+"""Squared length above which scores may be infinite."""
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -153,20 +157,49 @@ def scan(queries, own, rows, numbers, first, indices, distances):
                 )
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _is_lost(query, squared):
+    length = dot(query, query)
+    return not (length < _LONG and squared[-1] >= _LOST * length)
+
+
+@njit(nogil=True, cache=True)
+def are_lost(queries, squared):
+    """Return for which queries scores were too rough, by what is nearest (Q, k)."""
+    found = np.empty(len(queries), np.bool_)
+    for q in range(len(queries)):
+        found[q] = _is_lost(queries[q], squared[q])
+    return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _look_at(query, row, number, indices, squared):
+    """Keep a row if it is among the nearest of one query, by differences."""
+    distance, last = squared_distance(query, row), len(indices) - 1
+    if distance < squared[last] or (
+        distance == squared[last] and number < indices[last]
+    ):
+        insert(indices, squared, number, distance)
+
+
+@njit(nogil=True, cache=True)
+def look(queries, own, rows, first, indices, squared):
+    """Keep those of ``rows`` nearest to each query, as :func:`scan`, by differences."""
+    for q in range(len(queries)):
+        for j in range(len(rows)):
+            if first + j != own[q]:
+                _look_at(queries[q], rows[j], first + j, indices[q], squared[q])
+
+
 @njit(nogil=True, cache=True)
 def rank(queries, rows, candidates, indices, squared):
     """Keep the nearest of candidates (Q, M), -1 for none, by differences of rows."""
     for q in range(len(candidates)):
-        squared[q] = np.inf
-        indices[q] = np.iinfo(np.int32).max
+        squared[q], indices[q] = np.inf, 0
         for p in range(candidates.shape[1]):
             j = candidates[q, p]
             if j >= 0:
-                distance = squared_distance(queries[q], rows[j])
-                if distance < squared[q, -1] or (
-                    distance == squared[q, -1] and j < indices[q, -1]
-                ):
-                    insert(indices[q], squared[q], j, distance)
+                _look_at(queries[q], rows[j], j, indices[q], squared[q])
 
 
 # --- Components
@@ -305,6 +338,12 @@ def compare(begin, end, rows, bounds, near, wanted, indices, squared):
         own = np.arange(first, last)
         scan(rows[first:last], own, rows, numbers, 0, found, scores)
         rank(rows[first:last], rows, found, indices[first:last], squared[first:last])
+        for i in range(first, last):
+            if _is_lost(rows[i], squared[i]):
+                squared[i] = np.inf
+                for j in numbers:
+                    if j != i:
+                        _look_at(rows[i], rows[j], j, indices[i], squared[i])
 
 
 @njit(nogil=True, cache=True)
@@ -333,11 +372,7 @@ def search_lists(
         squared[q] = np.inf
         for at in near if count <= last else near[:n_probes]:
             for i in range(bounds[at], bounds[at + 1]):
-                distance = squared_distance(query, rows[i])
-                if distance < squared[q, last] or (
-                    distance == squared[q, last] and order[i] < indices[q, last]
-                ):
-                    insert(indices[q], squared[q], order[i], distance)
+                _look_at(query, rows[i], order[i], indices[q], squared[q])
 
 
 # --- Neighbours of neighbours

@@ -21,10 +21,6 @@ MOST_FLAT = 8_192
 """Fitted rows up to which all of them are looked at."""
 N_PROBES = 16
 """Lists that are searched for each new row."""
-_LOST = 1e-4
-"""Squared distance, relative to a row's length, below which scores are too rough."""
-_LARGE = 1e30
-"""Squared length above which scores may be infinite."""
 _WORK = 10_000
 """What a search takes, in pairs of points."""
 
@@ -79,16 +75,13 @@ class FittedSearch:
     ) -> NDArray[np.float32]:
         """Write the nearest in the lists, and return squared distances."""
         rows, *_, n_probes = self._lists
-        squared = np.empty(found.shape, np.float32)
-        asked = np.arange(len(found))
-        lengths = np.einsum("ij,ij->i", queries, queries)
-        if n_probes == 1 and lengths.max(initial=0) < _LARGE:
-            # One list, by scores: quicker, and mostly as good.
+        if n_probes == 1:  # one list, by scores: quicker
             nobody = np.full(len(found), -1, np.int32)
             found[:], squared = exact.nearest_of_all(
                 rows, nobody, found.shape[1], self._n_jobs, queries
             )
-            asked = np.flatnonzero(squared[:, -1] < _LOST * lengths)
+            return squared
+        squared, asked = np.empty(found.shape, np.float32), np.arange(len(found))
         work = len(asked) * _WORK
         run_blocks(
             search_loops.search_lists, len(asked), work, self._n_jobs,
