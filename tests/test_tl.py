@@ -282,7 +282,12 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     cells.obsm["long"] = cells.obsm["X_pca"] * rng.lognormal(size=(150, 1))
     cells.obsm["X_pca"] = rng.normal(size=(150, 8))
     tl.embedding_game(cells, use_rep="long", metric="cosine", **QUICK)
-    assert tl.firmness(cells).attrs["suggested"] == n_kinds
+    noted = cells.uns[KEY]["parameters"]
+    for name in ("use_rep", "space"):  # as the window notes it
+        noted[name] = noted.pop("use_rep")
+        assert tl.firmness(cells).attrs["suggested"] == n_kinds
+    noted["space"] = "obsp['distances']"
+    assert tl.firmness(cells).attrs["suggested"] is None
     del cells.obsm["X_embedding_game"]
     with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
         tl.firmness(cells)

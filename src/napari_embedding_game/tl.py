@@ -465,8 +465,8 @@ def firmness(
         With the map of :func:`embedding_game`.
     use_rep : str, optional
         Space in which cells are compared and neighbours searched, with the metric of
-        the map; by default the map's, or as for :func:`embedding_game` where it was
-        made of neighbours.
+        the map; by default the map's, or as for :func:`embedding_game` where this has
+        no such space, as of a map made of neighbours.
     key_added : str, optional
         As it was given for the map.
 
@@ -503,7 +503,7 @@ def firmness(
             "first, or give the key_added that it was made with."
         )
     noted = adata.uns[key].get("parameters", {})
-    X, _ = _space(adata, noted.get("use_rep") if use_rep is None else use_rep)
+    X, _ = _space(adata, use_rep or _space_of_map(adata, noted))
     metric = noted.get("metric", "euclidean")
     if metric == "precomputed":
         metric = "euclidean"
@@ -617,6 +617,16 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             "of uns that notes it as neighbors_key."
         )
     return getattr(adata, place[0])[place[1]] if place else adata.X, space
+
+
+def _space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
+    """Return the space that a map is of, if it is one of the AnnData's."""
+    from napari_embedding_game.data.formats.spaces import split_space
+
+    space = str(noted.get("use_rep", noted.get("space")))  # "space": the window's word
+    group, key = split_space(space) or ("", "")
+    is_there = group in ("obsm", "layers") and key in getattr(adata, group)
+    return space if is_there or space == "X" else None
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:
