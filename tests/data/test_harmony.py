@@ -84,7 +84,7 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
     assert list(made_components(made)) == ["X_pca_harmony"]
-    back = finish(read_again(dataset_of(rows_of(made)), components.parent, ())).dataset
+    back = finish(read_again(dataset_of(rows_of(made)), components.parent, {})).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"
 

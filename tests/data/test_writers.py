@@ -137,7 +137,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     assert adata.var_names.tolist() == ["area"]
     assert adata.obs["CD4_CD8"].tolist() == ["high", "low", np.nan, "low"]
     assert adata.obs["ok"].tolist() == [True, False, True, True]
-    assert adata.obs["mixed"].tolist() == ["1", "a", "", "2.5"]
+    assert adata.obs["mixed"].tolist() == ["1", "a", np.nan, "2.5"]
     assert adata.obs["seen"].iloc[1].startswith("2020-01-01")
     assert adata.obs["index"].tolist() == ["x", "y", "z", "z"]
 

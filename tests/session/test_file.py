@@ -21,6 +21,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import kneighbors_graph
 
 from napari_embedding_game.data import samples
+from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
@@ -88,21 +89,40 @@ def table(folder, **options):
     return finish(load(folder / "cells.csv", missing="drop", **options))
 
 
-def counts(folder):
+def genes():
     rng = np.random.default_rng(0)
     X = rng.poisson(rng.gamma(0.5, 2, (1, 200)), (N, 200)).astype(np.float32)
     X[:, 0], X[5, 0] = 1, 900
-    genes = pd.DataFrame(index=["MT-CO1", *(f"g{i}" for i in range(199))])
+    names = pd.DataFrame(index=["MT-CO1", *(f"g{i}" for i in range(199))])
     cells = pd.DataFrame(index=[f"c{i}" for i in range(N)])
-    adata = anndata.AnnData(sp.csr_matrix(X), cells, genes)
+    return anndata.AnnData(sp.csr_matrix(X), cells, names)
+
+
+LIMITS = Recipe(min_genes=20, max_mito=30.0, n_top_genes=50, n_comps=5)
+
+
+def counts(folder):
+    adata = genes()
     adata.obsm["X_pca"] = numbers()
     adata.write_h5ad(folder / "cells.h5ad")
     return folder / "cells.h5ad"
 
 
 def recipe(folder):
-    limits = Recipe(min_genes=20, max_mito=30.0, n_top_genes=50, n_comps=5)
-    dataset = finish(load(counts(folder), space="X", recipe=limits))
+    dataset = finish(load(counts(folder), space="X", recipe=LIMITS))
+    assert len(dataset.obs) == N - 1
+    return dataset
+
+
+def recipe_alone(folder):
+    """Nobody chose X, and the file of the map has components since."""
+    genes().write_h5ad(folder / "cells.h5ad")
+    return finish(load(folder / "cells.h5ad", recipe=LIMITS))
+
+
+def table_of_counts(folder):
+    genes().to_df().to_csv(folder / "cells.csv")
+    dataset = finish(load(folder / "cells.csv", recipe=LIMITS))
     assert len(dataset.obs) == N - 1
     return dataset
 
@@ -230,6 +250,8 @@ SCENARIOS = {
     "table": (table, looked_at),
     "raw counts": (recipe, scored),
     "raw counts, part": (recipe, child),
+    "raw counts alone": (recipe_alone, child),
+    "table of counts": (table_of_counts, names_and_looks),
     "PCA given": (lambda at: finish(load(counts(at))), taught),
     "joined with labels": (joined, names_and_looks),
     "objects, plate, texts": (measured, child),
@@ -333,7 +355,9 @@ def assert_same_in_h5ad(tree, path):
     assert obs["embedding_game_cluster"].tolist() == names
     for name in dataset.added_columns:
         assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
-    (found,) = reopened(path).capture().maps
+    opened = reopened(path).capture()
+    archive.save(opened, path.with_suffix(".zip"))
+    (found,) = reopened(path.with_suffix(".zip")).capture().maps
     one = saved[saved.current]
     known = found.dataset.obs[list(one.dataset.obs)]
     found = replace(found, dataset=replace(found.dataset, obs=known))
@@ -444,6 +468,20 @@ def test_a_map_of_another_maps_file_and_its_part_are_read_once(
     monkeypatch.setattr(rows, "read_apart", read_once)
     assert_same_maps(tree, tmp_path / "work.zip")
     assert paths == [path]
+
+
+def test_a_file_keeps_the_components_it_came_with(tmp_path, read_here):
+    _, path = saved_as_h5ad(tmp_path, "raw counts")
+    keys = {"X_pca", "X_pca_embedding_game", "X_embedding_game"}
+    for name in ("again", "and_again"):
+        adata = anndata.read_h5ad(path)
+        assert set(adata.obsm) == keys
+        np.testing.assert_array_equal(adata.obsm["X_pca"], numbers())
+        assert "X_pca_embedding_game" in adata.uns[KEY]["projection"]["space"]
+        tree = reopened(path)
+        session, path = tree._session, tmp_path / f"{name}.h5ad"
+        content = archive.packed(tree.capture())
+        write(session.dataset, replace(session.result(), session=content), path)
 
 
 def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +182,10 @@ def _storable(column: pd.Series) -> pd.Series:
         return column.cat.rename_categories([str(c) for c in column.cat.categories])
     if column.dtype.kind in "biuf":
         return column
-    return column.astype(object).where(column.notna(), "").astype(str)
+    texts = column.astype(object).astype(str)
+    if column.notna().all():
+        return texts
+    return texts.where(column.notna()).astype("category")
 
 
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
@@ -200,7 +204,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
 
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
-        made = _made(dataset, result, _rows_in(dataset, obs.index))
+        made = _made(dataset, result, _rows_in(dataset, obs.index), _taken(file))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
         for group in ("obsm", "uns"):
@@ -211,6 +215,14 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         for key in _COLORED.keys() - made["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
+
+
+def _taken(file: Any) -> set[str]:
+    """Return the keys of ``obsm`` that hold no components of a former map."""
+    from anndata.io import read_elem
+
+    place = f"uns/{KEY}/components"
+    return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
 
 
 def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
@@ -238,7 +250,10 @@ def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
 
 
 def _made(
-    dataset: Dataset, result: EmbeddingResult, places: NDArray[np.intp]
+    dataset: Dataset,
+    result: EmbeddingResult,
+    places: NDArray[np.intp],
+    taken: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Return what a result adds: ``obs``, ``obsm`` and ``uns``; see _laid_out."""
     obs = {
@@ -246,8 +261,9 @@ def _made(
         for name, column in result_columns(dataset, result).items()
     }
     positions = dataset.expand(result.embedding, np.nan)
-    obsm = {f"X_{KEY}": positions, **made_components(dataset)}
-    uns: dict[str, Any] = {KEY: _record(dataset, result)}
+    made = made_components(dataset, taken)
+    obsm = {f"X_{KEY}": positions, **made}
+    uns: dict[str, Any] = {KEY: _record(dataset, result, made)}
     known = {one.name: one.color for one in result.shown.clusters if one.color}
     for key, name in _COLORED.items():
         if known and name in obs:
@@ -270,8 +286,10 @@ def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
     return take(values, places, allow_fill=True, fill_value=fill)
 
 
-def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Everything that is needed to do the same again."""
+def _record(
+    dataset: Dataset, result: EmbeddingResult, made: Collection[str]
+) -> dict[str, Any]:
+    """Everything that is needed to do the same again; `made`: keys of components."""
     clusters, said = result.shown.clusters, ("name", "color", "note")
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in said}
     numbers = np.array([cluster.id for cluster in clusters])
@@ -291,19 +309,23 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "provenance": storable(dataset.provenance),
         "versions": versions(),
     }
+    space = dataset.space
+    for key in made:
+        record["components"], space = key, f"obsm['{key}']"
     if dataset.projection is not None:
-        made = made_components(dataset)
-        space = next((f"obsm['{key}']" for key in made), dataset.space)
         record["projection"] = {**dataset.projection.stored(), "space": space}
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
     return record
 
 
-def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
+def made_components(
+    dataset: Dataset, taken: Collection[str] = ()
+) -> dict[str, NDArray[np.float32]]:
     """Principal components that the recipe made here, by their key of obsm.
 
-    (n_source_rows, C), NaN in rows left out.  What was read, the file has already.
+    (n_source_rows, C), NaN in rows left out.  What was read, the file has already, and
+    keeps: a key that is `taken` is another.
     """
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
@@ -315,4 +337,5 @@ def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
     else:
         place = split_space(str((mixed or {})["space"]))
         key = f"{place[1] if place else 'X'}_harmony"
+    key = f"{key}_{KEY}" if key in taken else key
     return {key: dataset.expand(dataset.X, np.nan)}

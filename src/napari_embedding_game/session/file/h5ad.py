@@ -128,5 +128,6 @@ def read_rows(
 
 
 def _is_same(former: pd.Series, column: pd.Series) -> bool:
-    one, other = (x.astype(object).where(x.notna(), None) for x in (former, column))
+    # What is missing was once stored as "".
+    one, other = (x.astype(object).where(x.notna(), "") for x in (former, column))
     return bool(one.tolist() == other.tolist())

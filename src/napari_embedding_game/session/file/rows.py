@@ -6,7 +6,7 @@ not at hand, and the numbers where no file has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -21,7 +21,10 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import is_kept_in_h5ad
+from napari_embedding_game.data.export.anndata_result import (
+    is_kept_in_h5ad,
+    made_components,
+)
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
 from napari_embedding_game.data.read_options import ReadOptions
@@ -89,11 +92,16 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     if _is_kept_here(dataset, for_h5ad):
         stored |= _numbers(dataset)
+    options, made = dataset.read_options, _prepared(dataset)
+    if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
+        # The file has no counts, but what they came to.
+        for key in made_components(dataset):
+            options, made = ReadOptions(space=f"obsm['{key}']"), None
     return Rows(
         name=dataset.name,
         space=dataset.space,
         path="" if source is None else str(source.absolute()),
-        options=dataset.read_options,
+        options=options,
         fingerprint=fingerprint(dataset),
         provenance=dict(dataset.provenance),
         names=tuple(map(str, dataset.obs.index)),
@@ -101,7 +109,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         objects=dataset.source_objects,
         added=dict(dataset.added),
         worked_out=dataset.obs[dataset.added_columns],
-        prepared=_prepared(dataset),
+        prepared=made,
         **stored,
     )
 
@@ -139,7 +147,10 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their own file."""
     if not rows.path and _is_sample(None, rows.name):
         return rows
-    options = rows.options or ReadOptions(space=rows.space)
+    options = rows.options or ReadOptions()
+    if options.space is None:  # the file has another default since its map was made
+        way = rows.provenance.get("recipe") or rows.provenance.get("harmony") or {}
+        options = replace(options, space=way.get("space", rows.space))
     return replace(rows, path=str(path.absolute()), options=options)
 
 
@@ -185,24 +196,37 @@ def _add_made(dataset: Dataset, rows: Rows) -> None:
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Return what the numbers of a map are known by.
+    """Return what the numbers of a map are known by, in whatever order they are stored.
 
     Of sparse genes beside them it tells which are not 0: their logarithms are rounded
     otherwise elsewhere.
     """
     if FINGERPRINT not in dataset.known:
-        X, profile = dataset.X, dataset.profile
-        parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
-        if profile is not X and sp.issparse(profile):
-            parts += [profile.indices, profile.indptr]
-        elif profile is not X and isinstance(profile, np.ndarray):
-            parts.append(profile)
-        digest = blake2b(digest_size=16)
-        for part in parts:
-            digest.update(repr(part.shape).encode())
-            digest.update(np.ascontiguousarray(part).data)
-        dataset.known[FINGERPRINT] = digest.hexdigest()
+        dataset.known[FINGERPRINT] = _digest(dataset, _sorted)
     return str(dataset.known[FINGERPRINT])
+
+
+def _sorted(matrix: Any) -> Any:
+    return matrix if matrix.has_sorted_indices else matrix.sorted_indices()  # a copy
+
+
+def _digest(dataset: Dataset, order: Callable[[Any], Any] = lambda x: x) -> str:
+    """Return it of sparse numbers in an order: without one, as up to version 0.3."""
+    X, profile = dataset.X, dataset.profile
+    parts = [X]
+    if sp.issparse(X):
+        matrix = order(X)
+        parts = [matrix.data, matrix.indices, matrix.indptr]
+    if profile is not X and sp.issparse(profile):
+        matrix = order(profile)
+        parts += [matrix.indices, matrix.indptr]
+    elif profile is not X and isinstance(profile, np.ndarray):
+        parts.append(profile)
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(repr(part.shape).encode())
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
 
 
 def read_again(
@@ -236,12 +260,15 @@ def read_again(
     is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if is_same and not rows.kept[found.kept].all():
         found = found.subset(rows.kept[found.kept])
-    if not is_same or fingerprint(found) != rows.fingerprint:
+    if not is_same or rows.fingerprint not in (fingerprint(found), _digest(found)):
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
             "saved: put the former file back to play on. The map is shown as it was "
             "saved."
         )
+    # A file that has what counts came to does not know how.
+    provenance = {**rows.provenance, **found.provenance}
+    found = replace(found, space=rows.space, provenance=provenance)
     if rows.objects is not None:
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}

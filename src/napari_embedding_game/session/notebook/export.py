@@ -271,6 +271,8 @@ class _Notebook:
             values = f"rows[{_code_of(name)}]"
             if pd.api.types.is_numeric_dtype(dataset.obs[name]):
                 values = f"pd.to_numeric({values})"
+            elif dataset.obs[name].isna().any():
+                values = f'{values}.where({values} != "")'
             lines.append(f"adata.obs[{_code_of(name)}] = {values}")
         self._code("\n".join(lines))
 
