@@ -11,6 +11,7 @@ from napari_embedding_game.data.formats.anndata import (
     from_anndata,
 )
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.session.axis_values import numeric_columns
 from worlds import read
 
 
@@ -89,6 +90,26 @@ def with_raw(counts, tmp_path, ending="h5ad"):
         path = tmp_path / f"cells.{ending}"
         (counts.write_h5ad if ending == "h5ad" else counts.write_zarr)(path)
     return counts, path
+
+
+@pytest.mark.parametrize("space", ["X", "X_pca", "layers['dense']"])
+def test_what_others_do_to_an_object_changes_no_map(space):
+    adata = cells(X_pca=4)
+    adata.layers["dense"] = adata.layers["dense"].astype(np.float32)
+    dataset = from_anndata(adata, "layer", ReadOptions(space=space))
+    X, genes = dataset.X.copy(), dataset.expression.column(0).copy()
+    adata.X.data[:] = 7
+    adata.obsm["X_pca"][:] = adata.layers["dense"][:] = 7
+    assert abs(dataset.X - X).max() == 0
+    np.testing.assert_array_equal(dataset.expression.column(0), genes)
+
+
+def test_columns_of_one_name_are_numbered():
+    adata = cells()
+    adata.obs.columns = ["depth", "depth"]
+    dataset = from_anndata(adata, "layer")
+    assert list(dataset.obs) == ["depth", "depth-1"]
+    assert numeric_columns(dataset) == ["depth-1"]
 
 
 @pytest.mark.parametrize("ending", ["h5ad", "zarr"])

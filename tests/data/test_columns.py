@@ -21,6 +21,12 @@ def test_few_different_values_are_groups(values, grouped):
     assert isinstance(shown.dtype, pd.CategoricalDtype) is grouped
 
 
+@pytest.mark.parametrize("kind", ["Int64", "string", object])
+def test_ids_beyond_double_precision_are_exact(kind):
+    ids = pd.Series([2**53 + 1, None, 2**53 + 3], dtype="Int64").astype(kind)
+    assert columns.numbers_of(ids).tolist() == [2**53 + 1, -1, 2**53 + 3]
+
+
 def test_truth_values_with_gaps_are_no_texts():
     shown = columns.as_metadata(pd.Series([True, None, False], dtype=object))
     assert shown.dtype == "boolean"

@@ -227,6 +227,10 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     names = [f"{well}_s1.tif" for well in sorted(fields, reverse=True)]
     doses = {name: 0.1 * 10 ** (int(name[1:3]) - 1) for name in names}
     table = pd.DataFrame({"dose": doses.values(), "File": names, "note": "x"})
+    table["lot"], table["barcode"] = (
+        ["0012", "12"] * 6,
+        [str(10**15 + i) for i in range(12)],
+    )
     table.iloc[1:].to_csv(folder / "layout.csv", index=False)
     dataset = measured(folder)
     for well in fields:
@@ -236,8 +240,10 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
         else:
             assert [float(one) for one in found] == [doses[f"{well}_s1.tif"]]
     assert dataset.obs["dose"].cat.categories.tolist() == ["0.1", "1", "10", "100"]
+    assert dataset.obs["lot"].cat.categories.tolist() == ["0012", "12"]
+    assert dataset.obs["barcode"].nunique() == 11
     notes = "\n".join(dataset.notes)
-    assert "Joined by file name: dose, note of layout.csv." in notes
+    assert "Joined by file name: dose, note, lot, barcode of layout.csv." in notes
     assert "It says nothing of 1 image: C04_s1." in notes
 
 

@@ -105,6 +105,10 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     assert np.isnan(table["intensity_mean"][11])
     places = dict(zip(table.columns, range(99), strict=False))
     assert places["area"] > places["embedding_game_pressure"]
+    plate = replace(measured, source_obs=measured.source_obs.assign(row="A"))
+    write(plate, result, tmp_path / "plate.csv")
+    again = pd.read_csv(tmp_path / "plate.csv", index_col="row_name")
+    assert (again.index.tolist(), set(again["row"])) == ([*table.index], {"A"})
     write(measured, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     assert adata.obs.columns[:3].tolist() == ["label", "centroid_y", "centroid_x"]

@@ -12,6 +12,7 @@ from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.quality_control import (
     cell_quality,
     find_doublets,
+    left_out,
 )
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
@@ -59,6 +60,8 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
         finish(
             apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
         )
+    reasons = left_out(Recipe(min_genes=0), cell_quality(mixed.X[:9], []))
+    assert reasons["min_genes"][1] == "no genes"
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +96,16 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
         f"{n_out} of 420 cells left out because scrublet takes them for doublets."
     ) in dataset.notes
     assert len(dataset.obs["doublet_score"]) == 420 - n_out
-    by_batch, _ = find_doublets(crowd, cells.obs["day"])
+    days = cells.obs["day"].astype("category").cat.add_categories("wed")
+    by_batch, _ = find_doublets(crowd, days)
     assert not np.array_equal(by_batch, find_doublets(crowd)[0])
 
 
 def test_what_doublets_need_is_told(crowd):
+    cells = from_anndata(anndata.AnnData(crowd.copy()), "cells")
+    recipe = Recipe(**SMALL, doublets=True, batch_key="day")
+    with pytest.raises(DataError, match='no column "day" that could name batches'):
+        finish(apply_recipe(cells, recipe))
     with pytest.raises(DataError, match="cannot be told among 20 cells"):
         find_doublets(crowd[:20])
     poor = crowd[:120].tolil()

@@ -121,6 +121,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
         {
             "area": [10.0, np.nan, 30.0, 50.0],
             "CD4/CD8": ["high", "low", None, "low"],
+            "CD4_CD8": ["a", "b", "c", "d"],
             "ok": [True, False, True, True],
             "seen": pd.to_datetime(["2020-01-01"] * 4),
             "bin": pd.cut([1, 2, 3, 4], 2),
@@ -136,6 +137,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     np.testing.assert_array_equal(adata.X[:, 0], [10, np.nan, 30, 50])
     assert adata.var_names.tolist() == ["area"]
     assert adata.obs["CD4_CD8"].tolist() == ["high", "low", np.nan, "low"]
+    assert adata.obs["CD4_CD8-1"].tolist() == ["a", "b", "c", "d"]
     assert adata.obs["ok"].tolist() == [True, False, True, True]
     assert adata.obs["mixed"].tolist() == ["1", "a", np.nan, "2.5"]
     assert adata.obs["seen"].iloc[1].startswith("2020-01-01")

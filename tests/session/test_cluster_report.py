@@ -63,6 +63,15 @@ def test_many_levels_are_summed_up_and_missing_is_named():
     assert parts["share"].sum() == pytest.approx(1)
 
 
+def test_levels_that_are_written_alike_are_one_and_missing_is_none_of_them():
+    named = as_levels(pd.Series([1, "1", "missing", None, "x"], dtype=object))
+    assert named.tolist() == ["1", "1", "missing", "missing-1", "x"]
+    ordered = pd.Categorical(["low", "high", None], ["low", "high"], ordered=True)
+    assert list(as_levels(pd.Series(ordered)).cat.categories) == [
+        "low", "high", "missing",
+    ]  # fmt: skip
+
+
 def measured(values):
     names = [f"column {i}" for i in range(values.shape[1])]
     X = np.random.default_rng(0).normal(size=(len(values), 2))

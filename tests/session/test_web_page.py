@@ -165,6 +165,13 @@ def test_what_is_not_there_is_said(tmp_path, cells, wrong, sentence):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+def test_genes_of_one_name_are_written(tmp_path, cells):
+    cells.var_names = ["ACTB", "CD8A", "CD8A"]
+    write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
+    assert (tmp_path / "map.html").stat().st_size > 1000
+
+
 def test_the_command_line_writes_a_page(tmp_path, cells):
     cells.write_h5ad(tmp_path / "map.h5ad")
     command = [sys.executable, "-m", "napari_embedding_game.cli", "export"]

@@ -86,14 +86,18 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     # Most columns are measures: the first rows tell it.
     for part in (column.head(_FIRST), column):
         known = part.notna().to_numpy()
-        if not pd.api.types.is_numeric_dtype(part):
-            part = to_numbers(part.astype(object))
-        values = part.to_numpy(dtype=np.float64, na_value=np.nan)
-        if not (np.isfinite(values[known]) & (values[known] % 1 == 0)).all():
-            return None
+        values = part[known]
+        if not pd.api.types.is_numeric_dtype(values):
+            values = to_numbers(values.astype(object))
+        if not pd.api.types.is_integer_dtype(values):  # ids beyond 2^53 stay exact
+            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            if not (np.isfinite(values) & (values % 1 == 0)).all():
+                return None
     if not known.any():
         return None
-    return np.where(np.isnan(values), -1, values).astype(np.int64)
+    found = np.full(len(column), -1, np.int64)
+    found[known] = values
+    return found
 
 
 def to_numbers(column: pd.Series) -> pd.Series:

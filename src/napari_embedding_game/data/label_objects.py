@@ -117,7 +117,8 @@ def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     """Return the objects, and an image of their numbers 1 ... N; 0 elsewhere."""
     from scipy import ndimage
 
-    values = np.append(0, np.maximum(labels, 0)).astype(np.int64)
+    background = np.zeros(1, labels.dtype)
+    values = np.append(background, np.maximum(labels, 0)).astype(np.int64)
     codes, ids = pd.factorize(values, sort=True)
     numbers = codes[1:].reshape(labels.shape)
     found = ndimage.find_objects(numbers) if len(ids) > 1 else []

@@ -66,13 +66,12 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     found: Reasons = {}
     for limit, (column, what) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
+        number = max(1, number) if limit == "min_genes" else number
         values = quality[column].to_numpy() if column in quality else 0 * told
-        if limit == "min_genes":
-            rows = values < max(1, number)
-        else:
-            rows = values < number if is_least else values > (number or np.inf)
+        rows = values < number if is_least else values > (number or np.inf)
         than = "fewer" if is_least else "more"
         why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
+        why = why.replace("fewer than 1 genes", "no genes")
         found[limit] = rows & ~told, why
         told = told | rows
     return found
@@ -90,7 +89,8 @@ def find_doublets(
     Raises DataError if there are too few cells, cells of too few genes, or the scores
     do not part.
     """
-    smallest = X.shape[0] if batches is None else int(batches.value_counts().min())
+    names = pd.Series("", range(X.shape[0])) if batches is None else batches.astype(str)
+    smallest = int(names.value_counts().min())
     if smallest < FEWEST_FOR_DOUBLETS:
         raise DataError(
             f"Doublets cannot be told among {smallest} cells, and "
@@ -102,7 +102,7 @@ def find_doublets(
 
     adata = AnnData(sp.csr_matrix(X, dtype=np.float32))
     if batches is not None:
-        adata.obs["batch"] = pd.Categorical(batches.astype(str))
+        adata.obs["batch"] = pd.Categorical(names)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -87,6 +87,8 @@ def apply_recipe(
     reasons = left_out_by(recipe, quality, name)
     if recipe.doublets:
         kept = passing(reasons)
+        if key is not None:
+            check_batches(dataset.obs[kept], key, name)
         yield Stage("Finding doublets")
         batches = None if key is None else dataset.obs[key][kept]
         scores, found = np.full(len(kept), np.nan), np.zeros_like(kept)

@@ -37,18 +37,19 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
 
     Raises DataError: there is no such column and no such gene.
     """
-    name, columns = name.strip(), numeric_columns(dataset)
-    if found := find_names([name], columns).places:
-        column = columns[found[0]]
-        values = dataset.obs[column].to_numpy(dtype=float, na_value=np.nan)
-        return pd.Series(values, name=column)
-    if found := find_names([name], dataset.profile_names).places:
-        gene = dataset.profile_names[found[0]]
-        return pd.Series(dataset.expression.column(found[0]), name=gene)
-    raise DataError(
-        f'There is no {dataset.word}, score or column of numbers "{name}": type a part '
-        "of a name and choose one from the list."
-    )
+    columns, names = numeric_columns(dataset), axis_names(dataset)
+    found = find_names([name.strip()], names).places
+    if not found:
+        raise DataError(
+            f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '
+            "type a part of a name and choose one from the list."
+        )
+    name = names[found[0]]
+    if name in columns:
+        values = dataset.obs[name].to_numpy(dtype=float, na_value=np.nan)
+    else:
+        values = dataset.expression.column(dataset.profile_names.index(name))
+    return pd.Series(values, name=name)
 
 
 def correlation(x: pd.Series, y: pd.Series) -> float:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
+from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -138,10 +139,14 @@ def as_levels(values: pd.Series) -> pd.Series:
     """
     if is_continuous(values):
         values = _quarters(values)
-    named = values.astype("category").cat.rename_categories(str)
-    if named.isna().any():
-        named = named.cat.add_categories(MISSING).fillna(MISSING)
-    return named
+    levels = values.astype("category").cat
+    codes, names = pd.factorize(levels.categories.map(str))  # 1 and "1" are one
+    codes = np.append(codes, -1)[levels.codes]
+    if (codes < 0).any():
+        codes = np.where(codes < 0, len(names), codes)
+        names = unique_names(names.append(pd.Index([MISSING])))
+    named = pd.Categorical.from_codes(codes, names, ordered=levels.ordered)
+    return pd.Series(named, index=values.index, name=values.name)
 
 
 def is_continuous(values: pd.Series) -> bool:

@@ -181,7 +181,7 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
 def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
     if name not in adata.var_names:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
-    values = expression.column(int(adata.var_names.get_indexer([name])[0]))
+    values = expression.column(int((adata.var_names == name).argmax()))
     return {**_numbers(name, values.astype(float)), "is_gene": True}
 
 

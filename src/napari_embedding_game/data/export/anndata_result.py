@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
@@ -83,7 +83,8 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     if is_measured and dataset.profile is not dataset.X:  # in their own units
         values = dataset.expand(dataset.profile, np.nan)
         columns |= zip(dataset.profile_names, values.T, strict=True)
-    return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis("row")
+    heading = "row_name" if "row" in columns else "row"  # the row of a plate
+    return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis(heading)
 
 
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
@@ -167,11 +168,10 @@ def _of_dataset(dataset: Dataset) -> AnnData:
 
 def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
     """Metadata in the types and under the names that an .h5ad file can hold."""
-    columns = {}
-    for name in obs.columns:
-        key = str(name).replace("/", "_")
-        columns["index" if key == "_index" else key] = _storable(obs[name])
-    return pd.DataFrame(columns, index=obs.index)
+    names = obs.columns.astype(str).str.replace("/", "_")
+    names = unique_names(names.str.replace(r"^_index$", "index", regex=True))
+    columns = [_storable(column) for _, column in obs.items()]
+    return pd.DataFrame(dict(zip(names, columns, strict=True)), index=obs.index)
 
 
 def _storable(column: pd.Series) -> pd.Series:

@@ -155,11 +155,12 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage("Reading the table of cells (obs)")
     obs = read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
+    obs = obs.set_axis(unique_names(obs.columns), axis="columns")
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     var = read_element(root["var"], where, "its table var")
     yield Stage(f"Reading {space}")
-    values = read_element(item_of(root, space), where, space)
+    values = _numbers(source, item_of(root, space), space)
     columns = _column_names(space, var, values)
     yield Stage("Reading the genes")
     genes = _genes(source, space, values, (len(obs), len(var)), var.index)
@@ -282,7 +283,13 @@ def _compared(source: _Source, part: str, item: Any) -> Any:
     """Read genes to compare; None where they are large and in a file."""
     if is_stored(item) and declared_bytes(item) > memory.budget() // 2:
         return None
-    return read_element(item, source.where, part)
+    return _numbers(source, item, part)
+
+
+def _numbers(source: _Source, item: Any, part: str) -> Any:
+    """Read a matrix; of an AnnData in memory a copy, as others may change that."""
+    values = read_element(item, source.where, part)
+    return values.copy() if source.path is None and values is item else values
 
 
 def _noted(source: _Source, *keys: str) -> Any:

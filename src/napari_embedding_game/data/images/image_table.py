@@ -15,6 +15,8 @@ from napari_embedding_game.data.wells import parse_well, row_letters, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label")
+_CODE = r"[+-]?(0\d|\d{16})"
+"""How texts of digits begin that are no numbers: 0012, and barcodes."""
 _MOST_GROUPS = 30
 """With more different numbers than these, a column is measured on each image."""
 
@@ -146,11 +148,13 @@ def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
 
 def _as_group(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
+    column = column.map(lambda value: str(value).strip(), na_action="ignore")
     parsed = to_numbers(column)
-    if (parsed.notna() == column.notna()).all():
-        if parsed.nunique() > _MOST_GROUPS:
-            return parsed
-        levels = [f"{level:.15g}" for level in sorted(parsed.dropna().unique())]
-        texts = parsed.map("{:.15g}".format, na_action="ignore")
-        return pd.Series(pd.Categorical(texts, levels))
-    return pd.Series(pd.Categorical(column.map(lambda v: str(v).strip(), "ignore")))
+    are_codes = column.astype("string").str.match(_CODE).any()
+    if are_codes or (parsed.isna() & column.notna()).any():
+        return pd.Series(pd.Categorical(column))
+    if parsed.nunique() > _MOST_GROUPS:
+        return parsed
+    texts = parsed.map("{:.15g}".format, na_action="ignore")
+    levels = texts[parsed.dropna().sort_values().index].unique()
+    return pd.Series(pd.Categorical(texts, levels))
