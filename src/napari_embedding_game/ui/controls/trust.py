@@ -84,7 +84,8 @@ class TrustControls(QWidget):
         tip = "Misplaced points lie far from similar points: doubt them."
         self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
-        self.show_misplaced = push_button("show", tip, self._color_by_stretch, "link")
+        color = self._color_by_stretch
+        self.show_misplaced = push_button("show them", tip, color, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")

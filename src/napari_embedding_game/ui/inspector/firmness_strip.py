@@ -98,7 +98,7 @@ class FirmnessStrip(QWidget):
                 side = Qt.AlignmentFlag.AlignLeft if is_left else ALIGN_RIGHT
                 left = middle - 4 if is_left else middle + 4 - self.width()
                 below = QRectF(left, BARS, self.width(), NUMBER)
-                painter.drawText(below, side, f"{cut.n_clusters} clusters suggested")
+                painter.drawText(below, side, f"Use the suggested {cut.n_clusters}")
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
@@ -106,8 +106,10 @@ class FirmnessStrip(QWidget):
         self.setToolTip(f"{said} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the number under the mouse."""
+        """Pick the number under the mouse; below the bars that which is suggested."""
         number = self._number_at(event.position().x())
+        if event.position().y() > BARS and self._found and self._found.is_whole:
+            number = self._found.suggested or number
         if self.text(number):
             self.picked.emit(number)
 

@@ -64,7 +64,7 @@ OTHERS = "all others"
 
 def told_p(p: float) -> str:
     """Return a p-value as text, short enough for a narrow dock."""
-    return f"{p:.0e}" if p > 0 else "0"
+    return f"{p:.0e}" if p > 0 else "<1e-300"
 
 
 COLUMNS = (
@@ -146,7 +146,7 @@ class MarkersPane(Listener):
         self.one = self._box("The level whose markers are looked for.")
         self.other = self._box("The level that it is compared with, or all others.")
         tip = "All columns as .csv. The notebook and the methods have what was saved."
-        self.saved = push_button("Save…", tip, self._save)
+        self.saved = push_button("Save table…", tip, self._save)
         self.state, self.table = text_label(), Table(*COLUMNS)
         self.table.setMinimumHeight(HEAD + LEAST_ROWS * ROW)
         pair = self.one, QLabel("vs"), self.other
