@@ -31,6 +31,7 @@ from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.merging import Merging
@@ -42,7 +43,7 @@ from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.session.sources import AnnDataSource, FileSource
 
 N = 80
 SHORT = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
@@ -125,6 +126,29 @@ def table_of_counts(folder):
     dataset = finish(load(folder / "cells.csv", recipe=LIMITS))
     assert len(dataset.obs) == N - 1
     return dataset
+
+
+def of_anndata(adata, **options):
+    """The table of a layer, which no file has, called like a sample."""
+    table = SpatialTable(adata, np.arange(adata.n_obs), None, "")
+    source = AnnDataSource(table, "digits")
+    return finish(source.read(ReadOptions(**options))).dataset
+
+
+def layer_of_genes(folder):
+    adata = genes()[:, np.random.default_rng(0).permutation(200)].copy()
+    assert not adata.X.has_sorted_indices
+    adata.obs["kind"] = pd.Categorical(["T", "B"] * (N // 2))
+    adata.uns["kind_colors"] = np.array(["#ff0000", "#00ff00"])
+    adata.obsm["X_pca"] = numbers()
+    adata.obsm["X_pca"][7] = np.nan
+    dataset = of_anndata(adata)
+    assert len(dataset.obs) == N - 1
+    return dataset
+
+
+def layer_of_counts(folder):
+    return of_anndata(genes(), recipe=LIMITS)
 
 
 def joined(folder):
@@ -252,6 +276,8 @@ SCENARIOS = {
     "raw counts, part": (recipe, child),
     "raw counts alone": (recipe_alone, child),
     "table of counts": (table_of_counts, names_and_looks),
+    "layer of genes": (layer_of_genes, looked_at),
+    "layer of counts": (layer_of_counts, names_and_looks),
     "PCA given": (lambda at: finish(load(counts(at))), taught),
     "joined with labels": (joined, names_and_looks),
     "objects, plate, texts": (measured, child),
@@ -266,7 +292,7 @@ SCENARIOS = {
 }
 AGAIN = {"known", "notes", "source_obs", "source_obs_names", "quality"}
 """What is not saved."""
-ELSEWHERE = {"left_out", "level_colors", "images", "projection"}
+ELSEWHERE = {"left_out", "images", "projection"}
 BOOK = {"done", "undone"}
 """The steps of undo, which are not saved."""
 
@@ -336,7 +362,7 @@ def reopened(path):
     return tree
 
 
-NOT_IN_H5AD = {"name", "source", "read_options", "key", "parent"}
+NOT_IN_H5AD = {"name", "source", "read_options", "level_colors", "key", "parent"}
 """The file itself has the data, and no other map."""
 
 
@@ -510,6 +536,38 @@ def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_he
 
 
 # Data that are elsewhere, changed or large
+
+
+def test_a_layer_keeps_all_its_rows_and_colors(tmp_path, read_here):
+    archive.save(world(tmp_path, "layer of genes").capture(), tmp_path / "work.zip")
+    session = reopened(tmp_path / "work.zip")._session
+    assert (session.dataset.word, session.dataset.noun) == ("gene", "cell")
+    write(session.dataset, session.result(), tmp_path / "map.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "map.h5ad")
+    assert adata.obs_names[7] == "c7"
+    assert adata.obs["kind"].tolist() == ["T", "B"] * (N // 2)
+    assert adata.uns["kind_colors"].tolist() == ["#ff0000", "#00ff00"]
+    assert adata.X[7].nnz == 0
+
+
+@pytest.mark.parametrize("stores", [np.asarray, sp.csr_matrix])
+def test_genes_too_large_for_a_session_are_left_out_and_told(
+    tmp_path, monkeypatch, stores
+):
+    monkeypatch.setattr(rows, "LARGEST_X", 4 * 4 * N)
+    adata = anndata.AnnData(stores(np.ones((N, 9), np.float32)))
+    adata.obsm["X_pca"] = numbers()
+    tree = MapTree(Session(pace=UNPACED))
+    tree._session.load(of_anndata(adata))
+    archive.save(tree.capture(), tmp_path / "work.zip")
+    for _ in range(2):
+        tree = reopened(tmp_path / "work.zip")
+        dataset = tree._session.dataset
+        assert "too large for a session file" in dataset.notes[0]
+        assert dataset.profile_names == ()
+        assert dataset.word == "column"
+        np.testing.assert_array_equal(dataset.X, numbers())
+        archive.save(tree.capture(), tmp_path / "work.zip")
 
 
 def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):

@@ -32,6 +32,8 @@ Kind: TypeAlias = Literal["score", "map", "taught", "predicted"]
 """Columns scored by genes, worked out of a map, learned by example, voted for by a
 reference."""
 
+SAMPLE = "sample"
+"""In the provenance: which sample these rows are."""
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
 """Why rows were left out, where nothing else is said."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import SAMPLE, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 
@@ -32,6 +33,7 @@ def digits() -> Dataset:
         var_names=row_images.pixel_names(pictures.shape[1:]),
         space="8 x 8 pixels",
         images=pictures,
+        provenance={SAMPLE: "digits"},
     )
 
 
@@ -58,4 +60,5 @@ def read_pbmc(path: Path) -> Dataset:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return from_anndata(read_h5ad(path), "pbmc")
+        dataset = from_anndata(read_h5ad(path), "pbmc")
+    return replace(dataset, provenance={SAMPLE: "pbmc"})

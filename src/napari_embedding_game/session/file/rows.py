@@ -7,7 +7,7 @@ not at hand, and the numbers where no file has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
-from napari_embedding_game.data.dataset import Added, Dataset
+from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
     is_kept_in_h5ad,
@@ -41,6 +41,21 @@ ROWS, FINGERPRINT = "rows", "fingerprint"
 """Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
 
 
+TOO_LARGE = (
+    "What clusters of {} are compared by is too large for a session file: load the "
+    "data for it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """The arrays of a CSR matrix."""
+
+    data: NDArray[np.floating]
+    indices: NDArray[np.integer]
+    indptr: NDArray[np.integer]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
     """The n rows of a map, which has some of the rows of its source."""
@@ -56,7 +71,7 @@ class Rows:
     provenance: Mapping[str, Any]
     names: tuple[str, ...]
     source_names: tuple[str, ...] | None = None
-    """(n_source_rows,) in an .h5ad file, where some are left out."""
+    """(n_source_rows,) where some are left out, and no other file has them."""
     kept: NDArray[np.bool_]
     """(n_source_rows,) which of them are on the map."""
     X: NDArray[np.floating] | None = None
@@ -64,10 +79,16 @@ class Rows:
     var_names: tuple[str, ...] = ()
     profile: NDArray[np.floating] | None = None
     """(n, G) their numbers in their own units, where these are others."""
+    genes: Sparse | None = None
+    """(n, G) the same where they are sparse."""
     profile_names: tuple[str, ...] = ()
     has_expression: bool = False
     obs: pd.DataFrame | None = None
     """(n rows) metadata, where no file has them."""
+    source_obs: pd.DataFrame | None = None
+    """(n_source_rows rows) metadata, where some rows are left out."""
+    level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Colours of levels of these."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     added: Mapping[str, Added] | None = None
@@ -88,10 +109,11 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         lost: Rows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
-    if for_h5ad and not dataset.kept.all():
+    is_kept_here = _is_kept_here(dataset, for_h5ad)
+    if is_kept_here:
+        stored |= _numbers(dataset, for_h5ad)
+    if (for_h5ad or is_kept_here) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
-    if _is_kept_here(dataset, for_h5ad):
-        stored |= _numbers(dataset)
     options, made = dataset.read_options, _prepared(dataset)
     if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
         # The file has no counts, but what they came to.
@@ -117,7 +139,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
 def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
     """Return whether the numbers are kept, as they are in no other place."""
     source = dataset.source
-    if _is_sample(source, dataset.name):
+    if SAMPLE in dataset.provenance:
         return False
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
@@ -125,27 +147,40 @@ def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
     return all(dense) and not (source is not None and is_kept_in_h5ad(source))
 
 
-def _numbers(dataset: Dataset) -> dict[str, Any]:
+def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
+    obs, source_obs = dataset.obs, dataset.source_obs
+    obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
     parts = {
         "X": dataset.X,
         "var_names": dataset.var_names,
-        "obs": dataset.obs.loc[:, ~dataset.obs.columns.isin(dataset.added_columns)],
+        "obs": obs,
         "has_expression": dataset.has_expression,
+        "level_colors": dataset.level_colors,
     }
+    if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
+        parts["source_obs"] = source_obs
     profile = dataset.profile
-    if profile is not dataset.X and isinstance(profile, np.ndarray) and profile.size:
-        parts |= {"profile": profile, "profile_names": dataset.profile_names}
-    return parts
+    if profile is dataset.X:
+        return parts
+    if sp.issparse(profile) and profile.nnz * 8 <= LARGEST_X:
+        parts["genes"] = Sparse(profile.data, profile.indices, profile.indptr)
+    elif isinstance(profile, np.ndarray) and (for_h5ad or _is_small(profile)):
+        parts["profile"] = profile
+    else:
+        none = np.zeros((len(obs), 0), np.float32)
+        return {**parts, "profile": none, "has_expression": False}
+    return {**parts, "profile_names": dataset.profile_names}
 
 
-def _is_sample(source: Path | None, name: str) -> bool:
-    return source is None and name.lower() in SAMPLES
+def _is_sample(rows: Rows) -> bool:
+    is_called_so = rows.X is None and rows.name.lower() in SAMPLES
+    return SAMPLE in rows.provenance or (is_called_so and not rows.path)  # as in 0.3
 
 
 def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their own file."""
-    if not rows.path and _is_sample(None, rows.name):
+    if SAMPLE in rows.provenance:
         return rows
     options = rows.options or ReadOptions()
     if options.space is None:  # the file has another default since its map was made
@@ -171,14 +206,29 @@ def dataset_of(rows: Rows) -> Dataset:
     source_names = np.full(len(rows.kept), "", dtype=object)
     source_names[:] = rows.source_names or ""
     source_names[rows.kept] = names
-    same = "name space profile profile_names has_expression var_names kept provenance"
+    source_obs, profile, genes = rows.source_obs, rows.profile, rows.genes
+    if source_obs is not None:
+        source_obs = source_obs.set_axis(source_names)
+    if genes is not None:
+        parts = genes.data, genes.indices, genes.indptr
+        shape = len(names), len(rows.profile_names)
+        profile = sp.csr_matrix(parts, shape=shape)
+        profile.check_format(full_check=True)
+    elif rows.X is not None and profile is not None and not profile.shape[1]:
+        reason = TOO_LARGE.format(rows.name)
+    same = (
+        "name space profile_names has_expression var_names kept provenance level_colors"
+    )
     dataset = Dataset(
         X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
         obs=obs,
         source=None,
+        read_options=None if rows.path else rows.options,
+        profile=profile,
+        source_obs=source_obs,
         source_obs_names=pd.Index(source_names),
         notes=(reason,) if reason else (),
-        missing_reason=reason,
+        missing_reason=reason if rows.X is None else "",
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
@@ -241,7 +291,7 @@ def read_again(
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    if not rows.path and _is_sample(None, rows.name):
+    if _is_sample(rows):
         yield Stage("Opening the sample")
         result = ReadResult(getattr(samples, rows.name.lower())(), [], [])
     else:

@@ -17,9 +17,9 @@ import pandas as pd
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.new_rows.transform import nearest_landmark
 from napari_embedding_game.core.snapshot import map_hash
-from napari_embedding_game.data.as_anndata import FEATURES, SAMPLES, as_anndata
+from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import SAMPLE, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.hdf5 import write_h5ad
@@ -331,7 +331,7 @@ class _Notebook:
 
 def _is_read_again(dataset: Dataset) -> bool:
     """Return whether ``read`` gives the numbers that the window had."""
-    return dataset.source is not None or dataset.name.lower() in SAMPLES
+    return dataset.source is not None or SAMPLE in dataset.provenance
 
 
 def _options(options: ReadOptions | None) -> dict[str, Any]:
