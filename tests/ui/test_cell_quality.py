@@ -9,6 +9,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog, QPushButton
 
 from napari_embedding_game.session.sources import FileSource, SampleSource
+from napari_embedding_game.ui.controls.recipe import NO_BATCHES
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -72,6 +73,8 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     drag(qtbot, cells.canvas, (0, 2), (20, 5))
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     assert told.text().startswith("50 of 60 cells stay. Left out are 10 with more")
+    drag(qtbot, cells.canvas, (-9, 2), (-5, 5))  # beside the axis
+    assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     choose(cells.view, "Genes against counts")
     drag(qtbot, cells.canvas, (1, 10), (1500, 10_000))
     assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
@@ -83,6 +86,7 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     dataset = dock.workspace.session.dataset
     assert np.flatnonzero(~dataset.kept).tolist() == [0, 1, *range(50, 60)]
     assert "10 of 60 cells left out because they have more" in dock.data.notes.text()
+    assert cells.view.findText("Doublet scores") < 0  # these are no counts any more
     assert told.text().startswith("48 of 60 cells stay.")
     recipe.doublets.setChecked(True)
     rng = np.random.default_rng(1)
@@ -92,6 +96,43 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert not recipe.doublets.isChecked()
     assert not numbers["max_mito"].native.isVisible()
     assert recipe.no_mito.isVisible()
+
+
+def test_what_was_typed_stays_when_another_file_fails(
+    qtbot, recipe, dock, tmp_path, source
+):
+    numbers, batches = recipe.numbers, dock.data.batches
+    numbers["max_mito"].value = 5
+    batches.choices = [NO_BATCHES, "day"]  # as of a file with samples
+    batches.value = "day"
+    recipe.doublets.setChecked(True)
+    before = recipe.recipe()
+    assert (before.max_mito, before.batch_key) == (5, "day")
+    (tmp_path / "broken.csv").write_text("")
+    reading = dock.controller.reading
+    with qtbot.waitSignal(reading.given_up):
+        reading.load(FileSource(tmp_path / "broken.csv"))
+        assert recipe.isHidden()
+        assert batches.native.isHidden()
+    assert recipe.recipe() == before
+    assert dock.run.run.text() == "Prepare and run"
+
+
+def test_a_number_counts_that_is_being_typed(qtbot, recipe, dock, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        dock.controller.reading, "reload", lambda *o: asked.append(o[0])
+    )
+    field = recipe.numbers["max_counts"].native
+    dock.activateWindow()
+    for number, button in (("470", recipe.apply), ("480", dock.run.run)):
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # as on macOS
+        field.setFocus()
+        qtbot.waitUntil(field.hasFocus)
+        field.selectAll()
+        QTest.keyClicks(field, number)
+        QTest.mouseClick(button, LEFT)
+        assert asked.pop().recipe.max_counts == int(number)
 
 
 @pytest.fixture
@@ -134,6 +175,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     assert told.text().endswith("Doublets are found among those that stay.")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=60_000):
         panel.apply.click()
+    assert canvas.plot.axes == ("Doublet scores",)
     n = len(dock.workspace.session.dataset.obs)
     assert told.text() == (
         f"{n} of 420 cells stay. Left out are 7 with more than 50 % mitochondrial "

@@ -310,6 +310,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
         "below)."
     )
     assert session.dataset is before
+    assert dock.workspace.loading.source is None  # Run is of the data on show
     assert not dock.data.drop.isHidden()
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.drop.click()

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
@@ -21,6 +21,8 @@ from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.tasks.session_store import FIRST_MS
 from napari_embedding_game.ui.workspace import Workspace
+
+BUTTONS = QMessageBox.StandardButton
 
 
 @pytest.fixture
@@ -51,6 +53,26 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+def test_a_file_is_replaced_if_a_person_agrees(
+    play, qtbot, dock, answer, monkeypatch, agrees
+):
+    play()
+    there, asked = answer("map").with_suffix(".csv"), []
+    there.write_text("precious")
+
+    def ask(parent, title, question):
+        asked.append(question)
+        return BUTTONS.Yes if agrees else BUTTONS.No
+
+    monkeypatch.setattr(QMessageBox, "question", ask)
+    saved = dock.controller.writing.saved
+    with qtbot.waitSignal(saved) if agrees else qtbot.assertNotEmitted(saved):
+        action(dock, ".csv").trigger()
+    assert asked == ["map.csv already exists. Replace it?"]
+    assert (there.read_text() == "precious") != agrees
 
 
 @pytest.fixture

@@ -311,6 +311,35 @@ def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_marke
     assert pane.state.text().startswith("Select two or more")
 
 
+def test_markers_follow_edits_of_the_clusters_and_their_names(
+    qtbot, dataset, session, show_markers, inspector, dock, monkeypatch
+):
+    def told():
+        found = pane.result
+        return found and (found.n_inside, pane.plot().title.split(" against")[0])
+
+    pane, edits = show_markers(dataset), inspector.clusters.edits
+    session.selection.select(2)
+    qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
+    dock.clusters.slider.number.setValue(2)
+    qtbot.waitUntil(lambda: told() == (20, "Cluster 2"))
+    assert pane.state.text().startswith("20 cells against 20.")
+    dock.clusters.slider.number.setValue(4)
+    qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
+    session.selection.replace([2, 3])
+    edits.merge.trigger()
+    qtbot.waitUntil(lambda: told() == (20, "Cluster 2"))
+    dock.tabs.setCurrentIndex(PLOTS)
+    plots = dock.plots
+    plots.tabs.setCurrentWidget(plots.volcano)
+    inspector.details.renamed.emit(2, "T cells")
+    qtbot.waitUntil(lambda: told() == (20, "T cells"))
+    assert plots.volcano.canvas.plot.title == "T cells against all the rest"
+    monkeypatch.setattr(ASKED, lambda *_: ("", ""))  # cancelled
+    plots.saved.click()
+    assert session.comparisons == ()
+
+
 def test_any_two_of_many_levels_are_compared(
     qtbot, session, show_markers, dataset, save
 ):

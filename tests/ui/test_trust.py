@@ -1,5 +1,6 @@
 """Trust and earlier maps: how good the map is, its timeline, and maps compared."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +70,36 @@ def test_a_large_map_is_measured_when_it_is_asked_for(
     assert measured == (["finished"] if most == 40 else [])
     unfold(dock)
     assert measured[-1:] == ["finished"]
+
+
+def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
+    trust, dock, play, session, monkeypatch, qtbot
+):
+    gates = []
+
+    def job(session):
+        gates.append(gate := threading.Event())
+        found = replace(FOUND, trustworthiness=0.4 + len(gates) / 10)
+        return lambda: gate.wait(20) and found
+
+    monkeypatch.setattr(trust_module, "quality_job", job)
+    monkeypatch.setattr(trust_module, "MOST_UNASKED", 30)
+    play()
+    unfold(dock)
+    qtbot.waitUntil(lambda: len(gates) == 1)
+    dock.trust_fold.collapse()
+    former = session.snapshot
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.snapshot not in (None, former))
+    qtbot.waitUntil(lambda: session.state == "finished")
+    gates[0].set()
+    qtbot.wait(200)
+    assert "Trustworthy" not in trust.far.text()
+    unfold(dock)
+    qtbot.waitUntil(lambda: len(gates) > 1)
+    for gate in gates:
+        gate.set()
+    qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())
 
 
 def test_a_graph_in_parts_is_warned_of(dock, play, trust, monkeypatch, qtbot):

@@ -152,12 +152,14 @@ class CellQualityView(QWidget):
             COUNTS: quality["total_counts"].to_numpy(),
             GENES: quality["n_genes_by_counts"].to_numpy(),
         }
-        views = [COUNTS, GENES, AGAINST, DOUBLETS]
+        views = [COUNTS, GENES, AGAINST]
         if "pct_counts_mt" in quality:
             self._values[MITO] = quality["pct_counts_mt"].to_numpy()
             views.insert(2, MITO)
         if "doublet_score" in dataset.quality:
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
+        if DOUBLETS in self._values or "recipe" not in dataset.provenance:
+            views.append(DOUBLETS)  # prepared numbers are no counts, of fewer cells
         present = self.view.currentText()
         self.view.clear()
         self.view.addItems(views)
@@ -204,12 +206,17 @@ class CellQualityView(QWidget):
     def _on_dragged(
         self, x: float, y: float, to_x: float, to_y: float, _: bool
     ) -> None:
-        """Set the limits of what was dragged over; beyond all cells is no limit."""
+        """Set the limits of what was dragged over; beyond all cells is no limit.
+
+        A drag that meets no cell sets none.
+        """
         limits = {}
         names = VIEWS.get(self.view.currentText(), ())
         for name, ends in zip(names, ((x, to_x), (y, to_y)), strict=False):
             values, (least, most) = self._values[name], LIMITS[name]
             low, high = sorted(ends)
+            if high < values.min() or low > values.max():
+                return
             limits[least] = rounded(low) if low > values.min() else 0.0
             limits[most] = rounded(high) if high < values.max() else 0.0
         limits.pop("", None)

@@ -109,6 +109,8 @@ class DataControls(QWidget):
         self._loading, self._linked_layers = workspace.loading, workspace.linked
         self._then: Then | None = None
         """What is done once the objects of labels are measured."""
+        self._read_complete: Then | None = None
+        """Reads what was refused without the rows that have missing values."""
         self._read = self._written = ""
         """What is being read and written."""
         self.title, self.summary = text_label("", "title"), text_label()
@@ -166,7 +168,7 @@ class DataControls(QWidget):
         self.relink.note_asked(source)
         if is_other:
             self._offer(self.space, [])
-            self._offer(self.batches, [NO_BATCHES])
+            show_row(self._form, self.batches, False)
             self._set_drop(False)
             self.drop.hide()
             self.columns.hide()
@@ -176,18 +178,20 @@ class DataControls(QWidget):
 
     def note_loaded(self, source: Source, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
+        self._read_complete = None
         self.relink.note_loaded()
+        self._set_drop(self._loading.options.missing == "drop")
         self._show_read(loaded)
 
-    def go_back(self, is_incomplete: bool = False) -> None:
-        """Go back to what is on show, or offer to read the complete rows only."""
-        if is_incomplete:
-            self.drop.show()
-            return
+    def go_back(self, read_complete: Then | None = None) -> None:
+        """Go back to what is on show, and offer to read the complete rows only."""
+        self._read_complete = read_complete
         self._set_drop(self._loading.options.missing == "drop")
         self.drop.hide()
         if self._loading.shown is not None:
             self._show_read(self._loading.shown)
+        if read_complete is not None:
+            self.drop.show()
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
@@ -230,9 +234,7 @@ class DataControls(QWidget):
     def _connect(self) -> None:
         self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))
         self.batches.changed.connect(self._on_batches)
-        self.drop.toggled.connect(
-            lambda drops: self._reload(missing="drop" if drops else "error")
-        )
+        self.drop.toggled.connect(self._on_drop)
         self.recipe.wanted.connect(lambda recipe: self._reload(recipe=recipe))
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self._load)
@@ -267,6 +269,12 @@ class DataControls(QWidget):
         """Mix batches of components; those of counts are mixed when prepared."""
         if self.recipe.isHidden():
             self._reload(batch_key=None if column == NO_BATCHES else column)
+
+    def _on_drop(self, drops: bool) -> None:
+        if drops and self._read_complete is not None:
+            self._read_complete()
+        else:
+            self._reload(missing="drop" if drops else "error")
 
     def _prepare_first(self, then: Then) -> None:
         self._reload(recipe=self.recipe.recipe(), then=then)
@@ -371,6 +379,8 @@ class DataControls(QWidget):
         self.transpose.setText("Transpose back" if is_turned else "Transpose")
         self.transpose.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
+        if self.recipe.is_of(loaded.quality):  # a wish that was not fulfilled yet
+            mixed = self.batches.value if self.batches.value != NO_BATCHES else None
         columns = dict.fromkeys([*loaded.batch_columns, *([mixed] if mixed else [])])
         self._offer(self.batches, [NO_BATCHES, *columns], mixed or NO_BATCHES)
         if loaded.is_counts and not asks:

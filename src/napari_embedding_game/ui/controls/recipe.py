@@ -20,6 +20,7 @@ from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limi
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,
     add_row,
+    finish_typing,
     form,
     show_row,
     show_text,
@@ -103,6 +104,8 @@ class RecipePanel(QWidget):
         """
         self.show()
         self.is_offered = applied is None
+        if self.is_of(quality):
+            return  # other data could not be read: what was typed stays
         show_text(self.offer, "" if applied else OFFER)
         self.apply.setText("Prepare again" if applied else "Prepare counts")
         self.fold.setVisible(quality is not None)
@@ -113,14 +116,19 @@ class RecipePanel(QWidget):
             self._show_applied(applied, dataset)
         self._tell()
 
+    def is_of(self, quality: pd.DataFrame | None) -> bool:
+        """Return whether the limits are those of this reading of the cells."""
+        return quality is not None and quality is self._quality
+
     def leave(self) -> None:
-        """Offer nothing: these are no counts."""
+        """Offer nothing: these are no counts, or others are being read."""
         self.hide()
-        self.is_offered, self._quality = False, None
+        self.is_offered = False
 
     # Inside
 
     def _prepare(self) -> None:
+        finish_typing()
         self.wanted.emit(self.recipe())
 
     def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:

@@ -162,6 +162,7 @@ class RunControls(QWidget):
     # Inside
 
     def _run(self) -> None:
+        finish_typing()
         if self._prepare is None:
             self._play()
         else:

@@ -11,7 +11,6 @@ from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
@@ -185,12 +184,18 @@ class TrustControls(QWidget):
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        dataset = session.dataset
-        self._measuring.ask(lambda: (job(), dataset))
+        of = self._map()
+        self._measuring.ask(lambda: (job(), of))
 
-    def _take(self, found_of: tuple[MapQuality | None, Dataset]) -> None:
-        found, dataset = found_of
-        if dataset is not self._session.dataset:
+    def _map(self) -> tuple[object, ...]:
+        """Return what is the same, as objects, while the same map is on show."""
+        session, shot = self._session, self._session.snapshot
+        is_at_rest = shot is not None and not session.is_moving
+        return session.dataset, session.run, shot.embedding if is_at_rest else None
+
+    def _take(self, found_of: tuple[MapQuality | None, tuple[object, ...]]) -> None:
+        found, of = found_of
+        if any(one is not two for one, two in zip(of, self._map(), strict=True)):
             return
         self.show_quality(found)
         if found is None:

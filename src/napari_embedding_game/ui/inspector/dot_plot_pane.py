@@ -130,11 +130,8 @@ class DotPlotPane(PlotPane):
         show_text(self.state, "Comparing …", "note")
         self._search.ask(find)
 
-    def plot(self, *, is_saved: bool = False) -> ExpressionPlot | None:
-        """Return what is shown; None where nothing is.
-
-        A notebook tells what was shown, whether or not it ``is_saved``.
-        """
+    def plot(self) -> ExpressionPlot | None:
+        """Return what is shown; None where nothing is."""
         found, rows = self.result, self._rows
         if found is None or rows is None:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SAMPLES_TIP = (
@@ -139,6 +141,8 @@ class MarkersPane(Listener):
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
         """The metadata whose columns are offered; each change makes others."""
+        self._asked: ShownComparison | None = None
+        """What was asked for last."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
         self.against = self._box(AGAINST_TIP)
@@ -161,6 +165,8 @@ class MarkersPane(Listener):
         others = session.dataset_changed, session.columns_changed
         self.listen([session.selection.changed, *others], self.refresh)
         self.listen([session.state_changed], self._on_state)
+        soon = followed(session, self._follow, self)
+        self.listen([session.clusters.changed], soon)
 
     @property
     def result(self) -> MarkerTable | None:
@@ -190,25 +196,17 @@ class MarkersPane(Listener):
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
             return
+        self._asked = shown = self._wanted()
         if len(selection.rows) < 2:
             self._show_none("Select two or more points to find their markers.")
             return
-        against, (method, samples) = self._against(), self.test.currentData()
-        inside, outside = groups(self._session, against)
-        shown = ShownComparison(
-            title=self._title(against),
-            inside=inside.copy(),
-            outside=outside,
-            method=method,
-            samples=samples,
-        )
 
         def find() -> Generator[float, None, Compared]:
-            expression = dataset.expression
+            expression, samples = dataset.expression, shown.samples
             values, names = expression.values, dataset.profile_names
             found = iter_markers(
-                *(values, inside, outside, names),
-                method=method,
+                *(values, shown.inside, shown.outside, names),
+                method=shown.method,
                 samples=dataset.obs[samples].to_numpy() if samples else None,
                 n_top=None,
                 log1p=expression.is_log1p,
@@ -218,16 +216,13 @@ class MarkersPane(Listener):
         self._say("Comparing …")
         self._search.ask(find)
 
-    def plot(self, *, is_saved: bool = False) -> VolcanoPlot | None:
-        """Return what is shown as a plot; None where nothing is.
+    def plot(self) -> VolcanoPlot | None:
+        """Return what is shown as a plot; None where nothing is."""
+        return None if self.compared is None else self.compared.plot()
 
-        ``is_saved``: a notebook tells it from now on.
-        """
-        if self.compared is None:
-            return None
-        if is_saved:
-            self._remember(self.compared)
-        return self.compared.plot()
+    def remembering(self) -> Callable[[], None]:
+        """Return what has a notebook tell the comparison on show."""
+        return partial(self._remember, self.compared)
 
     # Inside
 
@@ -241,6 +236,13 @@ class MarkersPane(Listener):
     def _on_state(self) -> None:
         if self._session.state != "running":
             self.refresh()
+
+    def _follow(self) -> None:
+        """Compare anew where clusters, or their names, are others than were asked."""
+        if not self._session.is_moving and self._session.dataset is not None:
+            self._offer()
+            if self._asked is None or not _is_same(self._wanted(), self._asked):
+                self.refresh()
 
     def _offer_tests(self) -> None:
         """Let samples be named by a column; what was chosen stays, if it can."""
@@ -288,6 +290,17 @@ class MarkersPane(Listener):
             texts.pop(self.one.currentData())
             _fill(self.other, {"": OTHERS} | texts, other)
 
+    def _wanted(self) -> ShownComparison:
+        against, (method, samples) = self._against(), self.test.currentData()
+        inside, outside = groups(self._session, against)
+        return ShownComparison(
+            title=self._title(against),
+            inside=inside.copy(),
+            outside=outside,
+            method=method,
+            samples=samples,
+        )
+
     def _choice(self) -> Against:
         index = self.against.currentIndex()
         return self._offered[index] if 0 <= index < len(self._offered) else REST
@@ -317,10 +330,11 @@ class MarkersPane(Listener):
             self._remember(compared)
             self._say(f"Saved as {path.name}.")
 
-    def _remember(self, compared: Compared) -> None:
+    def _remember(self, compared: Compared | None) -> None:
         """Have a notebook tell a comparison."""
         session = self._session
-        session.comparisons = newest(session.comparisons, compared.groups)
+        if compared is not None:
+            session.comparisons = newest(session.comparisons, compared.groups)
 
     def _title(self, against: Against) -> str:
         """Return what is compared, in words."""
@@ -363,6 +377,15 @@ class MarkersPane(Listener):
         self._enable()
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         self._say(f"{sizes} {words}", " ".join(filter(None, (told, tip))))
+
+
+def _is_same(one: ShownComparison, other: ShownComparison) -> bool:
+    """Return whether the same points are compared under the same title."""
+    return (
+        one.title == other.title
+        and np.array_equal(one.inside, other.inside)
+        and np.array_equal(one.outside, other.outside)
+    )
 
 
 def _fill(box: QComboBox, texts: dict[str, str], chosen: str) -> None:

@@ -52,11 +52,13 @@ class PlotsTab(QWidget):
     def _save(self) -> None:
         """Save the plot that is seen."""
         pane = self.tabs.currentWidget()
-        plot = pane.plot(is_saved=True)
+        plot, remember = pane.plot(), pane.remembering()
         if plot is not None:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
             show_text(pane.state, said or pane.state.text(), "note")
+            if said:
+                remember()
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:

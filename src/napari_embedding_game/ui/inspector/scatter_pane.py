@@ -108,8 +108,8 @@ class ScatterPane(PlotPane):
             self._tell_axes()
         self.canvas.show_plot(self.plot())
 
-    def plot(self, *, is_saved: bool = False) -> ScatterPlot | None:
-        """Return what is shown; None where nothing is. ``is_saved``: for a file."""
+    def plot(self) -> ScatterPlot | None:
+        """Return what is shown; None where nothing is."""
         session = self._session
         if session.snapshot is None or self._axes is None:
             return None

@@ -42,9 +42,13 @@ class VolcanoPane(PlotPane):
         """Show what was compared."""
         self._show()
 
-    def plot(self, *, is_saved: bool = False) -> VolcanoPlot | None:
+    def plot(self) -> VolcanoPlot | None:
         """Return what is shown; None where nothing is."""
-        return self._markers.plot(is_saved=is_saved)
+        return self._markers.plot()
+
+    def remembering(self) -> Callable[[], None]:
+        """Return what has a notebook tell the comparison on show."""
+        return self._markers.remembering()
 
     def _show(self) -> None:
         show_text(self.state, self._markers.state.text() or NONE_YET, "note")

@@ -231,6 +231,10 @@ class PlotPane(Listener):
         self.layout().setStretchFactor(self.canvas, 1)
         show_text(self.state, "")
 
+    def remembering(self) -> Callable[[], None]:
+        """Return what is done once what is on show has been written to a file."""
+        return lambda: None
+
 
 def _pixel(event: Any) -> QPoint:
     return event.guiEvent.position().toPoint()

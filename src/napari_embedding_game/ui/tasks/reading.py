@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,11 @@ class ReadingTask(QObject):
     """The source that was taken up, and the :class:`ReadResult` that came of it."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
-    given_up = Signal(bool)
+    given_up = Signal(object)
     """Reading failed or was cancelled, and what was loaded before stays.
 
-    Whether it may be done without the rows that have missing values.
+    A function that reads the same without the rows that have missing values, where
+    these were in the way; None otherwise.
     """
     stage_changed = Signal(object)
     """The :class:`Stage` of reading, None when nothing is read."""
@@ -67,6 +69,8 @@ class ReadingTask(QObject):
         self._then: Callable[[Any], None] = lambda result: None
         self._linked: Linked | None = None
         """The layers that show the objects of what was asked for."""
+        self._read_complete: Callable[[], None] | None = None
+        """Reads what was asked for without the rows that have missing values."""
         begin_process()
 
     def load(
@@ -97,6 +101,10 @@ class ReadingTask(QObject):
         if not is_again:
             source = with_labels(source, self._viewer)
         self._linked = linked
+        complete = replace(options or ReadOptions(), missing="drop")
+        self._read_complete = partial(
+            self.load, source, complete, linked=linked, is_again=is_again
+        )
         self.asked.emit(source, self._loading.ask(source))
         if options is not None:
             self._loading.options = options
@@ -190,10 +198,8 @@ class ReadingTask(QObject):
     def _on_failed(self, error: BaseException) -> None:
         self._end()
         self.trouble.emit(sentence(error))
-        if isinstance(error, MissingValuesError):
-            self.given_up.emit(True)
-        else:
-            self._give_up()
+        is_incomplete = isinstance(error, MissingValuesError)
+        self._give_up(self._read_complete if is_incomplete else None)
 
     def _take_up(
         self, loaded: ReadResult, linked: Linked | None, *, is_reading: bool
@@ -228,9 +234,9 @@ class ReadingTask(QObject):
         is_shown = np.array_equal(present.labels.data, loaded.labels)
         return present if is_shown else show_pictures(self._viewer, loaded)
 
-    def _give_up(self) -> None:
+    def _give_up(self, read_complete: Callable[[], None] | None = None) -> None:
         self._loading.go_back()
-        self.given_up.emit(False)
+        self.given_up.emit(read_complete)
 
     def _end(self) -> None:
         self.stage_changed.emit(None)
