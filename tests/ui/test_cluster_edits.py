@@ -1,5 +1,7 @@
 """Renaming, merging, splitting and recolouring in the table, undone and redone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -80,6 +82,20 @@ def test_a_note_is_written(played, session, monkeypatch):
     session.selection.select(1)
     played.clusters.edits.note.trigger()
     assert session.clusters.clustering.by_id[1].note == "CD3 high"
+
+
+def test_a_note_is_for_the_map_on_which_it_was_asked(played, session, monkeypatch):
+    def ask(*question):
+        session.restore(saved)  # a file that was being read comes meanwhile
+        return "of another map", True
+
+    saved = session.capture()
+    saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
+    monkeypatch.setattr(QInputDialog, "getMultiLineText", ask)
+    session.selection.select(1)
+    played.clusters.edits.note.trigger()
+    assert session.dataset is saved.dataset
+    assert not any(cluster.note for cluster in session.clusters.clusters)
 
 
 def test_selected_points_become_a_cluster(played, session):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.canvas.scene import MOST_MAGNIFIED
+from napari_embedding_game.ui.style.coloring import choice_of_column
 
 
 def test_colour_by_acts_on_the_running_game(
@@ -82,6 +84,11 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     session.look.color_by = "b"
     assert dock.look.color_by.value == "b"
     scale = dock.look.legend.scale
+    session.add(Dataset.add_column, "depth", np.linspace(812.5, 23456.5, 40))
+    session.look.color_by = choice_of_column("depth", session.dataset)
+    texts = scale.low.text(), scale.high.text()
+    assert all("," in text and "e" not in text for text in texts)
+    session.look.color_by = "b"
     picture = scale.bar.grab().toImage()
     assert picture.pixelColor(5, 5) != picture.pixelColor(picture.width() - 5, 5)
     before = layers.points.face_color.copy()

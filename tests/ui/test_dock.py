@@ -13,6 +13,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.ui.controls.data import NO_TABLE
 from napari_embedding_game.ui.controls.method import AUTOMATICALLY
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
@@ -337,7 +338,7 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
     assert dock.data.trouble.isHidden()
 
 
-def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
+def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock, play):
     viewer.add_points(
         np.zeros((20, 2)),
         features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
@@ -346,6 +347,12 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.start.layer_button.click()
     assert session.dataset.X.shape == (20, 2)
+    before = session.dataset
+    play()
+    assert viewer.layers.selection.active is dock.controller.layers.points
+    dock.data.start.layer_button.click()  # the map itself is no source
+    assert dock.data.trouble.text() == NO_TABLE
+    assert session.dataset is before
 
 
 ODD = {

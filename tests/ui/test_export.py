@@ -18,7 +18,7 @@ from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import save_menu
-from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks.session_store import FIRST_MS
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -53,6 +53,16 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
+
+
+def test_a_save_on_the_quiet_that_fails_leaves_the_tab(play, dock):
+    play()
+    dock.show()
+    dock.tabs.setCurrentIndex(PLOTS)
+    dock.controller.session_store.trouble.emit("The disk is full.")
+    assert dock.tabs.currentIndex() == PLOTS
+    assert dock.run.message.text() == "The disk is full."
+    assert dock.run.message.isVisible()
 
 
 @pytest.mark.parametrize("agrees", [False, True])

@@ -328,11 +328,12 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
     session.selection.replace([2, 3])
     edits.merge.trigger()
-    qtbot.waitUntil(lambda: told() == (20, "Cluster 2"))
+    qtbot.waitUntil(lambda: told() == (20, "2 + 3"))
+    (merged,) = session.selection.clusters
     dock.tabs.setCurrentIndex(PLOTS)
     plots = dock.plots
     plots.tabs.setCurrentWidget(plots.volcano)
-    inspector.details.renamed.emit(2, "T cells")
+    inspector.details.renamed.emit(merged, "T cells")
     qtbot.waitUntil(lambda: told() == (20, "T cells"))
     assert plots.volcano.canvas.plot.title == "T cells against all the rest"
     monkeypatch.setattr(ASKED, lambda *_: ("", ""))  # cancelled

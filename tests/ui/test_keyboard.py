@@ -1,12 +1,14 @@
 """What can be done without the mouse, in a window with the dock."""
 
+import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.game_dock import MAP, PLOTS, GameDock
+from napari_embedding_game.ui.style.coloring import CLUSTER
 
 
 @pytest.fixture
@@ -50,6 +52,42 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
     assert game.isAncestorOf(focused)
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
+
+
+def test_f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
+    game, session, qtbot
+):
+    def type_into(field, text):
+        qtbot.waitUntil(field.hasFocus)
+        field.selectAll()
+        QTest.keyClicks(field, text)
+
+    session.selection.select(2)
+    session.look.color_by = "counts"  # no list of clusters then
+    game.clusters.edits.rename.trigger()
+    title = game.inspector.title
+    for key, name in (("Escape", "2"), ("Return", "Mono")):
+        type_into(title, "Mono")
+        QTest.keyClick(title, getattr(Qt.Key, f"Key_{key}"))
+        assert session.selection.clusters == (2,)
+        assert session.clusters.clustering.by_id[2].name == name
+        assert title.text().endswith(name)
+        game.inspector.edit_name()
+    game.tabs.setCurrentIndex(PLOTS)
+    game.plots.tabs.setCurrentWidget(game.plots.dot_plot)
+    genes = game.plots.dot_plot.genes
+    genes.setFocus()
+    type_into(genes, "a, b")
+    QTest.keyClick(genes, Qt.Key.Key_Escape)
+    assert session.selection.clusters == (2,)
+    session.look.color_by = CLUSTER
+    game.tabs.setCurrentIndex(MAP)
+    number = game.clusters.slider.number
+    number.setFocus()
+    type_into(number, "2")
+    labels = (np.arange(40) % 3).astype(np.int32)
+    session.clusters.receive(labels, 4, session.merging)  # as a frame of a game does
+    assert number.text() == "2"
 
 
 def test_tab_goes_down_the_tab_and_passes_over_what_is_folded(game):

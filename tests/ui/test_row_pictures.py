@@ -88,6 +88,24 @@ def test_they_follow_the_looks_of_the_image(qtbot, shown, linked):
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
 
 
+def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
+    qtbot, viewer, shown, linked, objects, session, inspector, dock
+):
+    layer, session.look.color_objects = linked.labels, True
+    inspector.show()
+    layer.data[0:3, 0:6] = 0  # the first object is smaller
+    edited = replace(objects, source_objects=find_objects(layer.data))
+    inspector.workspace.maps.reload(edited)
+    assert shown.pictures.objects is session.dataset.objects
+    layer.data_setitem((np.array([0, 0]), np.array([0, 1])), 99)  # painted: a new one
+    qtbot.waitUntil(lambda: layer.colormap.map([99])[0, 3] == 0)  # of no point
+    session.selection.select_points(np.array([7]))  # at the right end of the first row
+    for order, center in (((0, 1), (2.5, 44.5)), ((1, 0), (44.5, 2.5))):
+        viewer.dims.order = order
+        dock.controller.show_objects()
+        assert viewer.scene.camera.center[-2:] == pytest.approx(center)
+
+
 def test_channels_of_the_pictures_are_switched_by_a_click(shown, inspector):
     channels = inspector.details.channels
     inspector.show()

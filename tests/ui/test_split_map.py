@@ -39,6 +39,21 @@ def test_groups_lie_side_by_side_and_together_again(layers, dock, session, datas
     np.testing.assert_allclose(positions(layers), before, atol=0.02 * SIDE)
 
 
+def test_true_neighbours_are_the_same_in_panels(layers, dock, session):
+    def told():
+        dock.controller.scene.show_true_neighbors(True)
+        dock.controller.scene.show_true_neighbors(False)
+        return next(text for text in said[::-1] if text)
+
+    said = []
+    dock.controller.scene.neighbors_told.connect(said.append)
+    session.selection.select(1)
+    before = told()
+    choose(dock, "kind")
+    said.clear()
+    assert told() == before
+
+
 def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
     choose(dock, "kind")
     drawn = layers.projection().to_pixels(session.view.drawn.embedding)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLineEdit
 
@@ -66,7 +67,7 @@ def learn(qtbot, teach):
     qtbot.waitUntil(lambda: teach.learn.text() == "Learn")
 
 
-def test_selections_become_examples_and_come_back(qtbot, teach, session):
+def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     session.selection.clear()
     QTest.mouseClick(teach.new, LEFT)
     assert teach.state.text().startswith("Select some points first")
@@ -75,6 +76,12 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session):
     new(qtbot, teach, [4, 1], "odd")
     assert column(teach.classes, 1) == ["2", "2"]
     assert teach.state.text().startswith("Press Learn: ")
+    colors = dock.controller.layers.points.face_color
+    for place, name in enumerate(column(teach.classes, 0)):  # as on the map
+        (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)
+        on_map = colors[session.clusters.labels == cluster][0]
+        swatch = QColor(teach.classes.item(place, 0).color).getRgbF()
+        assert swatch[:3] == pytest.approx(on_map[:3], abs=0.01)
     session.selection.select_points(np.array([3, 5]))
     at = teach.classes.visualRect(teach.classes.model().index(1, 1)).center()
     QTest.mouseClick(teach.classes.viewport(), LEFT, pos=at)

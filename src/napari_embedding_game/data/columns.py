@@ -229,6 +229,12 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
+def number_text(number: float) -> str:
+    """Return a number as people write it: whole, or with three digits that count."""
+    is_whole = float(number).is_integer() or abs(number) >= 999.5
+    return f"{number:,.0f}" if is_whole else f"{number:.3g}"
+
+
 def counted(n: int, what: str) -> str:
     """Number and noun, such as "1 image" and "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -200,6 +200,7 @@ class MapTree:
                 notes=dataset.notes,
                 provenance=dataset.provenance,
             )
+            self._session.objects_changed.emit()
             return self._current
         readings = [key for key in self._children(base) if key.startswith(READING)]
         for key in (base, *readings):

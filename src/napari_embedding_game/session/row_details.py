@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.clustering import Cluster
+from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 
@@ -74,9 +75,7 @@ def _is_none(value: Any) -> bool:
 
 def _said(value: Any) -> str:
     if isinstance(value, float | np.floating):
-        number = float(value)
-        is_whole = number.is_integer() or abs(number) >= 1000
-        return f"{number:,.0f}" if is_whole else f"{number:.3g}"
+        return number_text(float(value))
     return _cut(" ".join(str(value).split()), LONGEST_VALUE)
 
 

@@ -92,6 +92,8 @@ class Session:
     """The :class:`Mark` whose layout is on show now."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
+    objects_changed = Signal()
+    """The rows are other objects of the same image, which was edited."""
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
 

@@ -72,8 +72,10 @@ class Controller(QObject):
             (session.play_on_wanted, self.play_on),
         ):
             self._connections.connect(signal, slot)
-        for task in (self.reading, self.writing, self.session_store):
+        for task in (self.reading, self.writing):
             task.trouble.connect(self.trouble)
+        # Nobody asked for that: it is told below the tabs, and leaves the open one.
+        self.session_store.trouble.connect(session.say)
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""

@@ -11,6 +11,7 @@ from napari.settings import get_plugin_settings
 from qtpy.compat import isalive
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
+from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose
@@ -128,11 +129,14 @@ class GameDock(MapWidget):
             self.data.start.open_file(path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Clear the selection on Escape, as the canvas does."""
-        if event.key() == Qt.Key.Key_Escape:
-            self._session.selection.clear()
-        else:
+        """Clear the selection on Escape, as the canvas does, where nobody types."""
+        field = QApplication.focusWidget()
+        if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
+        elif field is self.inspector.title:
+            self.inspector.leave_name()
+        elif not isinstance(field, QLineEdit | QAbstractSpinBox):
+            self._session.selection.clear()
 
     # Making
 
@@ -336,7 +340,9 @@ class GameDock(MapWidget):
 
     def _edit_name(self, cluster: int) -> None:
         """Let a person type a name where the cluster is seen."""
-        if self.tabs.currentIndex() == SELECTION:
+        has_list = self._session.look.color_by == CLUSTER
+        if self.tabs.currentIndex() == SELECTION or not has_list:
+            self.tabs.setCurrentIndex(SELECTION)
             self.inspector.edit_name()
         else:
             self.tabs.setCurrentIndex(MAP)

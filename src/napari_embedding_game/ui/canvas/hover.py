@@ -77,7 +77,9 @@ class Hover(QObject):
         connections.hook(viewer.mouse_drag_callbacks, self._on_press)
         moves = (camera.zoom, camera.center, camera.angles)
         connections.connect_all((*moves, self._session.state_changed), self.leave)
-        changes = (self._session.dataset_changed, workspace.linked.changed)
+        session = self._session
+        changes = session.dataset_changed, session.objects_changed
+        changes += (workspace.linked.changed,)
         connections.connect_all(changes, self._on_linked)
         connections.call(self.leave)
         self._on_linked()

@@ -29,6 +29,7 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.linked_layers import OF_MAP
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 BESIDE, BEHIND = "compared maps", "cells of the reference"
@@ -463,6 +464,7 @@ class MapLayers:
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
+            metadata={OF_MAP: True},
             size=self.unit * LANDMARK_SIZE,
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
@@ -538,6 +540,7 @@ def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points
     layer = Points(
         world,
         name=name,
+        metadata={OF_MAP: True},
         size=1.0,  # floats: sizes are written in place
         border_width=0.0,
         face_color="gray",

@@ -184,9 +184,12 @@ class Scene(QObject):
         if self.is_elsewhere or not (is_shown and is_free) or shot is None:
             return
         if shot.neighbors is not None and self._colored is not None:
-            points = session.selection.points
-            found = correct(shot.embedding, shot.neighbors, points)
-            moved = replace(shot, embedding=found.embedding)
+            points, whole = session.selection.points, shot
+            if session.view.is_split and session.snapshot is not None:
+                whole = session.snapshot
+            found = correct(whole.embedding, shot.neighbors, points)
+            panels = shot.embedding - whole.embedding
+            moved = replace(shot, embedding=panels + found.embedding)
             looks = self._looks(moved, self._colored)
             self.is_elsewhere = self.layers.show(moved, looks, follows=False)
             self.drawn.emit()

@@ -38,7 +38,7 @@ from napari_embedding_game.ui.controls.columns import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES, RecipePanel
 from napari_embedding_game.ui.controls.start import Recovery, Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
-from napari_embedding_game.ui.images.linked_layers import Linked, finest
+from napari_embedding_game.ui.images.linked_layers import OF_MAP, Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.style.form_widgets import (
@@ -154,7 +154,8 @@ class DataControls(QWidget):
         if layer is not None and self._use_annotation(layer):
             return
         features = getattr(layer, "features", None)
-        if layer is None or features is None or features.shape[1] == 0:
+        is_of_map = layer is not None and OF_MAP in layer.metadata
+        if layer is None or is_of_map or features is None or not features.shape[1]:
             show_text(self.trouble, NO_TABLE)
         elif isinstance(layer, Labels):
             self._load(*self.measure.table_of(layer))

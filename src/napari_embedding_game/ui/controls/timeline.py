@@ -142,10 +142,11 @@ class Timeline(QWidget):
             menu.deleteLater()
 
     def _rename(self, mark: Mark) -> None:
+        dataset = self._session.dataset
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
         )
-        if is_given:
+        if is_given and dataset is self._session.dataset:
             self._session.timeline.rename(mark.number, name)
 
     def _try(self, act: Callable[[int], object], number: int) -> None:

@@ -102,7 +102,8 @@ class TrustControls(QWidget):
         anew = session.looked_back, session.dataset_changed, session.restored
         connections.connect_all(anew, self._forget)
         connections.connect(session.state_changed, self._on_state)
-        changes = session.columns_changed, session.look.events.color_by
+        changes = session.columns_changed, session.objects_changed
+        changes += (session.look.events.color_by,)
         connections.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
 

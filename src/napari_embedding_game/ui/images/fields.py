@@ -12,6 +12,7 @@ from qtpy.QtCore import QObject
 from napari_embedding_game.data.images.experiment import ExperimentImages
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.projection import displayed_axes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
@@ -131,6 +132,7 @@ def _is_seen(viewer: napari.Viewer, labels: Labels, objects: Objects) -> bool:
     if viewer.canvas.grid.enabled or viewer.dims.ndisplay == 3:
         return False
     camera = viewer.scene.camera
-    middle = np.asarray(labels.data_to_world(objects.centers[0]))[-2:]
+    shown = displayed_axes(viewer.dims, labels.ndim)
+    middle = np.asarray(labels.data_to_world(objects.centers[0]))[shown]
     pixels = (middle - np.asarray(camera.center)[-2:]) * camera.zoom
     return bool((np.abs(pixels) <= np.array(viewer.canvas.size) / 2).all())

@@ -15,11 +15,14 @@ from psygnal import Signal
 from napari_embedding_game.data.images.masks import as_labels
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.ui.canvas.projection import displayed_axes
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
 FILE = "napari-embedding-game file"
 """Metadata of a layer: the file or folder it is of, where napari knows none."""
+OF_MAP = "napari-embedding-game map"
+"""Metadata of a layer: it is of a map, no source of one."""
 FIELDS = "napari-embedding-game fields"
 """Metadata of a layer of an experiment: names of the images along its first axis."""
 
@@ -160,7 +163,8 @@ def go_to(
     centers = objects.centers
     center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
     middle = np.asarray(labels.data_to_world(center))
-    for axis in range(labels.ndim - 2):
+    shown = displayed_axes(viewer.dims, labels.ndim)
+    for axis in set(range(labels.ndim)).difference(shown):
         viewer.dims.set_point(viewer.dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:
-        viewer.scene.camera.center = (0.0, *middle[-2:])
+        viewer.scene.camera.center = (0.0, *middle[shown])

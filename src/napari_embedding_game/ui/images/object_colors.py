@@ -61,12 +61,14 @@ class ObjectColors(QObject):
 
     def _on_linked(self, event: object = None) -> None:
         """Hear of the map while there are objects of it."""
-        session, heard = self._session, self._heard
+        session, heard, linked = self._session, self._heard, self._linked.current
         heard.close()
-        if self._linked.current is not None:
+        if linked is not None:
+            heard.connect(linked.labels.events.paint, self._on_painted)
             dims, look = self._viewer.dims.events, session.look.events
             now = (session.selection.changed, session.state_changed, session.restored)
             now += (dims.current_step, dims.order, dims.ndisplay)
+            now += (session.objects_changed,)
             now += (look.color_objects, look.color_by, look.limits)
             heard.connect_all(now, self.update)
             later = (session.clusters.changed, session.columns_changed)
@@ -110,6 +112,11 @@ class ObjectColors(QObject):
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._own = labels.colormap
+
+    def _on_painted(self, event: object) -> None:
+        """Count anew: a label may be new."""
+        self._counted = None, 0
+        self._on_moved()
 
     def _largest_in(self, pixels: Any, objects: Objects) -> int:
         """Return the largest label, also of objects that are on no map."""

@@ -188,16 +188,17 @@ class ClusterEdits(QWidget):
     def _recolor(self) -> None:
         cluster = self._chosen()[0]
         present = QColor(hexes(cluster_colors([cluster]))[0])
+        dataset = self._session.dataset
         color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
-        if color.isValid():
+        if color.isValid() and dataset is self._session.dataset:
             self._do(self._book.recolor, cluster.id, color.name())
 
     def _annotate(self) -> None:
-        cluster = self._chosen()[0]
+        cluster, dataset = self._chosen()[0], self._session.dataset
         note, given = QInputDialog.getMultiLineText(
             self, "Note", f"What is known of {cluster.name}:", cluster.note
         )
-        if given:
+        if given and dataset is self._session.dataset:  # no other has come meanwhile
             self._do(self._book.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:

@@ -59,7 +59,9 @@ class ClusterSlider(Listener):
         # Small clusters are merged while nobody has decided: so many as are seen.
         asked = book.state.n_clusters or len(book.clusters) or n_landmarks
         self.setEnabled(n_landmarks > FEWEST)
-        if not self.isEnabled() or self._is_moving:
+        number = self.number
+        is_typing = number.text() != str(number.value())
+        if not self.isEnabled() or self._is_moving or is_typing:
             return
         asked = min(asked, n_landmarks)
         with QSignalBlocker(self.slider), QSignalBlocker(self.number):
@@ -67,8 +69,7 @@ class ClusterSlider(Listener):
                 self._stops = slider_stops(n_landmarks)
                 self.slider.setRange(0, len(self._stops) - 1)
                 self.number.setRange(FEWEST, n_landmarks)
-            if self.number.value() != asked:  # a number may be being typed
-                self.number.setValue(asked)
+            self.number.setValue(asked)
             self._move_slider(asked)
 
     def _on_slider(self, stop: int) -> None:

@@ -66,7 +66,7 @@ OTHERS = "all others"
 
 def told_p(p: float) -> str:
     """Return a p-value as text, short enough for a narrow dock."""
-    return f"{p:.0e}" if p > 0 else "<1e-300"
+    return f"{p:.1g}" if p > 0 else "<1e-300"
 
 
 COLUMNS = (

@@ -112,6 +112,12 @@ class SelectionTab(Listener):
         self.title.setFocus()
         self.title.selectAll()
 
+    def leave_name(self) -> None:
+        """Leave the name as it is, whatever was typed."""
+        self.title.setModified(False)
+        self.title.clearFocus()
+        self._show_names(self._described())
+
     def catch_up(self) -> None:
         """Show what is selected by now, and nothing of what was picked in it before."""
         self._context = self._session.selection.clusters
@@ -156,6 +162,7 @@ class SelectionTab(Listener):
         self.listen([session.selection.changed], self._on_selection)
         self.listen([session.clusters.changed], self._soon)
         self.listen([session.state_changed], self._on_state)
+        self.listen([session.objects_changed], self._on_objects)
         others = session.dataset_changed, session.columns_changed
         color_by, linked = session.look.events.color_by, self.workspace.linked.changed
         self.listen([*others, color_by, linked], self.refresh)
@@ -201,6 +208,11 @@ class SelectionTab(Listener):
     def _on_column(self) -> None:
         self._is_column_chosen = True
         self._describe()
+
+    def _on_objects(self) -> None:
+        """Cut the pictures of the same rows anew."""
+        self._tabs_of = self._session.dataset, self._tabs_of[1]
+        self._on_looks()
 
     def _offer_tabs(self) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""

@@ -9,6 +9,7 @@ from qtpy.QtGui import QImage, QPixmap
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QRangeSlider
 
+from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import hexes
 from napari_embedding_game.ui.style.coloring import Legend, value_colors
 from napari_embedding_game.ui.style.form_widgets import (
@@ -102,8 +103,8 @@ class _Scale(QWidget):
     def show_limits(self, legend: Legend) -> None:
         """Show the limits of a legend within its extent."""
         assert legend.limits is not None
-        self.low.setText(f"{legend.limits[0]:.3g}")
-        self.high.setText(f"{legend.limits[1]:.3g}")
+        self.low.setText(number_text(legend.limits[0]))
+        self.high.setText(number_text(legend.limits[1]))
         self._extent = low, high = legend.extent or legend.limits
         places = (np.array(legend.limits) - low) * STEPS / (high - low)
         if not self.slider.isSliderDown():

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -163,5 +164,5 @@ class SessionStore(QObject):
 
 
 def _recent_told(one: archive.Summary, when: datetime) -> str:
-    names = f", {one.n_names} named clusters" if one.n_names else ""
+    names = f", {counted(one.n_names, 'named cluster')}" if one.n_names else ""
     return f"{one.title}, {one.n_points:,} points{names}, closed {when:%d %B, %H:%M}"

@@ -83,8 +83,10 @@ class PlateWidget(MapTool):
         dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
         self._columns = plate_columns(dataset, plates) if dataset and plates else []
+        present = self.plate.currentText()
         self.plate.clear()
         self.plate.addItems([plate.name or "no plate" for plate in plates])
+        self.plate.setCurrentIndex(max(0, self.plate.findText(present)))
         self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
             part.setVisible(bool(plates))

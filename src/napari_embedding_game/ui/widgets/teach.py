@@ -13,15 +13,20 @@ from qtpy.QtWidgets import QSizePolicy
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import category_colors, hexes
+from napari_embedding_game.data.palette import (
+    category_colors,
+    cluster_colors,
+    hexes,
+)
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import choice_of_column
+from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
@@ -78,6 +83,7 @@ class TeachWidget(MapTool):
         self.doubtful.picked.connect(self._on_picked)
         for signal, slot in (
             (session.clusters.changed, self._on_clusters),
+            (session.look.events.color_by, self.refresh),
             (session.selection.changed, self._tell_soon),
             (session.dataset_changed, self._on_data),
         ):
@@ -220,6 +226,12 @@ class TeachWidget(MapTool):
             index=[*groups],
         )
         colors = hexes(category_colors(len(groups)))
+        if self._session.look.color_by == CLUSTER:  # as the map has them
+            named = [c for c in self._session.clusters.clusters if c.is_named]
+            shown = hexes(cluster_colors(named))
+            of = {c.name: color for c, color in zip(named, shown, strict=True)}
+            known = zip(groups.values(), colors, strict=True)
+            colors = [of.get(one.name, color) for one, color in known]
         self.classes.show_frame(frame, dict(zip(groups, colors, strict=True)))
         first = [*groups][:1]
         self.classes.choose([code for code in chosen if code in groups] or first)
@@ -274,7 +286,8 @@ class TeachWidget(MapTool):
             return KNOWN if found is None else teaching.told(found[0], [*examples])
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
-        return f"Press Learn: {name} has {n} examples{more * (n < ENOUGH)}."
+        has = counted(n, "example") + more * (n < ENOUGH)
+        return f"Press Learn: {name} has {has}."
 
 
 def _share(share: float) -> str:
