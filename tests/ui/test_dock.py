@@ -349,7 +349,7 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock, play):
     assert session.dataset.X.shape == (20, 2)
     before = session.dataset
     play()
-    assert viewer.layers.selection.active is dock.controller.layers.points
+    assert viewer.layers.selection.active is dock.controller.scene.layers.points
     dock.data.start.layer_button.click()  # the map itself is no source
     assert dock.data.trouble.text() == NO_TABLE
     assert session.dataset is before

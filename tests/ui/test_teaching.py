@@ -76,7 +76,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     new(qtbot, teach, [4, 1], "odd")
     assert column(teach.classes, 1) == ["2", "2"]
     assert teach.state.text().startswith("Press Learn: ")
-    colors = dock.controller.layers.points.face_color
+    colors = dock.controller.scene.layers.points.face_color
     for place, name in enumerate(column(teach.classes, 0)):  # as on the map
         (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)
         on_map = colors[session.clusters.labels == cluster][0]
