@@ -76,6 +76,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     new(qtbot, teach, [4, 1], "odd")
     assert column(teach.classes, 1) == ["2", "2"]
     assert teach.state.text().startswith("Press Learn: ")
+    session.selection.clear()  # else the map shows the others fainter
     colors = dock.controller.scene.layers.points.face_color
     for place, name in enumerate(column(teach.classes, 0)):  # as on the map
         (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)

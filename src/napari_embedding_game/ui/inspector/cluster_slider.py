@@ -59,8 +59,8 @@ class ClusterSlider(Listener):
         # Small clusters are merged while nobody has decided: so many as are seen.
         asked = book.state.n_clusters or len(book.clusters) or n_landmarks
         self.setEnabled(n_landmarks > FEWEST)
-        number = self.number
-        is_typing = number.text() != str(number.value())
+        text = self.number.text()  # "" before any number was shown
+        is_typing = bool(text) and text != str(self.number.value())
         if not self.isEnabled() or self._is_moving or is_typing:
             return
         asked = min(asked, n_landmarks)
