@@ -151,6 +151,13 @@ def layer_of_counts(folder):
     return of_anndata(genes(), recipe=LIMITS)
 
 
+def layer_with_batches(folder):
+    adata = genes()
+    adata.obs["batch"] = pd.Categorical(["a", "b"] * (N // 2))
+    adata.obsm["X_pca"] = numbers()
+    return of_anndata(adata, batch_key="batch")
+
+
 def joined(folder):
     labels = np.kron(np.arange(1, N).reshape(-1, 1), np.ones((3, 3), int))
     frame = pd.DataFrame(numbers(), columns=list("abcd"))
@@ -278,6 +285,7 @@ SCENARIOS = {
     "table of counts": (table_of_counts, names_and_looks),
     "layer of genes": (layer_of_genes, looked_at),
     "layer of counts": (layer_of_counts, names_and_looks),
+    "layer with batches": (layer_with_batches, looked_at),
     "PCA given": (lambda at: finish(load(counts(at))), taught),
     "joined with labels": (joined, names_and_looks),
     "objects, plate, texts": (measured, child),

@@ -244,6 +244,7 @@ def made_columns(folder, cells):
     learned = finish(learn_examples(session.dataset, examples))
     add_classes(session.dataset, "taught", learned, examples)
     session.add(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
+    session.add(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
     session.look.color_by = "a set"
     return desk
 
@@ -341,6 +342,7 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     for name in ("a set", "wanders", "taught_confidence"):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()
+    assert obs["said"].isna().tolist() == there["said"].isna().tolist()
 
 
 def test_a_session_file_gives_the_same_code(cells, tmp_path):
