@@ -371,6 +371,7 @@ def reopened(path):
 
 
 NOT_IN_H5AD = {"name", "source", "read_options", "level_colors", "key", "parent"}
+NOT_IN_H5AD |= {"var_names"}  # components are called after their key of obsm
 """The file itself has the data, and no other map."""
 
 
