@@ -1,13 +1,17 @@
 """A plate of 12 small fields, from its folder to the wells, as a person goes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tifffile
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.ui.images.linked_layers import FIELDS
+from napari_embedding_game.ui.widgets.plate import PlateWidget
 
 LEFT = Qt.MouseButton.LeftButton
 SHAPE = (60, 60)
@@ -106,3 +110,17 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     linked.labels.selected_label, linked.labels.brush_size = 90, 5
     person.click_object(row, lambda: not again.isHidden())
     assert again.text.text().startswith("The labels 'plate (labels)' were edited")
+
+
+def test_the_plate_on_show_stays_when_a_column_comes(
+    qtbot, session, dataset, viewer, workspace
+):
+    wells = {"Well": ["A01", "A02", "B01", "B02"] * 10, "Plate": ["p1", "p2"] * 20}
+    obs = dataset.obs.assign(**wells)
+    session.load(replace(dataset, obs=obs, source_obs=obs))
+    widget = PlateWidget(viewer)
+    qtbot.addWidget(widget)
+    widget.show()
+    widget.plate.setCurrentText("p2")
+    session.add(Dataset.add_column, "score", np.arange(40.0))
+    assert widget.plate.currentText() == "p2"

@@ -171,7 +171,17 @@ def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):
     qtbot.wait(100)  # the map may make room for the image
     canvas.click(canvas.place_of(landmarks[3]))
     assert session.selection.clusters == (3,)
+    labels = canvas.viewer.add_labels(np.eye(8, dtype=int))
+    canvas.viewer.layers.selection.active = labels  # which has uses for these keys
+    keeps = labels.preserve_labels
+    QTest.keyClick(canvas.native, Qt.Key.Key_Escape)
+    assert session.selection.clusters == ()
+    QTest.keyClick(canvas.native, Qt.Key.Key_B)
+    assert labels.preserve_labels == keeps
+    QTest.keyClick(canvas.native, Qt.Key.Key_B)  # the brush is put away
     canvas.click(QPoint(2, 2))
+    canvas.viewer.layers.selection.active = canvas.layers.points
+    session.selection.select(3)
     QTest.keyClick(canvas.native, Qt.Key.Key_Escape)
     assert session.selection.clusters == ()
     assert (canvas.layers.points.face_color[:, 3] == 1).all()

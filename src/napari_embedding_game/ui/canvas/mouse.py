@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import napari
 import numpy as np
+from napari.layers import Labels
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
-from qtpy.QtGui import QCursor
+from qtpy.QtGui import QCursor, QKeyEvent
 
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel
@@ -70,6 +71,7 @@ class MapMouse(QObject):
         connections.hook(viewer.mouse_move_callbacks, self._hover)
         connections.bind(viewer, "Escape", self._escape)
         connections.bind(viewer, KEY, lambda _: self.switch("brush"))
+        overlay.on_key = self._take_key
         connections.call(lambda: self._take(""))
         connections.call(lambda: self._show_cursor(None))
 
@@ -166,6 +168,18 @@ class MapMouse(QObject):
             elif not self.tool and self._handle_at(_pixel(event)) is not None:
                 shape = Qt.CursorShape.OpenHandCursor
         self._show_cursor(shape)
+
+    def _take_key(self, event: QKeyEvent) -> bool:
+        """Act on a key that a Labels layer takes for itself, unless it is edited."""
+        is_labels = isinstance(self._viewer.layers.selection.active, Labels)
+        is_free = is_labels and not self._is_editing() and not event.modifiers()
+        if not is_free or self._session.snapshot is None:
+            return False
+        if event.key() == Qt.Key.Key_Escape:
+            self._escape(self._viewer)
+        elif event.key() == Qt.Key.Key_B:
+            self.switch("brush")
+        return event.key() in (Qt.Key.Key_Escape, Qt.Key.Key_B)
 
     def _escape(self, viewer: Any) -> None:
         if self._overlay.line:

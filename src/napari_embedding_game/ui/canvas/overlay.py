@@ -14,7 +14,15 @@ import napari
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
-from qtpy.QtGui import QColor, QImage, QPainter, QPainterPath, QPaintEvent, QPen
+from qtpy.QtGui import (
+    QColor,
+    QImage,
+    QKeyEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+)
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qimage_to_array
 
@@ -76,6 +84,8 @@ class MapOverlay(QWidget):
         self._painters: list[tuple[Paint, Callable[[], bool]]] = []
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
+        self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
+        """Takes a key that is pressed on the canvas, or leaves it to napari."""
         self.line: list[NDArray[np.floating]] = []
         """Pixels (x, y) of the line that follows the mouse, while there is one."""
         self.ring: tuple[NDArray[np.floating], float] | None = None
@@ -118,7 +128,9 @@ class MapOverlay(QWidget):
             self.update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the canvas: its size, and where it draws the map."""
+        """Follow the canvas: its size, its keys, and where it draws the map."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self.on_key(event)
         if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
             self.setGeometry(watched.rect())
         elif event.type() == QEvent.Type.Leave and self.ring is not None:
