@@ -76,22 +76,24 @@ class ClusterEdits(QWidget):
     def follow(self) -> None:
         """Enable what can be done now."""
         chosen, book = self._chosen(), self._book
-        for action in (self.rename, self.split, self.recolor, self.note):
-            action.setEnabled(len(chosen) == 1)
+        is_one, is_some = len(chosen) == 1, not self._session.selection.is_empty
+        self.rename.setEnabled(is_one)
+        self.split.setEnabled(is_one)
         self.merge.setEnabled(len(chosen) > 1)
-        self.release.setEnabled(len(chosen) == 1 and chosen[0].is_named)
         self.make.setEnabled(self._session.selection.is_of_points)
-        is_some = not self._session.selection.is_empty
         self.recluster.setEnabled(is_some and not self._finding.is_busy)
+        # One that is not shown is not enabled either.
+        self.recolor.setVisible(is_one)
+        self.note.setVisible(is_one)
+        self.release.setVisible(is_one and chosen[0].is_named)
+        self.redo.setVisible(bool(book.redo_label))
+        self.undo.setEnabled(bool(book.undo_label))
         for action, label in (
             (self.undo, book.undo_label),
             (self.redo, book.redo_label),
         ):
-            action.setEnabled(bool(label))
             label = label or f"Nothing to {action.text().lower()}"
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
-        for action in (self.recolor, self.note, self.release, self.redo):
-            action.setVisible(action.isEnabled())
         for button in (*self._buttons, self.back):
             button.setVisible(button.defaultAction().isEnabled())
 
