@@ -187,7 +187,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert set(found[:2]) == {"answer1", "answer2"}
     pane = person.inspector.markers
     n_treated = int((is_kind & (obs["stim"] == "drug").to_numpy()).sum())
-    assert pane.state.text().startswith(f"{n_treated} points against")
+    assert pane.state.text().startswith(f"{n_treated} cells against")
     person.save_comparison(tmp_path / "markers.csv")
     person.open_tab("Volcano")
     person.press_escape()
