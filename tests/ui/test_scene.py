@@ -16,6 +16,8 @@ from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.canvas.pick import BESIDE as BESIDE_OF_MAP
 from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.ui.canvas.projection import projection_of
+from napari_embedding_game.ui.compat import scene_of
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -191,6 +193,13 @@ def test_in_the_grid(mapped):
     mapped.viewer.canvas.grid.enabled = True
     for spacing in (0, 0.1, 30):
         follows_in_the_grid(mapped, spacing)
+    # While napari lays the grid out anew, nothing is seen.
+    layer = mapped.viewer.layers["embedding"]
+    node = scene_of(mapped.viewer, layer).node
+    former, node.parent = node.parent, None
+    assert projection_of(mapped.viewer, layer) is None
+    node.parent = former
+    assert projection_of(mapped.viewer, layer) is not None
 
 
 def follows_in_the_grid(mapped, spacing):

@@ -225,7 +225,9 @@ def _cell_of(viewer: Any, layer: Any) -> Cell | None:
         height, width = viewer.canvas.size
         return 0.0, 0.0, float(width), float(height)
     view = scene.node
-    while not isinstance(view, ViewBox):
+    while view is not None and not isinstance(view, ViewBox):
         view = view.parent
+    if view is None:  # napari is laying out the grid anew
+        return None
     (x, y), (width, height) = view.pos, view.size
     return float(x), float(y), float(width), float(height)
