@@ -98,6 +98,20 @@ def test_a_note_is_for_the_map_on_which_it_was_asked(played, session, monkeypatc
     assert not any(cluster.note for cluster in session.clusters.clusters)
 
 
+def test_a_name_is_for_the_map_on_which_it_was_typed(qtbot, played, session):
+    saved = session.capture()
+    saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
+    played.show(MAP)
+    played.clusters.table.type_into(3)
+    qtbot.waitUntil(lambda: played.clusters.table.is_typed_into)
+    field = played.clusters.table.findChild(QLineEdit)
+    QTest.keyClicks(field, "Plasma")
+    session.restore(saved)  # a session that was being read meanwhile
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not played.clusters.table.is_typed_into)
+    assert names(session) == ["0", "1", "2", "3"]
+
+
 def test_selected_points_become_a_cluster(played, session):
     assert not played.clusters.edits.make.isEnabled()
     session.selection.select_points(np.array([3, 13, 23]))

@@ -238,11 +238,12 @@ class ClusterEdits(QWidget):
 
     def _recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""
-        n_points = len(self._session.selection.rows)
+        n_points, dataset = len(self._session.selection.rows), self._session.dataset
         n_parts, is_chosen = QInputDialog.getInt(
             *(self, "Cluster again", AGAIN.format(f"{n_points:,}")),
             *(3, 2, max(2, min(MOST_PARTS, n_points))),
         )
+        is_chosen = is_chosen and dataset is self._session.dataset
         find = self._do(reclustering, self._session, n_parts) if is_chosen else None
         if find is not None:
             self._tell(f"Clustering {n_points:,} points …")
