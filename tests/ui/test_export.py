@@ -61,8 +61,8 @@ def test_a_save_on_the_quiet_that_fails_leaves_the_tab(play, dock):
     dock.tabs.setCurrentIndex(PLOTS)
     dock.controller.session_store.trouble.emit("The disk is full.")
     assert dock.tabs.currentIndex() == PLOTS
-    assert dock.run.message.text() == "The disk is full."
-    assert dock.run.message.isVisible()
+    told = dock.clusters.message
+    assert (told.text(), told.isVisible()) == ("The disk is full.", True)
 
 
 @pytest.mark.parametrize("agrees", [False, True])

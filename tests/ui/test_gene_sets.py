@@ -1,6 +1,7 @@
 """Gene sets in the dock: typed, chosen from a file, scored, and offered as a colour."""
 
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QInputDialog
 
+from napari_embedding_game.data.gene_sets import score_genes
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.legend import LegendView
 
@@ -81,3 +83,23 @@ def test_what_cannot_be_read_or_scored_is_told(
     QTest.keyClick(panel.name, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "Use the names that the data have" in panel.state.text())
     assert session.look.color_by == "Cluster"
+
+
+def test_a_score_is_of_the_data_that_it_was_asked_of(
+    qtbot, panel, session, dataset, monkeypatch
+):
+    go_on = Event()
+
+    def slow(*asked):
+        go_on.wait()
+        return score_genes(*asked)
+
+    module = "napari_embedding_game.ui.controls.gene_sets"
+    monkeypatch.setattr(f"{module}.score_genes", slow)
+    QTest.keyClicks(panel.genes, "g0, g1, g2")
+    QTest.mouseClick(panel.score, LEFT)
+    assert panel.state.text() == "Scoring …"
+    session.load(dataset.frozen())  # another file, with as many rows
+    go_on.set()
+    qtbot.waitUntil(lambda: not panel._scoring.is_busy)
+    assert not session.dataset.added

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.ui.game_dock import MAP, PLOTS
+from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
 
 LEFT = Qt.MouseButton.LeftButton
@@ -194,6 +194,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
 def test_linked_layers_leave_the_tab_that_is_open(inspector, session, dataset, play):
     session.load(replace(dataset, obs=dataset.obs.assign(text="text")))
     play()
+    inspector.show(SELECTION)
     details = inspector.details
     details.tabs.setCurrentWidget(details.markers)
     inspector.workspace.linked.changed.emit(None)

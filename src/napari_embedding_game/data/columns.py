@@ -44,7 +44,7 @@ _MAY_BE_NUMBERS = {
 }
 HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
 """Beyond 32 bits, where pandas ends the program or takes it for another one."""
-_FIRST = 100
+FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
 # With more different values than these, a column names its rows one by one.
 _MOST_GROUPS = {"integer": 30, "string": 100}
@@ -84,7 +84,7 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     if pd.api.types.is_bool_dtype(column):
         return None
     # Most columns are measures: the first rows tell it.
-    for part in (column.head(_FIRST), column):
+    for part in (column.head(FIRST), column):
         known = part.notna().to_numpy()
         values = part[known]
         if not pd.api.types.is_numeric_dtype(values):

@@ -216,5 +216,6 @@ def sum_of(logarithms: Any) -> float | None:
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
     are_whole = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)
-    says_it = len(sums) and (are_whole or sums.std() <= 0.01 * sums.mean())
+    are_equal = len(sums) > 1 and sums.std() <= 0.01 * sums.mean()
+    says_it = len(sums) and (are_whole or are_equal)
     return float(np.median(sums)) if says_it else None

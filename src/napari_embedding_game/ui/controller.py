@@ -74,8 +74,6 @@ class Controller(QObject):
             self._connections.connect(signal, slot)
         for task in (self.reading, self.writing):
             task.trouble.connect(self.trouble)
-        # Nobody asked for that: it is told below the tabs, and leaves the open one.
-        self.session_store.trouble.connect(session.say)
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""

@@ -231,6 +231,8 @@ class GameDock(MapWidget):
             (self.hover.trouble, controller.trouble),
             (self.inspector.thumbnails.failed, self.clusters.tell),
             (self.inspector.renamed, edits.name),
+            # Below the tabs: nobody asked for that, and frames leave it.
+            (controller.session_store.trouble, self.clusters.tell),
             (data.start.tour.clicked, self.tour.begin),
             (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),

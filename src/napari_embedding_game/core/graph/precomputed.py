@@ -45,8 +45,10 @@ def given_neighbors(
     """
     check_given(distances)
     if sparse.issparse(distances):
-        entries = sparse.csr_matrix(distances, copy=True)
-        entries.sum_duplicates()
+        entries = sparse.csr_matrix(distances)
+        if not entries.has_canonical_format:
+            entries = entries.copy()
+            entries.sum_duplicates()
         indices, nearest = _stored(entries.tocoo(), n_neighbors)
     else:
         indices, nearest = _of_all(np.asarray(distances), n_neighbors)

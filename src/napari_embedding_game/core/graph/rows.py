@@ -100,8 +100,8 @@ class Rows:
 
 def _all_filled(X: Any) -> bool:
     """Return whether no row is of zeros alone."""
-    largest = abs(X).max(axis=1)
-    return bool((largest.toarray() if sparse.issparse(X) else largest).all())
+    filled = abs(X).max(axis=1).toarray() if sparse.issparse(X) else X.any(axis=1)
+    return bool(filled.all())
 
 
 def centred(X: Any, metric: str) -> Any:

@@ -159,8 +159,9 @@ def scan(queries, own, rows, numbers, first, indices, distances):
 
 @njit(nogil=True, cache=True, inline="always")
 def _is_lost(query, squared):
-    length = dot(query, query)
-    return not (length < _LONG and squared[-1] >= _LOST * length)
+    length, last = dot(query, query), squared[-1]
+    # Scores find rows that are the same.
+    return not (length < _LONG and (last == 0 or last >= _LOST * length))
 
 
 @njit(nogil=True, cache=True)

@@ -148,9 +148,10 @@ def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
 
 def _as_group(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
+    are_texts = not pd.api.types.is_numeric_dtype(column)
     column = column.map(lambda value: str(value).strip(), na_action="ignore")
     parsed = to_numbers(column)
-    are_codes = column.astype("string").str.match(_CODE).any()
+    are_codes = are_texts and column.astype("string").str.match(_CODE).any()
     if are_codes or (parsed.isna() & column.notna()).any():
         return pd.Series(pd.Categorical(column))
     if parsed.nunique() > _MOST_GROUPS:

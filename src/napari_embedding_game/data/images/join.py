@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
+    FIRST,
     counted,
     is_of_a_map,
     listed,
@@ -219,7 +220,9 @@ def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
     called = sorted(names)
     known = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
     asked = dict.fromkeys([*known, *(names if all_whole else [])])
-    found = [n for n in asked if numbers_of(table[n]) is not None]
+    # Counts of genes are many columns, and seldom differ in all rows.
+    maybe = (n for n in asked if n in known or table[n].head(FIRST).is_unique)
+    found = [n for n in maybe if numbers_of(table[n]) is not None]
     return [n for n in found if n in known or table[n].is_unique]
 
 

@@ -258,7 +258,7 @@ class Clusters:
         values = column.astype("category").cat.remove_unused_categories().cat
         known = [said.get(str(x), Group(name=str(x))) for x in values.categories]
         groups = [
-            replace(one, color=colors.get(one.name) or one.color, is_whole=False)
+            replace(one, color=one.color or colors.get(one.name, ""), is_whole=False)
             for one in known
         ]
         levels = values.codes.to_numpy().astype(np.intp)

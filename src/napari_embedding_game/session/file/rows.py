@@ -161,7 +161,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
     profile = dataset.profile
-    if profile is dataset.X:
+    if profile is dataset.X or (dataset.is_distances and not profile.shape[1]):
         return parts
     if sp.issparse(profile) and profile.nnz * 8 <= LARGEST_X:
         parts["genes"] = Sparse(profile.data, profile.indices, profile.indptr)
@@ -176,6 +176,14 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
 def _is_sample(rows: Rows) -> bool:
     is_called_so = rows.X is None and rows.name.lower() in SAMPLES
     return SAMPLE in rows.provenance or (is_called_so and not rows.path)  # as in 0.3
+
+
+def _sample_of(rows: Rows) -> Callable[[], Dataset]:
+    name = str(rows.provenance.get(SAMPLE, rows.name)).lower()
+    if name not in SAMPLES:
+        raise DataError(f"There is no sample {name!r} in this version: open the data.")
+    made: Callable[[], Dataset] = getattr(samples, name)
+    return made
 
 
 def in_h5ad(rows: Rows, path: Path) -> Rows:
@@ -293,7 +301,7 @@ def read_again(
     rows: Rows = dataset.known[ROWS]
     if _is_sample(rows):
         yield Stage("Opening the sample")
-        result = ReadResult(getattr(samples, rows.name.lower())(), [], [])
+        result = ReadResult(_sample_of(rows)(), [], [])
     else:
         path, options = _found(rows, beside), rows.options or ReadOptions()
         if (path, options) not in read:

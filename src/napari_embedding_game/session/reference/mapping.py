@@ -272,7 +272,8 @@ def _aligned(
         told += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
             "these genes do not say what their counts were normalised to: the "
-            f"reference's were to {way.target_sum:,.0f} a cell."
+            f"reference's were to {way.target_sum:,.0f} a cell. If these were not, "
+            "give raw counts, or logarithms of all genes."
         )
     return _Genes(match, normalised(values, way.target_sum, name)), told
 

@@ -177,7 +177,7 @@ class MapMouse(QObject):
             return False
         if event.key() == Qt.Key.Key_Escape:
             self._escape(self._viewer)
-        elif event.key() == Qt.Key.Key_B:
+        elif event.key() == Qt.Key.Key_B and not event.isAutoRepeat():
             self.switch("brush")
         return event.key() in (Qt.Key.Key_Escape, Qt.Key.Key_B)
 

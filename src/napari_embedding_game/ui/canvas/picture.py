@@ -21,6 +21,7 @@ import napari
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
+from vispy.scene import Node
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
@@ -122,7 +123,7 @@ class MapPicture:
         if self.layer in self._viewer.layers:
             self._leave()
         if self._image is not None:
-            self._image.parent = None
+            self._image.parent = self._around.parent = None
             self._image = None
 
     def appear(self, looks: Looks) -> None:
@@ -188,8 +189,11 @@ class MapPicture:
             self._image = Image(blank, clim=(0, 255), texture_format="auto")
             self._image.set_gl_state(**OVER)
             self._image.transform = MatrixTransform()
-        if self._image.parent is not scene.node:
-            self._image.parent = scene.node
+            # napari sets the transforms of its node's children anew.
+            self._around = Node()
+            self._image.parent = self._around
+        if self._around.parent is not scene.node:
+            self._around.parent = scene.node
         self._image.set_data(painted.picture)
         self._image.transform.matrix = painted.matrix
         self._image.visible = True

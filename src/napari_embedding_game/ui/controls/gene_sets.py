@@ -17,6 +17,7 @@ from napari_embedding_game.data.gene_sets import (
     score_genes,
 )
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
@@ -56,10 +57,12 @@ class GeneSetsPanel(Fold):
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
         self._dataset: Dataset | None = None
+        # Also while nobody looks: a score is of the data that it was asked of.
+        Connections(self).connect(session.dataset_changed, self.refresh)
         self.hide()
         self._enable()
 
-    def refresh(self) -> None:
+    def refresh(self, *event: object) -> None:
         """Begin anew where there are other data."""
         dataset = self._session.dataset
         if dataset is not self._dataset:

@@ -13,6 +13,7 @@ from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
+from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
@@ -196,7 +197,7 @@ class TrustControls(QWidget):
 
     def _take(self, found_of: tuple[MapQuality | None, tuple[object, ...]]) -> None:
         found, of = found_of
-        if any(one is not two for one, two in zip(of, self._map(), strict=True)):
+        if not is_same(of, self._map()):
             return
         self.show_quality(found)
         if found is None:

@@ -163,6 +163,7 @@ class MarkersPane(Listener):
         self._offer_tests()
         self._enable()
         others = session.dataset_changed, session.columns_changed
+        self._heard.connect(session.dataset_changed, self._let_go)
         self.listen([session.selection.changed, *others], self.refresh)
         self.listen([session.state_changed], self._on_state)
         soon = followed(session, self._follow, self)
@@ -183,8 +184,13 @@ class MarkersPane(Listener):
         return super().is_open() or any(viewer.is_open() for viewer in self.viewers)
 
     def catch_up(self) -> None:
-        """Compare what was selected while nobody looked."""
-        self.refresh()
+        """Compare what was selected while nobody looked, if it was not before."""
+        dataset = self._session.dataset
+        is_of_these = dataset is not None and dataset.obs is self._obs
+        if is_of_these and (self.compared is not None or self.is_busy):
+            self._follow()
+        else:
+            self.refresh()
 
     def refresh(self, *event: object) -> None:
         """Compare what is selected."""
@@ -232,6 +238,12 @@ class MarkersPane(Listener):
         let_be_narrow(box, 6)
         box.activated.connect(self.refresh)
         return box
+
+    def _let_go(self, *event: object) -> None:
+        """Show nothing of data that are gone, also while nobody looks."""
+        self._search.stop()
+        self._show_none("")
+        self._asked, self._has_missed = None, True
 
     def _on_state(self) -> None:
         if self._session.state != "running":

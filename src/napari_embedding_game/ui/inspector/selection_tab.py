@@ -109,6 +109,8 @@ class SelectionTab(Listener):
 
     def edit_name(self) -> None:
         """Put the cursor into the name."""
+        self.title.clearFocus()
+        self._show_names(self._described())  # also before the report has come
         self.title.setFocus()
         self.title.selectAll()
 
@@ -126,9 +128,6 @@ class SelectionTab(Listener):
     def refresh(self) -> None:
         """Show who is selected, of the data and layers that are there now."""
         of = self._session.dataset, self.workspace.linked.current
-        if of[0] is not self._tabs_of[0]:
-            self._reporting.stop()
-            self.report, self._is_column_chosen = None, False
         self._offer_columns()
         if of != self._tabs_of:
             self._offer_tabs()
@@ -159,10 +158,11 @@ class SelectionTab(Listener):
 
     def _connect(self) -> None:
         session = self._session
+        self._heard.connect(session.dataset_changed, self._let_go)
+        self._heard.connect(session.objects_changed, self._on_objects)
         self.listen([session.selection.changed], self._on_selection)
         self.listen([session.clusters.changed], self._soon)
         self.listen([session.state_changed], self._on_state)
-        self.listen([session.objects_changed], self._on_objects)
         others = session.dataset_changed, session.columns_changed
         color_by, linked = session.look.events.color_by, self.workspace.linked.changed
         self.listen([*others, color_by, linked], self.refresh)
@@ -209,7 +209,19 @@ class SelectionTab(Listener):
         self._is_column_chosen = True
         self._describe()
 
-    def _on_objects(self) -> None:
+    def _let_go(self, *event: object) -> None:
+        """Keep nothing of data that are gone, also while nobody looks."""
+        if self._session.dataset is not self._tabs_of[0]:
+            self._reporting.stop()
+            self._looks.watch(None)
+            self.report, self._is_column_chosen = None, False
+            self._tabs_of = None, None
+            self.thumbnails.row_name = str
+            self.thumbnails.set_pictures(None)
+            self.texts.show_frame(pd.DataFrame())
+            self.tabs.clear()
+
+    def _on_objects(self, *event: object) -> None:
         """Cut the pictures of the same rows anew."""
         self._tabs_of = self._session.dataset, self._tabs_of[1]
         self._on_looks()
@@ -259,6 +271,9 @@ class SelectionTab(Listener):
 
     def _on_looks(self, *event: object) -> None:
         """Show the same rows: an image layer has other colours now, or channels."""
+        if not self.is_open():  # they are cut once somebody looks
+            self._tabs_of, self._has_missed = (self._tabs_of[0], None), True
+            return
         rows = self.thumbnails.rows
         self._show_pictures()
         self.thumbnails.set_rows(rows)
@@ -272,6 +287,7 @@ class SelectionTab(Listener):
         selection = self._session.selection
         if self._is_picking or self._is_in_view():
             self._follow(selection.rows)
+            self.two.refresh()
             return  # one of the pictures or texts, which stay
         self._context = selection.clusters
         self._describe()
