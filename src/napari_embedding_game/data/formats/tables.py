@@ -387,7 +387,8 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             sep=separator,
             decimal="," if has_commas else ".",
             low_memory=False,  # types from the whole column, not from parts of it
-            float_precision="round_trip" if HUGE_EXPONENT.search(text) else None,
+            # Its parser of numbers ends the program at exponents beyond 32 bits.
+            dtype=str if HUGE_EXPONENT.search(text) else None,
             skip_blank_lines=not is_single,
         )
     except pd.errors.ParserError as error:
