@@ -327,15 +327,21 @@ def made_components(
     (n_source_rows, C), NaN in rows left out.  What was read, the file has already, and
     keeps: a key that is `taken` is another.
     """
+    key = components_key(dataset)
+    if key is None:
+        return {}
+    key = f"{key}_{KEY}" if key in taken else key
+    return {key: dataset.expand(dataset.X, np.nan)}
+
+
+def components_key(dataset: Dataset) -> str | None:
+    """Return the usual key of obsm of components that were made here, if any were."""
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
     if not dataset.X.shape[1] or (recipe is None and mixed is None):
-        return {}
+        return None
     if recipe is not None:
         is_mixed = recipe.get("batch_key") not in (None, "none")
-        key = "X_pca_harmony" if is_mixed else "X_pca"
-    else:
-        place = split_space(str((mixed or {})["space"]))
-        key = f"{place[1] if place else 'X'}_harmony"
-    key = f"{key}_{KEY}" if key in taken else key
-    return {key: dataset.expand(dataset.X, np.nan)}
+        return "X_pca_harmony" if is_mixed else "X_pca"
+    place = split_space(str((mixed or {})["space"]))
+    return f"{place[1] if place else 'X'}_harmony"

@@ -151,13 +151,14 @@ def _decoded(
 
             parts = msgspec.convert(item, dict[str, dict[str, Any]])
             tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
-            values, *places = (
-                read(kind, parts["graph"][name]) for name, kind in _SPARSE.items()
-            )
-            shape = msgspec.convert(parts["graph"]["shape"], tuple[int, int])
+            return Merging(read(sp.csr_matrix, parts["graph"]), tree)
+        if wanted is sp.csr_matrix:
+            of = msgspec.convert(item, dict[str, Any])
+            values, *places = (read(kind, of[name]) for name, kind in _SPARSE.items())
+            shape = msgspec.convert(of["shape"], tuple[int, int])
             matrix = sp.csr_matrix((values, *places), shape=shape)
             matrix.check_format(full_check=True)
-            return Merging(matrix, tree)
+            return matrix
         if wanted is pd.DataFrame:
             return pd.read_feather(BytesIO(read(NDArray[np.uint8], item).tobytes()))
         raise NotImplementedError(f"{wanted} in a session file")

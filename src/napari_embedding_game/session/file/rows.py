@@ -22,8 +22,8 @@ from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
+    components_key,
     is_kept_in_h5ad,
-    made_components,
 )
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
@@ -45,15 +45,6 @@ TOO_LARGE = (
     "What clusters of {} are compared by is too large for a session file: load the "
     "data for it."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    """The arrays of a CSR matrix."""
-
-    data: NDArray[np.floating]
-    indices: NDArray[np.integer]
-    indptr: NDArray[np.integer]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +70,7 @@ class Rows:
     var_names: tuple[str, ...] = ()
     profile: NDArray[np.floating] | None = None
     """(n, G) their numbers in their own units, where these are others."""
-    genes: Sparse | None = None
+    genes: sp.csr_matrix | None = None
     """(n, G) the same where they are sparse."""
     profile_names: tuple[str, ...] = ()
     has_expression: bool = False
@@ -117,7 +108,8 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     options, made = dataset.read_options, _prepared(dataset)
     if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
         # The file has no counts, but what they came to.
-        for key in made_components(dataset):
+        key = components_key(dataset)
+        if key is not None:
             options, made = ReadOptions(space=f"obsm['{key}']"), None
     return Rows(
         name=dataset.name,
@@ -164,7 +156,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     if profile is dataset.X or (dataset.is_distances and not profile.shape[1]):
         return parts
     if sp.issparse(profile) and profile.nnz * 8 <= LARGEST_X:
-        parts["genes"] = Sparse(profile.data, profile.indices, profile.indptr)
+        parts["genes"] = sp.csr_matrix(profile)
     elif isinstance(profile, np.ndarray) and (for_h5ad or _is_small(profile)):
         parts["profile"] = profile
     else:
@@ -218,10 +210,7 @@ def dataset_of(rows: Rows) -> Dataset:
     if source_obs is not None:
         source_obs = source_obs.set_axis(source_names)
     if genes is not None:
-        parts = genes.data, genes.indices, genes.indptr
-        shape = len(names), len(rows.profile_names)
-        profile = sp.csr_matrix(parts, shape=shape)
-        profile.check_format(full_check=True)
+        profile = genes
     elif rows.X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
@@ -315,10 +304,12 @@ def read_again(
     found = result.dataset.frozen()
     if has_since := set(dataset.added_columns) & set(found.obs):
         found = replace(found, obs=found.obs.drop(columns=has_since))
-    is_same = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
-    if is_same and not rows.kept[found.kept].all():
+    has_all = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
+    if has_all and not rows.kept[found.kept].all():
         found = found.subset(rows.kept[found.kept])
-    if not is_same or rows.fingerprint not in (fingerprint(found), _digest(found)):
+    if not has_all or (
+        rows.fingerprint != fingerprint(found) and rows.fingerprint != _digest(found)
+    ):
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
             "saved: put the former file back to play on. The map is shown as it was "
@@ -326,12 +317,14 @@ def read_again(
         )
     # A file that has what counts came to does not know how.
     provenance = {**rows.provenance, **found.provenance}
+    mark = found.known[FINGERPRINT]
     found = replace(found, space=rows.space, provenance=provenance)
     if rows.objects is not None:
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}
         found = replace(found, source_objects=rows.objects, provenance=told)
     _add_made(found, rows)
+    found.known[FINGERPRINT] = mark
     return replace(result, dataset=found)
 
 
