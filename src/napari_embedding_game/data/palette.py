@@ -42,8 +42,11 @@ _NO_GREEN = np.array(
 )
 EYES = {USUAL: (_NORMAL,), COLOR_BLIND: (_NORMAL, _NO_RED, _NO_GREEN)}
 """Those that are to tell the colours of a palette apart."""
-_LIGHTNESS, _STEPS = (0.52, 0.9), 20
-"""Of colours that are seen on black and on white; and shades of red, green, blue."""
+_WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
+"""Least and most lightness, and most chroma, of what is seen on black and on white and
+does not glare; eyes without one kind of cones need all chroma there is."""
+_STEPS = 20
+"""Shades of red, green and blue of the screen that are chosen from."""
 _TO_LMS = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -148,8 +151,10 @@ def _spread(palette: str) -> Colors:
     """Return the colours of a palette, each as far from those before it as can be."""
     first = np.frombuffer(bytes.fromhex(_FIRST[palette]), np.uint8).reshape(-1, 3) / 255
     screen = np.stack(np.meshgrid(*[np.linspace(0, 1, _STEPS)] * 3), -1).reshape(-1, 3)
-    lightness = seen_as(screen, _NORMAL)[:, 0]
-    screen = screen[(_LIGHTNESS[0] <= lightness) & (lightness <= _LIGHTNESS[1])]
+    lightness, *chroma = seen_as(screen, _NORMAL).T
+    darkest, lightest, most = _WITHIN[palette]
+    is_seen = (darkest <= lightness) & (lightness <= lightest)
+    screen = screen[is_seen & (np.hypot(*chroma) <= most)]
     every = np.concatenate([first, screen])
     seen = [seen_as(every, eyes) for eyes in EYES[palette]]
     rows, nearest = np.arange(N_COLORS), np.full(len(every), np.inf)

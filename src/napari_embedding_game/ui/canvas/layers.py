@@ -523,11 +523,11 @@ class MapLayers:
 def point_size(n_points: int) -> float:
     """Return the world size of a point on a map of 1,000 world units.
 
-    2,638 points are 9 across, 70,000 no blob.  Millions are so small that they lie
+    2,638 points are 8 across, 70,000 no blob.  Millions are so small that they lie
     beside one another once a person has come near enough.
     """
-    least = 2.0 * min(1.0, np.sqrt(SMALL_FROM / max(n_points, 1)))
-    return float(np.clip(400 / np.sqrt(max(n_points, 1)), least, 16.0))
+    n = max(n_points, 1)
+    return float(min(16.0, 108 / np.cbrt(n), 2.3 * np.sqrt(SMALL_FROM / n)))
 
 
 def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points:
