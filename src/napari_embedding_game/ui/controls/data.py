@@ -334,9 +334,9 @@ class DataControls(QWidget):
             self._reload()
 
     def _on_image_ticked(self) -> None:
-        """Cut the pictures of a file's rows out of the images that are ticked."""
+        """Cut the pictures of a table's rows out of the images that are ticked."""
         layers, chosen = self._linked_layers, self.measure.linked()
-        linked, is_file = layers.current, FileSource | AnnDataSource
+        linked, is_file = layers.current, FileSource | FeaturesSource | AnnDataSource
         is_same = linked is not None and chosen and linked.labels is chosen.labels
         if is_same and isinstance(self._loading.taken, is_file):
             layers.set(chosen)
