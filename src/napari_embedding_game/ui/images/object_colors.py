@@ -25,9 +25,9 @@ FADING = 0.4
 """Share of the opacity of the other objects, while some are selected."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
-MOST_COLORS = 1 << 16
-"""So many labels napari's colormap by number tells apart; one by a dictionary takes
-1.6 s for 20,000 objects, this one 16 ms."""
+MOST_COLORS = (1 << 16) - 1
+"""So many labels napari's colormap by number tells apart, in 16 bits; one by a
+dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
 MOST_COUNTED = 1 << 24
 """Pixels of labels in memory that are looked at for the largest label."""
 
