@@ -304,8 +304,6 @@ class Clusters:
         self._is_merged = None if not n_landmarks else self.n_clusters is not None
         self._become(state)
 
-    # Inside
-
     @property
     def _annotation(self) -> Annotation:
         return self.state.annotation

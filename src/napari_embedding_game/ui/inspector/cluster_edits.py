@@ -18,11 +18,7 @@ from napari_embedding_game.data.palette import (
     level_colors,
 )
 from napari_embedding_game.session.groups import is_of_levels
-from napari_embedding_game.session.reclustering import (
-    Reclustered,
-    reclustering,
-    take_parts,
-)
+from napari_embedding_game.session.reclustering import Take, reclustering
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
@@ -250,8 +246,8 @@ class ClusterEdits(QWidget):
             self._finding.ask(find)
             self.follow()
 
-    def _on_reclustered(self, found: Reclustered) -> None:
-        self._select(self._do(take_parts, self._session, found))
+    def _on_reclustered(self, take: Take) -> None:
+        self._select(self._do(take))
         self.follow()
 
     def _on_trouble(self, error: BaseException) -> None:
