@@ -48,8 +48,7 @@ def dataset(labels):
         "tone": [1.0, 2, 2, 3],
     }
     return with_objects(
-        from_features(table, "cells", options=ReadOptions(missing="drop")).dataset,
-        labels,
+        from_features(table, "cells", options=ReadOptions(missing="drop")), labels
     )
 
 

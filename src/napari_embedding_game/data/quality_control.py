@@ -64,16 +64,21 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     """
     told = np.zeros(len(quality), bool)
     found: Reasons = {}
-    for limit, (column, what) in _LIMITED.items():
+    for limit, (column, _) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
-        values = quality.get(column, 0 * told)
-        rows = np.asarray(values < number if is_least else values > (number or np.inf))
-        than = "fewer" if is_least else "more"
-        why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
-        found[limit] = rows & ~told, why.replace("fewer than 1 genes", "no genes")
-        told |= rows
+        values = quality[column].to_numpy() if column in quality else 0 * told
+        rows = values < number if is_least else values > (number or np.inf)
+        found[limit] = rows & ~told, words_of(limit, number)
+        told = told | rows
     return found
+
+
+def words_of(limit: str, number: float) -> str:
+    """Return what cells have that a limit leaves out."""
+    than = "fewer" if limit.startswith("min") else "more"
+    words = f"{than} than {f'{number:,}'.removesuffix('.0')} {_LIMITED[limit][1]}"
+    return re.sub("^fewer than [01] genes", "no genes", words)
 
 
 def find_doublets(
@@ -88,9 +93,8 @@ def find_doublets(
     Raises DataError if there are too few cells, cells of too few genes, or the scores
     do not part.
     """
-    smallest = (
-        X.shape[0] if batches is None else int(batches.astype(str).value_counts().min())
-    )
+    names = pd.Series("", range(X.shape[0])) if batches is None else batches.astype(str)
+    smallest = int(names.value_counts().min())
     if smallest < FEWEST_FOR_DOUBLETS:
         raise DataError(
             f"Doublets cannot be told among {smallest} cells, and "
@@ -100,16 +104,20 @@ def find_doublets(
     import scanpy as sc
     from anndata import AnnData
 
-    adata, key = AnnData(sp.csr_matrix(X, dtype=np.float32)), None
+    adata = AnnData(sp.csr_matrix(X, dtype=np.float32))
     if batches is not None:
-        key = "batch"
-        adata.obs[key] = pd.Categorical(batches.astype(str))
-    # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
-    options: Any = {"use_approx_neighbors": False, "random_state": 0, "verbose": False}
+        adata.obs["batch"] = pd.Categorical(names)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            sc.pp.scrublet(adata, batch_key=key, **options)
+            # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
+            sc.pp.scrublet(
+                adata,
+                batch_key=None if batches is None else "batch",
+                use_approx_neighbors=False,
+                random_state=0,
+                verbose=False,
+            )
         scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
         found = adata.obs["predicted_doublet"]
         if np.isnan(scores).any() or found.isna().any():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from string import ascii_uppercase as letters
 from typing import TypeAlias
 
 Well: TypeAlias = tuple[int, int]
 """Row and column, both from 0."""
 
-_WELL = re.compile(r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]\d?)\s*", re.IGNORECASE)
-_ROWS: list[str] = [*letters, *(one + other for one in letters for other in letters)]
-"""A, B, to Z, AA, AB: what rows are called."""
+_WELL = re.compile(
+    r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]|[1-3]\d|4[0-8])\s*", re.IGNORECASE
+)
+_ROW = re.compile(r"\s*([A-P]|A[A-F])\s*", re.IGNORECASE)
+_LETTERS = 26
 FORMATS: dict[int, tuple[int, int]] = {
     6: (2, 3),
     12: (3, 4),
@@ -28,27 +29,33 @@ FORMATS: dict[int, tuple[int, int]] = {
 def parse_well(text: object) -> Well | None:
     """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
     match = _WELL.fullmatch(str(text))
-    return (_ROWS.index(match[1].upper()), int(match[2]) - 1) if match else None
+    if match is None:
+        return None
+    return _row(match[1]), int(match[2]) - 1
 
 
 def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
-    name, known = str(text).strip().upper(), _ROWS[: FORMATS[1536][0]]
-    if name in known:
-        return known.index(name)
-    number = parse_column(text)
-    return number if number is not None and number < len(known) else None
+    if match := _ROW.fullmatch(str(text)):
+        return _row(match[1])
+    return _counted(text, FORMATS[1536][0])
 
 
 def parse_column(text: object) -> int | None:
     """Return the column, from 0, that a number from 1 names, or None."""
+    return _counted(text, FORMATS[1536][1])
+
+
+def _counted(text: object, most: int) -> int | None:
     match = re.fullmatch(r"\s*0*([1-9]\d?)(\.0*)?\s*", str(text))
-    return int(match[1]) - 1 if match and int(match[1]) <= FORMATS[1536][1] else None
+    return int(match[1]) - 1 if match and int(match[1]) <= most else None
 
 
 def row_letters(row: int) -> str:
     """Return "A" for row 0, "AA" for row 26."""
-    return _ROWS[row]
+    if row < _LETTERS:
+        return chr(ord("A") + row)
+    return row_letters(row // _LETTERS - 1) + row_letters(row % _LETTERS)
 
 
 def well_name(well: Well) -> str:
@@ -58,7 +65,13 @@ def well_name(well: Well) -> str:
 
 def smallest_format(wells: Iterable[Well]) -> int:
     """Return the number of wells of the smallest usual plate that holds these."""
-    places = [(0, 0), *wells]
-    n_rows, n_columns = (max(place) + 1 for place in zip(*places, strict=True))
-    fitting = (n for n, (a, b) in FORMATS.items() if n_rows <= a and n_columns <= b)
+    rows, columns = zip((0, 0), *wells, strict=True)
+    fitting = (n for n, (a, b) in FORMATS.items() if max(rows) < a and max(columns) < b)
     return next(fitting, max(FORMATS))
+
+
+def _row(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * _LETTERS + ord(letter) - ord("A") + 1
+    return number - 1

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY, text_levels, unique_names
+from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
@@ -21,7 +21,7 @@ from napari_embedding_game.data.export.result import EmbeddingResult, storable, 
 from napari_embedding_game.data.formats.anndata import read_whole
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
-from napari_embedding_game.data.formats.tenx import read_counts
+from napari_embedding_game.data.formats.tenx import tenx_parts
 from napari_embedding_game.data.palette import scanpy_colors
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ _CLUSTER, _ANNOTATION, _LEFT_OUT = (
     f"{KEY}_{word}" for word in ("cluster", "annotation", "left_out")
 )
 _COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
-_GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
-"""Types of numbers with gaps that anndata writes, by numpy's kind."""
 _FIGURES = ("pressure", "stretch", "isolation")
 _NOT_ALWAYS = [*(f"{KEY}_{word}" for word in _FIGURES), _LEFT_OUT, _ANNOTATION]
 """Columns of a former map, that another one may not have."""
@@ -53,8 +51,9 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     values[_CLUSTER] = names = result.shown.names
     if said := [one.name for one in result.shown.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(said)
-    for word in _FIGURES if result.has_pressure else _FIGURES[1:]:
-        if (figure := getattr(result, word)) is not None:
+    for word in _FIGURES:
+        figure = getattr(result, word)
+        if figure is not None and (word != "pressure" or result.has_pressure):
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
         values[f"{KEY}_landmark"] = result.labels
@@ -107,7 +106,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     elif source.name.lower().endswith(".h5ad"):
         shutil.copyfile(source, target)  # without loading what is only copied
     else:
-        adata = read_whole(source) if is_zarr(source) else read_counts(source)[0]
+        adata = read_whole(source) if is_zarr(source) else _of_counts(source)
         write_h5ad(adata, target)
     _add(dataset, result, target)
 
@@ -132,6 +131,13 @@ def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 
 
 # The AnnData that a result goes into
+
+
+def _of_counts(source: Path) -> AnnData:
+    from anndata import AnnData
+
+    parts = tenx_parts(source)
+    return AnnData(parts["X"], parts["obs"], parts["var"])
 
 
 def _of_dataset(dataset: Dataset) -> AnnData:
@@ -170,16 +176,16 @@ def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
 
 def _storable(column: pd.Series) -> pd.Series:
     """Return a column in a type that an .h5ad file can hold."""
-    dtype: Any = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        is_number = dtype.categories.dtype.kind in "biuf"
-        return column if is_number else text_levels(column)
-    if dtype.kind in _GAPS:  # of numpy, of pandas or of Arrow
-        return (
-            column if isinstance(dtype, np.dtype) else column.astype(_GAPS[dtype.kind])
-        )
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if column.cat.categories.dtype.kind in "biuf":
+            return column
+        return column.cat.rename_categories([str(c) for c in column.cat.categories])
+    if column.dtype.kind in "biuf":
+        return column
     texts = column.astype(object).astype(str)
-    return texts if column.notna().all() else text_levels(texts.where(column.notna()))
+    if column.notna().all():
+        return texts
+    return texts.where(column.notna()).astype("category")
 
 
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
@@ -198,7 +204,8 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
 
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
-        made = _made(dataset, result, _rows_in(dataset, obs.index), _taken(file))
+        places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
+        made = _made(dataset, result, places, _taken(file))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
         for group in ("obsm", "uns"):
@@ -219,37 +226,23 @@ def _taken(file: Any) -> set[str]:
     return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
 
 
-def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
-    """Return which row of a file each row of a source is, by their names.
+def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.intp]:
+    """Return which of the known rows each row is, by their names.
 
-    ``names`` and ``known`` (n_source_rows,) index: of the rows of the file and of the
-    source.
-
-    Returns (n_source_rows,) int or None: none where the file has other rows.
+    Raises DataError if they are other rows, or in another order with repeated names.
     """
+    names, known = names.astype(str), known.astype(str)
     if names.equals(known):
-        return np.arange(len(known))
-    if len(names) != len(known) or not (names.is_unique and known.is_unique):
-        return None
-    order = np.asarray(names.get_indexer(known))
-    return None if (order < 0).any() else order
-
-
-def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
-    """Return which row of the dataset's source each row of a file is now, by name.
-
-    Raises DataError if the file has other rows than when it was read.
-    """
-    known = dataset.source_obs_names.astype(str)
-    order = order_of(known, names.astype(str))
-    if order is not None:
-        return order
-    why = "it has other rows, or rows of one name stand in another order"
+        return np.arange(len(names))
+    why = "its rows stand in another order, and some have the same name"
     if len(names) != len(known):
         why = f"it now has {len(names)} rows instead of {len(known)}"
-    raise DataError(
-        f"{dataset.name} has changed since it was read: {why}; open it again."
-    )
+    elif names.is_unique and known.is_unique:
+        places: NDArray[np.intp] = known.get_indexer(names)
+        if (places >= 0).all():
+            return places
+        why = f'it had no row "{names[int(places.argmin())]}"'
+    raise DataError(f"{where} has changed since it was read: {why}; open it again.")
 
 
 # What goes into it
@@ -281,15 +274,15 @@ def _made(
 
 def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
     """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
-    fill: Any = UNASSIGNED
+    take = pd.api.extensions.take
     if not isinstance(values, pd.Categorical):
         values = np.asarray(values)
-        fill = -1 if values.dtype.kind in "iu" else np.nan
-    elif (places < 0).any() and UNASSIGNED not in values.categories:
+        fill: Any = -1 if values.dtype.kind in "iu" else np.nan
+        return take(values, places, allow_fill=True, fill_value=fill)
+    if (places < 0).any() and UNASSIGNED not in values.categories:
         values = values.add_categories(UNASSIGNED)
-    elif (places >= 0).all():
-        return values.take(places)
-    return pd.api.extensions.take(values, places, allow_fill=True, fill_value=fill)
+    fill = UNASSIGNED if UNASSIGNED in values.categories else None
+    return take(values, places, allow_fill=True, fill_value=fill)
 
 
 def _record(
@@ -308,7 +301,6 @@ def _record(
         "input": {
             "name": dataset.name,
             "space": dataset.space,
-            "has_expression": dataset.has_expression,
             "rows": dataset.n_source_rows,
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),

@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.anndata_result import (
     write_anndata,
 )
 from napari_embedding_game.data.export.atomic import (
-    is_same_file,
+    check_other,
     target_of,
     whole_or_nothing,
 )
@@ -34,13 +34,15 @@ from napari_embedding_game.data.palette import level_colors
 
 def check_output(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
+    check_other(path, source)
+    if source is not None and source.resolve() in path.resolve().parents:
+        raise DataError(
+            f"{path.name} would lie inside the input {source.name}, which stays as it "
+            "is: choose a folder beside it."
+        )
     folder = target_of(path).parent
     trouble = ""
-    if source is not None and is_same_file(path, source):
-        trouble = "it is the input itself: choose another name for the result"
-    elif source is not None and source.resolve() in path.resolve().parents:
-        trouble = f"it would lie inside the input {source.name}: choose a folder beside"
-    elif path.is_dir():
+    if path.is_dir():
         trouble = "it is a folder: add the name of a file"
     elif not folder.is_dir():
         trouble = f"the folder {folder} does not exist: make it, or choose another"

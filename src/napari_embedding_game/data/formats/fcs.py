@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import as_metadata, unique_names
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import check_fits
@@ -46,13 +46,16 @@ def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
-    both = table["marker"] + " (" + table["detector"] + ")"
-    names = pd.Index(both.where(is_marked, table["detector"]))
+    names = (table["marker"] + " (" + table["detector"] + ")").where(
+        is_marked, table["detector"]
+    )
     measures = ~table["detector"].str.fullmatch(_BESIDE)
     is_area = table["detector"].str.endswith("-A")
     wanted = (some & measures for some in (is_marked, is_area, ~is_area))
     usual = next((some for some in wanted if some.any()), measures | True)
-    return table.assign(name=unique_names(names), measures=measures, usual=usual)
+    return table.assign(
+        name=unique_names(pd.Index(names)), measures=measures, usual=usual
+    )
 
 
 def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -79,10 +82,11 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         measures = channels["measures"].to_numpy()
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
     chosen = options.columns or tuple(names[channels["usual"]])
-    index = pd.RangeIndex(1, len(events) + 1).astype(str)
+    columns = pd.DataFrame(events, [str(i + 1) for i in range(len(events))], names)
+    others = {c: as_metadata(columns[c]) for c in names if c not in chosen}
     dataset = from_matrix(
         as_rows(events),
-        pd.DataFrame(events, index, names).drop(columns=[*chosen], errors="ignore"),
+        pd.DataFrame(others, index=columns.index),
         list(names),
         space,
         path.name,
@@ -91,8 +95,9 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         source=path,
         notes=notes,
     )
-    spaces = sorted(COFACTORS, key=lambda one: one != space)
-    return ReadResult(dataset, spaces, list(names))
+    return ReadResult(
+        dataset, sorted(COFACTORS, key=lambda one: one != space), list(names)
+    )
 
 
 def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:

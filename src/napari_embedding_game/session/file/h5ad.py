@@ -17,9 +17,16 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import PARSER_ERRORS, DataError, explain_damage
-from napari_embedding_game.data.export.anndata_result import order_of, storable_obs
-from napari_embedding_game.data.formats.anndata import adata_stages, read_whole
+from napari_embedding_game.data.errors import PARSER_ERRORS, explain_damage
+from napari_embedding_game.data.export.anndata_result import (
+    rows_by_name,
+    storable_obs,
+)
+from napari_embedding_game.data.formats.anndata import (
+    from_anndata,
+    object_spaces,
+    read_whole,
+)
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -60,10 +67,11 @@ def obs_in(path: Path) -> pd.DataFrame:
 
 
 def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
-    """Return rows with the columns that a file has since, or has changed, by name."""
-    order = order_of(obs.index, dataset.source_obs_names.astype(str))
-    if order is None:
-        return dataset
+    """Return rows with the columns that a file has since, or has changed, by name.
+
+    Raises DataError: the file has other rows.
+    """
+    order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
     there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
     there = without_made(there, dataset.added_columns)
     former = storable_obs(dataset.obs)
@@ -90,18 +98,17 @@ def read_rows(
     """
     if not holds_session(path):
         return (yield from read_stages(path, options))
-    known = obs_in(path).index
-    order = order_of(known, known if names is None else pd.Index(names))
-    if order is None:
-        raise DataError(f"{path.name} has other rows than when it was saved.")
+    there = obs_in(path).index
+    order = rows_by_name(there if names is None else pd.Index(names), there, path.name)
     if (order == np.arange(len(order))).all():
         result = yield from read_stages(path, options)
     else:
         yield Stage("Matching the rows by name")
         adata = read_whole(path)[order]
-        result = yield from adata_stages(adata, path.name, options, path)
-        dataset = replace(result.dataset, read_options=options)
-        result = replace(result, dataset=dataset)
+        dataset = from_anndata(adata, path.name, options)
+        dataset = replace(dataset, source=path, read_options=options)
+        spaces = object_spaces(adata, path.name)
+        result = ReadResult(dataset, spaces, dataset.var_names)
     obs = without_made(result.dataset.obs)
     return replace(result, dataset=replace(result.dataset, obs=obs))
 
