@@ -13,7 +13,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -94,12 +93,6 @@ def play(session, run=None):
     return session.snapshot
 
 
-def replay(X, record):
-    """Return the last snapshot of a recorded run that is played again."""
-    *_, last = replay_frames(X, record)
-    return last
-
-
 def cytometry(path, n=300, is_mass=False, **keywords):
     """Write events of three kinds, by the markers CD3 and CD19, and return the kinds.
 
@@ -121,3 +114,10 @@ def cytometry(path, n=300, is_mass=False, **keywords):
     with open(path, "wb") as file:
         create_fcs(file, events.ravel().tolist(), names, markers, keywords)
     return kind
+
+
+def names_read(dock):
+    """The names that can be read on the map of a dock, and how strongly: 0 to 1."""
+    drawn, names = dock.controller.scene.layers.projection(), dock.names
+    seen = [] if drawn is None else names.seen(drawn).tolist()
+    return {t: one for t, one in zip(names.names.texts, seen, strict=False) if one > 0}

@@ -7,6 +7,7 @@ import anndata
 import numpy as np
 import skimage.io
 
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.app import after_run
 
@@ -53,3 +54,16 @@ def test_a_run_that_fails_ends_with_a_sentence(
     click_run(docked, "failed")
     qtbot.waitUntil(lambda: code() == 1)
     assert "out of numbers" in capsys.readouterr().err
+
+
+def test_of_a_session_file_the_map_is_written(
+    click_run, qtbot, window, docked, tmp_path
+):
+    click_run(docked)
+    path, out = tmp_path / "map.zip", tmp_path / "map.csv"
+    archive.save(docked.workspace.maps.capture(), path)
+    code = after_run(window, docked, out=out)
+    with qtbot.waitSignal(docked.controller.writing.saved):
+        docked.controller.reading.open_file(path)
+    assert out.exists()
+    assert code() == 0

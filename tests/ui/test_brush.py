@@ -177,7 +177,7 @@ def check_a_map_in_space(painter):
 def check_a_running_map(painter):
     """It stands still during a stroke, and then is where it has come to."""
     session, points = painter.session, painter.layers.points
-    painter.dock.controller.play_on()
+    painter.dock.controller.play(session.play_on)
     painter.qtbot.waitUntil(lambda: session.state == "running")
     painter.press(10)
     painter.move(range(10, 13))

@@ -225,6 +225,9 @@ def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
     docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert labels.data.max() == 0
     assert session.clusters.clustering.by_id[1].name == "B cells"
+    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)  # none is left
+    assert not session.clusters.clustering.by_id[1].is_named
+    session.clusters.rename(1, "B cells")
     docks.choose(1)  # in the dock the key is the dock's
     docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert not session.clusters.clustering.by_id[1].is_named

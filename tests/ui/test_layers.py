@@ -17,7 +17,7 @@ def lost():
 @pytest.fixture
 def layers(viewer, lost, dataset, make_snapshot):
     layers = MapLayers(viewer, lambda: lost.append(True))
-    layers.begin(make_snapshot(), dataset.obs)
+    layers.begin(make_snapshot())
     return layers
 
 
@@ -88,7 +88,7 @@ def test_of_a_map_at_rest_that_somebody_edited_nothing_is_used(
 def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
     viewer.add_image(np.zeros((3, 200, 300)))
     layers = MapLayers(viewer, lambda: None)
-    layers.begin(make_snapshot(), dataset.obs)
+    layers.begin(make_snapshot())
     layers.show(make_snapshot(50), GREY)
     layers.finish()
     low, high = layers.points.extent.world
@@ -99,6 +99,13 @@ def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
 def test_a_layer_that_somebody_hid_stays_hidden(viewer, layers, dataset, make_snapshot):
     layers.show(make_snapshot(), GREY)
     layers.points.visible = False
-    layers.begin(make_snapshot(), dataset.obs)
+    layers.begin(make_snapshot())
     layers.show(make_snapshot(10), GREY)
     assert not layers.points.visible
+    layers.landmarks.visible = False
+    layers.show_landmarks(True)
+    layers.show(make_snapshot(20), GREY)
+    assert not layers.landmarks.visible
+    layers.show_landmarks(False)
+    layers.show_landmarks(True)  # of the next run
+    assert layers.landmarks.visible

@@ -9,10 +9,11 @@ from napari_embedding_game.ui.canvas.names import STEPPED_BACK
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import Workspace
+from worlds import names_read
 
 
 def written(dock, qtbot, expected):
-    qtbot.waitUntil(lambda: sorted(dock.names.shown()) == sorted(expected))
+    qtbot.waitUntil(lambda: sorted(names_read(dock)) == sorted(expected))
 
 
 def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, session):
@@ -28,26 +29,26 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     session.clusters.undo()
     written(dock, qtbot, ["B cells", "NK", "1", "3"])
     session.selection.select(1)
-    shown = dock.names.shown()
+    shown = names_read(dock)
     assert (shown["1"], shown["B cells"]) == (1, STEPPED_BACK)
     session.selection.select_points(np.array([0]))  # of cluster 0
-    assert dock.names.shown()["B cells"] == 1
+    assert names_read(dock)["B cells"] == 1
     viewer.scene.camera.zoom = 0.001
-    assert len(dock.names.shown()) == 1  # the others would touch it
+    assert len(names_read(dock)) == 1  # the others would touch it
     dock.look.names.value = False
     written(dock, qtbot, [])
 
 
 def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     play("running")
-    assert dock.names.shown() == {}
+    assert names_read(dock) == {}
     dock.run.pause.click()
     written(dock, qtbot, "0123")
     dock.run.pause.click()
     qtbot.waitUntil(lambda: session.state == "running")
-    assert dock.names.shown() == {}
+    assert names_read(dock) == {}
     session.stop()  # and are read in a branch that moves
-    dock.controller.play_on()
+    dock.controller.play(dock.workspace.session.play_on)
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
 

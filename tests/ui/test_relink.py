@@ -30,7 +30,7 @@ def saved(qtbot, viewer, dock, session, play, labels, image):
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     play()
-    found = dock.controller.session_store.capture()
+    found = dock.workspace.maps.capture()
     viewer.layers.clear()
     return found
 
@@ -50,7 +50,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     assert dock.controller.workspace.linked.current is None
     assert "The labels 'cells' of these objects" in dock.data.relink.text.text()
     # Who saves now does not lose what the file said.
-    view = dock.controller.session_store.capture().maps[0].view
+    view = dock.workspace.maps.capture().maps[0].view
     assert view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(labels, 3), name="cells")
     qtbot.wait(20)

@@ -17,6 +17,7 @@ from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.style.table import ROW
 from napari_embedding_game.ui.workspace import Workspace
+from worlds import names_read
 
 
 def grid(side, step=4):
@@ -128,7 +129,7 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     assert "The labels 'nuclei' of these objects are not open" in told
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
-    view = dock.controller.session_store.capture().maps[0].view
+    view = dock.workspace.maps.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
@@ -345,8 +346,8 @@ def pixel_of_first_name(dock):
 def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, way):
     viewer, dock = canvas
     native = viewer.window._qt_viewer.canvas.native
-    dock.controller.play_on()
-    qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
+    dock.controller.play(dock.workspace.session.play_on)
+    qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(dock)))
     cluster = dock.names.names.clusters[0].id
     rows = session.clusters.clustering.rows(cluster)
     run, by = session.run, QPoint(60, 0)
@@ -405,8 +406,8 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     native = viewer.window._qt_viewer.canvas.native
     layers = dock.controller.scene.layers
     session.settings.n_landmarks = 4
-    dock.controller.play_on()
-    qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
+    dock.controller.play(dock.workspace.session.play_on)
+    qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(dock)))
     pixels = layers.projection().to_pixels(session.snapshot.landmarks)
     at = QPoint(*pixels[2].round().astype(int).tolist())
     viewer.layers.selection.active = layers.landmarks
@@ -476,10 +477,10 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
 def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
     viewer, dock = canvas
     native = viewer.window._qt_viewer.canvas.native
-    qtbot.waitUntil(lambda: bool(dock.names.shown()))
+    qtbot.waitUntil(lambda: bool(names_read(dock)))
     cluster, text = dock.names.names.clusters[0], dock.names.names.texts[0]
     hold = pixel_of_first_name(dock)
-    assert text in dock.names.shown()
+    assert text in names_read(dock)
     center, before = viewer.scene.camera.center, session.snapshot
     rows = session.clusters.clustering.rows(cluster.id)
     n_marks = len(session.timeline.marks)

@@ -46,5 +46,5 @@ def test_layers_of_the_map_are_saved_though_another_dock_is_closed_first(
     layer = dock._viewer.add_labels(np.ones((8, 8), int), name="cells")
     dock.workspace.linked.set(Linked(layer))
     other.close()
-    view = dock.controller.session_store.capture().maps[0].view
+    view = dock.workspace.maps.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "cells"

@@ -15,6 +15,7 @@ import atexit
 import importlib
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -222,6 +223,7 @@ def _receive(pipe: Any) -> tuple[str, Any]:
 def serve() -> None:
     """Do what comes by the standard input, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
+    _end_with_the_other()
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -242,3 +244,20 @@ def serve() -> None:
             # What a library has raised may not be pickled, as tblib does if installed.
             error.__cause__ = error.__context__ = None
             _send(answers, "error", error)
+
+
+def _end_with_the_other() -> None:
+    """Be ended where the other process has broken off, also while a library loops.
+
+    By a process that waits for that: no thread of this one may come to its turn.
+    """
+    reader = os.getpid()
+    if not hasattr(os, "fork") or os.fork():
+        return
+    os.closerange(1, 3)  # or what the reader says would have no end
+    jobs = select.poll()
+    jobs.register(0, 0)  # tells that nobody writes any more, and of no job
+    jobs.poll()
+    if os.getppid() == reader:
+        os.kill(reader, signal.SIGKILL)
+    os._exit(0)

@@ -7,8 +7,19 @@ is a generator (Alg. 3): it yields an action, and is sent the weight of the roun
 what the other did.  A *prescient* one, marked + in the paper, is sent that before its
 action of the round is taken (Remark 6.11): :func:`play` sees to it.
 
-All but FTL take losses that are linear in their own action, or their gradients; phi is
-half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
+===================  ====================================================  ============
+learner              what it does in round t                               source
+===================  ====================================================  ============
+follow_the_leader    answers best to the mean of the rounds before t       Alg. 4
+regularized_leader   minimises the sum of losses + |z - start|^2 / 2 step  Alg. 4
+best_response        answers best to the round before; prescient: to t     Alg. 6
+mirror_descent       steps from its last action against the last loss      Alg. 5
+optimistic_descent   the same, with the last loss counted twice less the   Wang et al.
+                     one before, as a guess of the next
+===================  ====================================================  ============
+
+The last four take losses that are linear in their own action, or their gradients; phi
+is half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
 prescient form.  Actions may be numpy arrays or torch tensors of any shape.
 """
 
@@ -28,8 +39,18 @@ Projection = Callable[[Action], Action]
 Learner = Generator[Action, tuple[float, Action], None]
 
 
+def anywhere(z: Action) -> Action:
+    """Allow every position."""
+    return z
+
+
+def in_ball(radius: float) -> Projection:
+    """Allow positions at most ``radius`` from 0."""
+    return lambda z: z * min(1.0, radius / max(float(np.linalg.norm(z)), 1e-300))
+
+
 def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
-    """FTL (Alg. 4): answer best to the mean of the rounds before, or do ``first``."""
+    """FTL; ``first`` is what it does before it has seen anything."""
     action, total, mean = first, 0.0, 0.0
     while True:
         weight, other = yield action
@@ -39,9 +60,9 @@ def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
 
 
 def regularized_leader(
-    start: Action, step: float, project: Projection = lambda z: z
+    start: Action, step: float, project: Projection = anywhere
 ) -> Learner:
-    """FTRL (Alg. 4): minimise the sum of losses + |z - start|^2 / (2 step)."""
+    """FTRL: the leader, held back to its start."""
     losses = 0.0
     while True:
         weight, other = yield project(start - step * losses)
@@ -49,7 +70,7 @@ def regularized_leader(
 
 
 def best_response(answer: Answer, first: Action = None) -> Learner:
-    """BestResp (Alg. 6): answer the last round; for the player of y by grad f."""
+    """BestResp: whatever the weight; for the player of y the answer is grad f."""
     action = first
     while True:
         _, other = yield action
@@ -57,9 +78,9 @@ def best_response(answer: Answer, first: Action = None) -> Learner:
 
 
 def mirror_descent(
-    start: Action, step: float, project: Projection = lambda z: z
+    start: Action, step: float, project: Projection = anywhere
 ) -> Learner:
-    """OMD (Alg. 5): step from the last action against the last loss."""
+    """OMD."""
     action = start
     while True:
         weight, other = yield action
@@ -67,9 +88,9 @@ def mirror_descent(
 
 
 def optimistic_descent(
-    start: Action, step: float, project: Projection = lambda z: z
+    start: Action, step: float, project: Projection = anywhere
 ) -> Learner:
-    """OMD that takes the last change of the loss for the next (Wang et al.)."""
+    """OMD that takes the last change of the loss for the next one as well."""
     action, last = start, None
     while True:
         weight, other = yield action

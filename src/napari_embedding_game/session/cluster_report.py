@@ -95,14 +95,12 @@ def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.DataFrame:
     """
     values = pd.DataFrame(dataset.profile, columns=dataset.profile_names)
     values = values.where(np.isfinite(values))
-    near = values.iloc[:1000].mean().fillna(0)  # sums of float32 are right if small
-    parts = values[points] - near, values[~points] - near
+    parts = values[points], values[~points]
     inside, outside = (part.mean() for part in parts)
     variances = [part.var(ddof=0) for part in parts]
     spread = np.sqrt((variances[0] + variances[1]) / 2)
     d = (inside - outside) / spread.where(spread > 0)
-    columns = {"inside": inside + near, "outside": outside + near, "difference": d}
-    found = pd.DataFrame(columns)
+    found = pd.DataFrame({"inside": inside, "outside": outside, "difference": d})
     found = found[found["difference"].notna() & (found["difference"] != 0)]
     by_size = np.argsort(-found["difference"].abs().to_numpy(), kind="stable")
     return found.iloc[by_size[:MAX_COLUMNS]]
@@ -156,12 +154,12 @@ def is_continuous(values: pd.Series) -> bool:
 
     Whole numbers with few values, such as cluster numbers, count as names.
     """
-    if values.dtype.kind not in "iuf":
+    is_number = pd.api.types.is_numeric_dtype(values)
+    if not is_number or pd.api.types.is_bool_dtype(values):
         return False
     # Of very many rows the first nearly always tell.
-    for part in (values.iloc[:1000], values):
-        known = part.dropna().astype(float)  # other types have no remainder
-        if (known % 1 != 0).any() or part.nunique() > MOST_NUMBERED:
+    for known in (values.iloc[:1000].dropna(), values.dropna()):
+        if (known % 1 != 0).any() or known.nunique() > MOST_NUMBERED:
             return True
     return False
 
@@ -169,10 +167,10 @@ def is_continuous(values: pd.Series) -> bool:
 def _quarters(values: pd.Series) -> pd.Series:
     numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
     numbers = numbers.where(np.isfinite(numbers))
-    if numbers.nunique() < 2:
+    edges = np.unique(numbers.quantile(np.linspace(0, 1, 5)).dropna())
+    if len(edges) < 2:
         return values
-    levels, edges = pd.qcut(numbers, 4, retbins=True, duplicates="drop")
-    return levels.cat.rename_categories(_range_texts(edges))
+    return pd.cut(numbers, edges, labels=_range_texts(edges), include_lowest=True)
 
 
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:

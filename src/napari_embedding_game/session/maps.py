@@ -59,7 +59,8 @@ class MapTree:
         """What each child map has told its parent last."""
         self._current = ""
         self._is_moving = False
-        self._view: Mapping[str, Any] = {}
+        self.view: Callable[[], Mapping[str, Any]] = dict
+        """Returns what only the window knows of the open map, such as its layers."""
         session.dataset_changed.connect(self._on_dataset, max_args=0)
         self._on_dataset()
 
@@ -97,10 +98,6 @@ class MapTree:
         """The maps below the open one."""
         return [self._maps[key] for key in self._children(self._current)]
 
-    def note_view(self, view: Mapping[str, Any]) -> None:
-        """Remember what only the window knows of the open map, such as the camera."""
-        self._view = dict(view)
-
     # Going from map to map
 
     def embed(self, points: NDArray[Any], title: str) -> str:
@@ -111,7 +108,9 @@ class MapTree:
 
         Raises DataError: too few points, or the rows of the data are not there.
         """
-        parent = self._session.data()
+        parent = self._session.dataset
+        if parent is None:
+            raise DataError("Load some data first: there is no map to take a part of.")
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
         if (n := np.count_nonzero(mask)) < FEWEST:
@@ -119,6 +118,8 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {FEWEST} or "
                 "more."
             )
+        if not parent.X.shape[1]:
+            raise DataError(parent.missing_reason)
         child = parent.subset(mask)
         self._add_names(child)
         return self._begin(
@@ -270,6 +271,8 @@ class MapTree:
             raise
         self.changed.emit()
 
+    # Inside
+
     @property
     def _base(self) -> str:
         """Key of the map that the open one is a reading of, or of the open one."""
@@ -319,17 +322,15 @@ class MapTree:
         if not self._is_moving:
             first = self._session.capture()
             self._maps, self._told = {} if first is None else {"": first}, {}
-            self._current, self._view = "", {}
+            self._current = ""
             self.changed.emit()
 
     def _go(self, key: str, move: Callable[[], None]) -> None:
-        former = self._current, self._view
-        self._current, self._view = key, {}
-        self._is_moving = True
+        former, self._current, self._is_moving = self._current, key, True
         try:
             move()
         except Exception:
-            self._current, self._view = former
+            self._current = former
             raise
         finally:
             self._is_moving = False
@@ -343,7 +344,7 @@ class MapTree:
         """Store the open map, and what its clusters mean to its parents."""
         key = self._current
         known = self._maps[key]
-        saved = self._session.capture(key, known.title, self._view or known.view)
+        saved = self._session.capture(key, known.title, self.view() or known.view)
         assert saved is not None
         self._maps[key] = replace(saved, parent=known.parent, overlaid=known.overlaid)
         while self._maps[key].parent is not None:

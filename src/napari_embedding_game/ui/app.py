@@ -74,9 +74,10 @@ def after_run(
     *,
     quit_after_run: bool = False,
 ) -> Callable[[], int]:
-    """Do what :func:`launch` says once the first run has ended; return its exit code.
+    """Do what :func:`launch` says once the first map is there; return its exit code.
 
-    What fails is printed to standard error.
+    That of a run that has ended, or of a session file.  What fails is printed to
+    standard error.
     """
     from qtpy.QtCore import QTimer
 
@@ -104,14 +105,19 @@ def after_run(
         else:
             leave()
 
+    def on_map() -> None:
+        session.state_changed.disconnect(on_state)
+        controller.reading.session_opened.disconnect(on_map)
+        later(take_away)
+
     def on_state(state: str) -> None:
         if state == "failed":  # the sentence comes right after the state
             later(lambda: on_trouble(session.message))
         elif state == "finished":
-            session.state_changed.disconnect(on_state)
-            later(take_away)
+            on_map()
 
     session.state_changed.connect(on_state)
+    controller.reading.session_opened.connect(on_map)
     controller.trouble.connect(on_trouble)
     controller.writing.saved.connect(leave)
     return lambda: int(bool(troubles))

@@ -2,7 +2,8 @@
 
 :func:`scene_of` takes the vispy node of a layer: the picture of the map is its child,
 so that it moves, hides and stands in napari's grid with the layer (without: napari
-draws the markers, 0.3 s for 70,000 points in software).
+draws the markers, 0.3 s for 70,000 points in software).  :data:`STROKES` names lists of
+a Labels layer (without: the keys are always the map's).
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Any, NamedTuple
 from napari.layers import Layer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
+
+STROKES = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
+"""What was painted in a Labels layer that a key takes back, or does again."""
 
 
 def unwrap(viewer: Any) -> Any:

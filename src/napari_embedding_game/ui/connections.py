@@ -47,11 +47,6 @@ class Connections(QObject):
         callbacks.append(callback)
         self.call(lambda: callback in callbacks and callbacks.remove(callback))
 
-    def bind(self, viewer: Any, key: str, job: Callable[[Any], Any]) -> None:
-        """Give a key to a job while the canvas of a viewer has the keys."""
-        former = viewer.bind_key(key, job, overwrite=True)
-        self.call(lambda: viewer.bind_key(key, former, overwrite=True))
-
     def close(self) -> None:
         """Undo everything, the last first; again, there is nothing left.
 

@@ -16,12 +16,9 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
@@ -56,7 +53,7 @@ class Controller(QObject):
         self._viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
         self.session_store = SessionStore(workspace)
-        self.writing = WritingTask(workspace, self.session_store)
+        self.writing = WritingTask(workspace)
         self.reading = ReadingTask(viewer, workspace, self.session_store)
         self.scene = Scene(viewer, workspace, self._on_lost)
         self._run: Run | None = None
@@ -67,9 +64,7 @@ class Controller(QObject):
         self._connections = Connections()
         for signal, slot in (
             (workspace.linked.changed, self.scene.make_room),
-            (session.restored, self._on_restored),
-            (session.looked_back, self._on_looked_back),
-            (session.play_on_wanted, self.play_on),
+            (session.play_on_wanted, lambda: self.play(session.play_on)),
         ):
             self._connections.connect(signal, slot)
         for task in (self.reading, self.writing):
@@ -86,28 +81,23 @@ class Controller(QObject):
         worker.failed.connect(_tell_developers)
         worker.begin()
 
-    def play(self) -> None:
-        """Start a new run, in place of the present one, or tell why there is none."""
-        self._play(self.session.begin)
-
-    def play_on(self) -> None:
-        """Start a run that goes on from the map on show, or tell why there is none."""
-        self._play(self.session.play_on)
-
-    def move_cluster(
-        self, cluster: int, by: np.ndarray, is_pinned: bool = False
+    def play(
+        self,
+        begin: Callable[[], Run | None] | None = None,
+        refuse: Callable[[str], None] | None = None,
     ) -> None:
-        """Move a cluster by ``by`` on the map, and play on, or tell why not."""
-        self._play(lambda: self.session.move_cluster(cluster, by, is_pinned=is_pinned))
+        """Play a run in place of the present one, or say why there is none.
 
-    def change_dimensions(self, n_components: int) -> None:
-        """Go on with the map in so many dimensions, or tell why not."""
-        self._play(lambda: self.session.change_dimensions(n_components))
-
-    def steer_by_hand(self, action: HandAction) -> None:
-        """Do something to the selected points, or tell why not."""
-        hand = self.session.hand
-        self._play(lambda: hand.act(action), hand.refuse)
+        ``begin``: makes it, by default a new one; ``refuse``: says the sentence.
+        """
+        try:
+            run = (begin or self.session.begin)()
+        except (DataError, InputError) as error:
+            (refuse or self.session.say)(sentence(error))
+            return
+        if run is not None:
+            self._run = run
+            self._playing.ask(run.frames)
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame of a run, then render it; one of a former run is dropped."""
@@ -151,7 +141,7 @@ class Controller(QObject):
 
     def select_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""
-        levels = self.scene.levels()
+        levels = self.scene.colored.find_levels()
         if self.session.snapshot is not None and levels is not None:
             self.session.selection.pick(levels.codes == place, is_added=is_added)
 
@@ -162,7 +152,6 @@ class Controller(QObject):
         chosen = [known[c] for c in selection.clusters if c in known]
         names = [c.name if c.is_named else f"Cluster {c.name}" for c in chosen]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
-        self.workspace.leaving.emit()
         try:
             self.workspace.maps.embed(selection.points, title)
         except DataError as error:
@@ -171,20 +160,6 @@ class Controller(QObject):
             self.play()
 
     # The run
-
-    def _play(
-        self,
-        begin: Callable[[], Run | None],
-        refuse: Callable[[str], None] | None = None,
-    ) -> None:
-        try:
-            run = begin()
-        except (DataError, InputError) as error:
-            (refuse or self.session.say)(sentence(error))
-            return
-        if run is not None:
-            self._run = run
-            self._playing.ask(run.frames)
 
     def _on_frame(self, progress: Progress) -> None:
         if self._run is not None:
@@ -197,17 +172,6 @@ class Controller(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if self._run is not None:
             self.session.failed(self._run, error)
-
-    # What happens
-
-    def _on_restored(self, saved: SavedMap) -> None:
-        """Draw a map as it was stored."""
-        if saved.snapshot is not None:
-            self.scene.show_stored()
-
-    def _on_looked_back(self, mark: Mark) -> None:
-        """Draw a map of an earlier moment."""
-        self.scene.show_stored(is_same_map=True)
 
     def _on_lost(self) -> None:
         if self.session.state in ("running", "paused", "finished", "stopped"):

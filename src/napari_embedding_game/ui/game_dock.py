@@ -143,26 +143,25 @@ class GameDock(MapWidget):
     def _make_views(self) -> None:
         viewer, workspace, controller = self._viewer, self.workspace, self.controller
         session, linked = workspace.session, workspace.linked
-        scene = controller.scene
+        scene, hand = controller.scene, session.hand
+        play, play_on = controller.play, partial(controller.play, session.play_on)
         self.overlay = overlay = MapOverlay(viewer, scene, self)
         self.data = DataControls(
             viewer, workspace, controller.reading, controller.session_store
         )
         self.game = MethodControls(
-            session, controller.play_on, controller.change_dimensions
+            session, play_on, lambda n: play(partial(session.change_dimensions, n))
         )
-        self.run = RunControls(
-            session, controller.writing, controller.play, controller.play_on
-        )
+        self.run = RunControls(session, controller.writing, play, play_on)
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
         self.look = DisplayControls(session, linked)
-        self.look.legend.set_legend(controller.scene.legend())
+        self.look.legend.set_legend(controller.scene.colored.legend)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)
         add_hand_marks(overlay, session)
-        self.names = MapNames(session, scene, overlay, self, controller.move_cluster)
+        self.names = MapNames(session, scene, overlay, self, play)
         add_captions(overlay, session)
         handles = partial(landmark_at, session, scene.layers), self.names.handle_at
         self.mouse = MapMouse(viewer, workspace, scene, overlay, handles)
@@ -171,8 +170,8 @@ class GameDock(MapWidget):
             "brush": partial(self.mouse.switch, "brush"),
             "embed": controller.embed_selection,
             "objects": controller.show_objects,
-            "hold": partial(controller.steer_by_hand, "hold"),
-            "let go": partial(controller.steer_by_hand, "let go"),
+            "hold": partial(play, partial(hand.act, "hold"), hand.refuse),
+            "let go": partial(play, partial(hand.act, "let go"), hand.refuse),
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(session, linked, acts)
@@ -192,7 +191,8 @@ class GameDock(MapWidget):
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
         self.scroll = scrolled(panel(page))
-        self.tabs = plain_tabs(self.larger)
+        self.corner = panel(row(self.clusters.edits.back, self.larger, wide=()))
+        self.tabs = plain_tabs(self.corner)
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(self.inspector, "Selection")
         self.tabs.addTab(self.plots, "Plots")
@@ -204,7 +204,6 @@ class GameDock(MapWidget):
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
-        self.column.addLayout(row(self.clusters.edits.back, None, wide=()))
         self.column.addWidget(self.run)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
@@ -227,7 +226,7 @@ class GameDock(MapWidget):
             (scene.legend_changed, legend.set_legend),
             (scene.neighbors_told, self.select.tell_correction),
             (legend.picked, controller.select_level),
-            (mouse.tool_changed, self._show_tool),
+            (mouse.tool_changed, self.select.show_tool),
             (self.hover.trouble, controller.trouble),
             (self.inspector.thumbnails.failed, self.clusters.tell),
             (self.inspector.renamed, edits.name),
@@ -238,19 +237,14 @@ class GameDock(MapWidget):
             (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),
             (trust.warned, self._show_warning),
+            (self.trust_fold.toggled, trust.follow),
         ):
             self._connections.connect(signal, slot)
-        self._on_offers()
-        self._show_tool()
+        self.select.show_tool(mouse.tool)
         edits.edit_name = self._edit_name
-        for keys, action in (
-            ("F2", edits.rename),
-            ("Control-Z", edits.undo),
-            ("Control-Shift-Z", edits.redo),
-        ):
+        for action in (edits.rename, edits.undo, edits.redo):
             self.addAction(action)
-            trigger = action.trigger  # napari hands the viewer over
-            self._connections.bind(self._viewer, keys, lambda _, act=trigger: act())
+            mouse.keys[action.shortcut().toString()] = action.trigger
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._search)
 
@@ -263,7 +257,7 @@ class GameDock(MapWidget):
         has_map = session.snapshot is not None
         is_map = has_map or session.state in ("preparing", "running", "paused")
         self.tabs.tabBar().setVisible(is_map)
-        self.larger.setVisible(is_map)
+        self.corner.setVisible(is_map)
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
         for widget in (
@@ -277,7 +271,7 @@ class GameDock(MapWidget):
         self.trust.line.setVisible(has_map)
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
-        self.run.setVisible(has_data or self.data.first_step[1] is not None)
+        self._on_offers()
         self.data_fold.set_bare(not is_map)
         self.data.title.setVisible(not is_map)  # which stands above it
         self._show_list()
@@ -329,9 +323,6 @@ class GameDock(MapWidget):
         """Show who was clicked on the map."""
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
-
-    def _show_tool(self) -> None:
-        self.select.show_tool(self.mouse.tool)
 
     def _on_selection(self) -> None:
         """Go back to the map when nothing is selected any more."""

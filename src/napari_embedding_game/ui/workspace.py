@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary, WeakSet
 
+import msgspec
 import napari
 from napari.layers import Layer
 from psygnal import Signal
@@ -19,8 +20,6 @@ from napari_embedding_game.ui.style.coloring import choice_of_value
 class Workspace:
     """The shared state of one viewer; it holds no reference to the viewer."""
 
-    leaving = Signal()
-    """Another map of the session is going to be opened."""
     reveal = Signal(int)
     """Brings the row of the point that the camera is to go to."""
 
@@ -29,6 +28,7 @@ class Workspace:
         self.maps = MapTree(self.session)
         self.loading = Loading(self.session, self.maps)
         self.linked = LinkedLayers()
+        self.maps.view = lambda: {"layers": msgspec.to_builtins(self.linked.record)}
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""
         self.left_layers: tuple[Layer | None, ...] = ()

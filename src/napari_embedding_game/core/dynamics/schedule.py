@@ -1,7 +1,4 @@
-"""How fast the players move, and how strongly they repel, over the length of a game.
-
-In the place of early exaggeration the repulsion grows from nearly 0, to the half-way.
-"""
+"""How fast the players move, and how strongly they repel, over the length of a game."""
 
 from __future__ import annotations
 

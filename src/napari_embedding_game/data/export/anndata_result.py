@@ -204,8 +204,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
 
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
-        places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
-        made = _made(dataset, result, places, _taken(file))
+        made = _made(dataset, result, _rows_in(dataset, obs.index), _taken(file))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
         for group in ("obsm", "uns"):
@@ -226,12 +225,12 @@ def _taken(file: Any) -> set[str]:
     return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
 
 
-def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.intp]:
-    """Return which of the known rows each row is, by their names.
+def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
+    """Return which row of the dataset's source each row of a file is now, by name.
 
-    Raises DataError if they are other rows, or in another order with repeated names.
+    Raises DataError if the file has other rows than when it was read.
     """
-    names, known = names.astype(str), known.astype(str)
+    names, known = names.astype(str), dataset.source_obs_names.astype(str)
     if names.equals(known):
         return np.arange(len(names))
     why = "its rows stand in another order, and some have the same name"
@@ -242,7 +241,9 @@ def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.int
         if (places >= 0).all():
             return places
         why = f'it had no row "{names[int(places.argmin())]}"'
-    raise DataError(f"{where} has changed since it was read: {why}; open it again.")
+    raise DataError(
+        f"{dataset.name} has changed since it was read: {why}; open it again."
+    )
 
 
 # What goes into it

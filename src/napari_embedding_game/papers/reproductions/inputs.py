@@ -19,7 +19,11 @@ SOURCES: dict[str, str] = {
     "words": "glove_words_5000.npz",
     "texts": "newsgroups_5000.npz",
 }
-"""Data sets and their files, which ``docs/reproduction.md`` describes."""
+"""Data sets and the names of their files.
+
+An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
+principal components as ``obsm["X_pca"]``, or raw counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,13 @@ class Inputs:
     random_state: int = 0
 
     def path(self, name: str) -> Path:
-        """Return the file of a data set, or raise DataError."""
+        """Return the file of a data set.
+
+        Raises
+        ------
+        DataError
+            There is no such file.
+        """
         file = SOURCES[name]
         if self.data is not None and (self.data / file).exists():
             return self.data / file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,14 @@ from .inputs import Inputs
 
 Map = NDArray[np.float32]
 Vector = NDArray[np.float64]
-Placed = tuple[Edges, NDArray[Any]]
-"""Edges, and a start (N, d)."""
+
+
+class Placed(NamedTuple):
+    """Points with their labels and edges, standing where a game begins."""
+
+    labels: NDArray[Any]
+    edges: Edges
+    layout: Map
 
 
 def draw_rows(n_rows: int, wanted: int, random_state: int) -> NDArray[np.intp]:
@@ -41,9 +47,9 @@ def digits(inputs: Inputs, wanted: int) -> tuple[Map, NDArray[Any]]:
 
 @lru_cache(maxsize=2)
 def placed_digits(inputs: Inputs, wanted: int) -> Placed:
-    """Return the edges and start of random digits as in paper 1."""
+    """Return random digits with the edges and start of paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return place(digits(inputs, wanted)[0], settings)
+    return place(*digits(inputs, wanted), settings)
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
@@ -56,18 +62,20 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def place(X: Any, settings: Settings) -> Placed:
+def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where the settings say."""
-    return pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    return Placed(labels, *pipeline.place(pipeline.neighbors(X, settings), X, settings))
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:
     """Play, and yield the snapshot at each of the iterations ``at``, which rise."""
-
-    def until(done: int) -> int:
-        return min(stop - done for stop in at if stop > done)
-
-    game = play(*placed, settings, diagnose=False, frame_iterations=until)
+    game = play(
+        placed.edges,
+        placed.layout,
+        settings,
+        diagnose=False,
+        frame_iterations=lambda done: min(stop for stop in at if stop > done) - done,
+    )
     for snapshot in game:
         if snapshot.iteration in at:
             yield snapshot

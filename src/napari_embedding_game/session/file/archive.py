@@ -17,7 +17,7 @@ import msgspec
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
+from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
@@ -99,7 +99,12 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
     """
     path = Path(path)
     for one in session.maps:
-        check_other(path, one.dataset.source)
+        source = one.dataset.source
+        if source is not None and is_same_file(path, source):
+            raise DataError(
+                f"{path.name} is the data file itself and stays as it is: "
+                "choose another name for the session."
+            )
     with (
         whole_or_nothing(path, is_private=is_private) as temporary,
         temporary.open("wb") as file,
@@ -126,15 +131,18 @@ def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
         saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
         current=session.current,
         versions=versions(),
-        maps=tuple(map(_summary, session.maps)),
+        maps=tuple(
+            Summary(
+                one.title,
+                len(one.dataset.obs),
+                len(one.clusters.annotation.groups),
+                "" if one.snapshot is None else one.snapshot.map_hash,
+            )
+            for one in session.maps
+        ),
     )
     maps = list(map(_stored, session.maps, rows))
     codec.write(file, {"session": head, "maps": maps})
-
-
-def _summary(one: SavedMap) -> Summary:
-    n, n_names = len(one.dataset.obs), len(one.clusters.annotation.groups)
-    return Summary(one.title, n, n_names, one.snapshot.map_hash if one.snapshot else "")
 
 
 def load(path: str | Path) -> SavedSession:
@@ -145,7 +153,8 @@ def load(path: str | Path) -> SavedSession:
     Raises DataError: it is no session file, is damaged, or was written by another
     version.
     """
-    return _loaded(Path(path), session_in(Path(path)))
+    path = Path(path)
+    return _loaded(path, session_in(path))
 
 
 def _loaded(path: Path, content: bytes | None) -> SavedSession:
@@ -197,17 +206,20 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
 
 def _stored(one: SavedMap, rows: Rows) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
-    timeline, look = one.timeline, one.look
+    timeline = one.timeline
     if timeline is not None:
         timeline = thinned(timeline, MOST_BYTES)
         timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
-    parts: dict[str, Any] = {
-        "dataset": rows,
-        "clusters": replace(one.clusters, done=(), undone=()),
-        "look": {part.name: getattr(look, part.name) for part in fields(look)},
-        "timeline": timeline,
-    }
-    return replace(_small(one), **parts)
+    look: Any = {part.name: getattr(one.look, part.name) for part in fields(one.look)}
+    data: Any = rows
+    clusters = replace(one.clusters, done=(), undone=())
+    return replace(
+        _small(one),
+        dataset=data,
+        clusters=clusters,
+        look=look,
+        timeline=timeline,
+    )
 
 
 def _small(moment: OneMoment) -> OneMoment:

@@ -36,8 +36,8 @@ BESIDE, BEHIND = "compared maps", "cells of the reference"
 """Names of layers of other points: beside the map, and behind its own."""
 LANDMARK_SIZE, LANDMARK_OPACITY = 6.0, 0.7
 """Size in world units, on a map of 1,000."""
-LANDMARK_COLORS = ("#15171c", "#f4f4f4")
-"""Face and rim on a dark canvas; on a light one the other way round."""
+LANDMARK_COLORS = {"face_color": "#15171c", "border_color": "#f4f4f4"}
+"""Of which one is seen on a dark canvas, and one on a light one."""
 SMALL_FROM = 100_000
 """Points from which on their size keeps the share of the map that they cover."""
 CANVAS_SIZES = (0.0, 10_000.0)
@@ -111,8 +111,8 @@ class MapLayers:
         if self._is_blank:
             self.clear()
 
-    def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
-        """Prepare for the frames of a run, in new layers where the old do not fit.
+    def begin(self, snapshot: Snapshot) -> None:
+        """Prepare for another map, in new layers where the old do not fit.
 
         The points are there from the first ``show`` on.
         """
@@ -125,7 +125,6 @@ class MapLayers:
             self._shown = None
             if self.landmarks is None:  # somebody deleted them
                 self._add_landmarks(len(snapshot.landmarks))
-        self.set_features(features)
 
     def show(
         self,
@@ -147,27 +146,25 @@ class MapLayers:
             return False
         self._switch_display(n_components)
         if self.points.ndim != self._n_shown:  # other axes are displayed by now
-            features = self.points.features
             self._replace(n_points, 0)
-            self.points.features = features
-        if snapshot is self._shown and np.array_equal(within, self._within):
-            self._pictures[POINTS_NAME].show(self._sized(looks))
-            return True
-        both = snapshot.embedding, snapshot.landmarks
-        if not all(np.isfinite(part).all() for part in both):
-            return False
-        self._shown, self._within = snapshot, within
-        embedding = self._as_drawn(snapshot.embedding)
-        if follows or not self._frame.is_fitted:
-            seen = embedding if within is None else self._as_drawn(within)
-            settles = settles or snapshot.finished or within is not None
-            self._frame.follow(seen, settle=settles)
-        self._frame.write_world(embedding, self.points.data, self._axes)
+        is_new = snapshot is not self._shown or not np.array_equal(within, self._within)
+        if is_new:
+            both = snapshot.embedding, snapshot.landmarks
+            if not all(np.isfinite(part).all() for part in both):
+                return False
+            self._shown, self._within = snapshot, within
+            embedding = self._as_drawn(snapshot.embedding)
+            if follows or not self._frame.is_fitted:
+                seen = embedding if within is None else self._as_drawn(within)
+                settles = settles or snapshot.finished or within is not None
+                self._frame.follow(seen, settle=settles)
+            self._frame.write_world(embedding, self.points.data, self._axes)
         was_blank, self._is_blank = self._is_blank, False
         picture = self._pictures[POINTS_NAME]
         (picture.appear if was_blank else picture.show)(self._sized(looks))
-        self.show_landmarks_of(snapshot)
-        if self.landmarks is not None and was_blank:
+        if is_new:
+            self.show_landmarks_of(snapshot)
+        if was_blank and self.landmarks is not None:
             self.landmarks.visible = self._landmarks_shown
         return True
 
@@ -206,11 +203,10 @@ class MapLayers:
         return None if picture is None else picture.layer
 
     def show_landmarks(self, shown: bool) -> None:
-        """Show or hide the landmarks, now and in the layers of later runs."""
-        self._landmarks_shown = shown
-        layer = self.landmarks
-        if layer is not None and not self._is_blank and layer.visible != shown:
-            layer.visible = shown  # draws all layers
+        """Show or hide the landmarks from now on, until a person does by the eye."""
+        has_changed, self._landmarks_shown = shown != self._landmarks_shown, shown
+        if has_changed and self.landmarks is not None and not self._is_blank:
+            self.landmarks.visible = shown  # draws all layers
 
     def show_landmarks_of(self, snapshot: Snapshot) -> None:
         """Draw the landmarks where the game has them, however many there were."""
@@ -229,12 +225,6 @@ class MapLayers:
                 layer.set_view_slice()
         layer.data[:, self._axes] = places
         draw(self._viewer, layer)
-
-    def follow_theme(self) -> None:
-        """Draw the landmarks so that they are seen on the canvas of another theme."""
-        if self.landmarks is not None:
-            colors = LANDMARK_COLORS[:: -1 if self._viewer.theme == "light" else 1]
-            self.landmarks.face_color, self.landmarks.border_color = colors
 
     def set_features(self, features: pd.DataFrame) -> None:
         """Give the points a table, which napari shows under the mouse."""
@@ -368,6 +358,7 @@ class MapLayers:
         for layer in own:
             if layer is not None and layer in self._all:
                 self._all.remove(layer)
+        self.landmarks = None
 
     # Inside
 
@@ -469,10 +460,10 @@ class MapLayers:
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
             visible=self._landmarks_shown and not self._is_blank,
+            **LANDMARK_COLORS,
         )
         self.landmarks = layer
         _keep_locked(layer)
-        self.follow_theme()
         self._all.append(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
         self._all.selection.active = active
@@ -485,22 +476,21 @@ class MapLayers:
                 self._all.remove(picture.layer)
 
     def _forget(self) -> None:
-        """Leave points and landmarks to whoever has them."""
+        """Leave the points to whoever has them."""
         if self.points is not None:
             self.points.events.data.disconnect(self._on_edited)
         picture = self._pictures.pop(POINTS_NAME, None)
         if picture is not None:
             picture.close()
-        self.points = self.landmarks = self._shown = None
+        self.points = self._shown = None
         self._is_blank = False
 
     def _on_edited(self, event: object = None) -> None:
         """Leave points to whoever added or deleted some."""
-        points, landmarks = self.points, self.landmarks
-        if points is not None and len(points.data) != self._n_points:
+        if self.points is not None and len(self.points.data) != self._n_points:
             self._forget()
-            if landmarks is not None:
-                self._all.remove(landmarks)
+            if self.landmarks is not None:
+                self._all.remove(self.landmarks)
             self._on_lost()
 
     def _on_layer_removed(self, event: object) -> None:
@@ -510,9 +500,7 @@ class MapLayers:
         if layer is self.landmarks:
             self.landmarks = None
         elif layer is self.points:
-            landmarks = self.landmarks
             self._forget()
-            self.landmarks = landmarks
             self._on_lost()
         for name in (BESIDE, BEHIND):
             if layer is self.other(name):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 import napari
 import numpy as np
-from napari.layers import Labels
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
-from qtpy.QtGui import QCursor, QKeyEvent
+from qtpy.QtGui import QKeyEvent, QKeySequence
 
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
 from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import drawn_objects
 from napari_embedding_game.ui.images.linked_layers import clicked_row
@@ -44,8 +45,8 @@ class MapMouse(QObject):
 
     picked = Signal()
     """A click or a lasso has chosen something."""
-    tool_changed = Signal()
-    """``tool`` has changed."""
+    tool_changed = Signal(str)
+    """The :data:`Tool` that was taken up."""
 
     def __init__(
         self,
@@ -63,14 +64,16 @@ class MapMouse(QObject):
         """What a drag draws with; "" for the lasso with Shift alone."""
         self._held: Handle | None = None
         self._shape: Qt.CursorShape | None = None
-        self._former_cursor = QCursor()
         self._zooms: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
         connections = Connections(self)
         connections.hook(viewer.mouse_drag_callbacks, self._drag)
         connections.hook(viewer.mouse_move_callbacks, self._hover)
-        connections.bind(viewer, "Escape", self._escape)
-        connections.bind(viewer, KEY, lambda _: self.switch("brush"))
+        self.keys: dict[str, Callable[[], object]] = {
+            "Esc": self._escape,
+            KEY: partial(self.switch, "brush"),
+        }
+        """What keys do on the canvas, as Qt writes them."""
         overlay.on_key = self._take_key
         connections.call(lambda: self._take(""))
         connections.call(lambda: self._show_cursor(None))
@@ -170,18 +173,17 @@ class MapMouse(QObject):
         self._show_cursor(shape)
 
     def _take_key(self, event: QKeyEvent) -> bool:
-        """Act on a key that a Labels layer takes for itself, unless it is edited."""
-        is_labels = isinstance(self._viewer.layers.selection.active, Labels)
-        is_free = is_labels and not self._is_editing() and not event.modifiers()
-        if not is_free or self._session.snapshot is None:
+        """Act on a key before napari's layers, unless one of them is edited."""
+        key, layer = QKeySequence(event.keyCombination()).toString(), self._active
+        job, strokes = self.keys.get(key), getattr(layer, STROKES.get(key, ""), None)
+        is_own = self._is_editing() or bool(strokes)
+        if job is None or is_own or self._session.snapshot is None:
             return False
-        if event.key() == Qt.Key.Key_Escape:
-            self._escape(self._viewer)
-        elif event.key() == Qt.Key.Key_B and not event.isAutoRepeat():
-            self.switch("brush")
-        return event.key() in (Qt.Key.Key_Escape, Qt.Key.Key_B)
+        if not event.isAutoRepeat():
+            job()
+        return True
 
-    def _escape(self, viewer: Any) -> None:
+    def _escape(self) -> None:
         if self._overlay.line:
             self._overlay.line.clear()
             self._overlay.refresh()
@@ -268,7 +270,7 @@ class MapMouse(QObject):
             self._zooms, callbacks[:] = list(callbacks), self._zooms
         self.tool = tool
         self._ring(None)
-        self.tool_changed.emit()
+        self.tool_changed.emit(tool)
 
     def _ring(self, pixel: Pixel | None) -> None:
         """Show the brush at a pixel; None: nowhere."""
@@ -276,14 +278,11 @@ class MapMouse(QObject):
         self._overlay.refresh()
 
     def _show_cursor(self, shape: Qt.CursorShape | None) -> None:
-        """Set the cursor of the canvas; None: as it was before."""
+        """Set the cursor of the canvas; None: the usual one."""
         canvas = self._overlay.canvas
-        if canvas is None or shape == self._shape:
-            return
-        if self._shape is None:
-            self._former_cursor = canvas.cursor()
-        self._shape = shape
-        canvas.setCursor(self._former_cursor if shape is None else shape)
+        if canvas is not None and shape != self._shape:
+            self._shape = shape
+            canvas.setCursor(Qt.CursorShape.ArrowCursor if shape is None else shape)
 
     def _handle_at(self, pixel: Pixel) -> Handle | None:
         found = (find(pixel) for find in self._handles)
@@ -291,8 +290,11 @@ class MapMouse(QObject):
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""
-        active = self._viewer.layers.selection.active
-        return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+        return str(getattr(self._active, "mode", "pan_zoom")) != "pan_zoom"
+
+    @property
+    def _active(self) -> Any:
+        return self._viewer.layers.selection.active
 
 
 def _within(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:

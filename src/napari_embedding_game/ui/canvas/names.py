@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.clustering import Cluster, places
 from napari_embedding_game.data.export.plots import Name
+from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
@@ -69,9 +71,8 @@ class MapNames(QObject):
     """Says which names are to be seen, and paints them.
 
     They are seen while the map rests, in step with every edit, and while it moves once
-    its points have sorted themselves; they come and go softly with the zoom.  ``move``
-    receives the id of a cluster of a map at rest, by how much (d,) it was dragged, and
-    whether it is to be pinned there.
+    its points have sorted themselves; they come and go softly with the zoom.  ``play``
+    receives what begins a run from a map at rest, of which a name was dragged.
     """
 
     def __init__(
@@ -80,11 +81,11 @@ class MapNames(QObject):
         scene: Scene,
         overlay: MapOverlay,
         dock: QWidget,
-        move: Callable[[int, NDArray[np.floating], bool], None],
+        play: Callable[[Callable[[], Run]], None],
     ) -> None:
         super().__init__(dock)
         self._session, self._layers, self._overlay = session, scene.layers, overlay
-        self._move = move
+        self._play = play
         self.names = NO_NAMES
         self._of: tuple[object, ...] = ()
         """What they were found of."""
@@ -105,16 +106,6 @@ class MapNames(QObject):
             self._of = of
             self.names = self._find() if is_read else NO_NAMES
             self._overlay.refresh()
-
-    def shown(self) -> dict[str, float]:
-        """Return the names that can be read now, and how strongly: 0 to 1."""
-        drawn, shown = self._layers.projection(), dict[str, float]()
-        if drawn is not None and self.names.clusters:
-            seen = self._seen(drawn).tolist()
-            for text, strength in zip(self.names.texts, seen, strict=True):
-                if strength > shown.get(text, 0.0):
-                    shown[text] = strength
-        return shown
 
     def middles(self, drawn: Projection) -> NDArray[np.floating]:
         """Return the pixels (m, 2) in the middle of each name."""
@@ -157,24 +148,12 @@ class MapNames(QObject):
             way = by(at)
             show(None)
             if way is not None:
-                self._move(cluster, way, is_pinned)
+                move = self._session.move_cluster
+                self._play(partial(move, cluster, way, is_pinned=is_pinned))
 
         return Handle(show, drop, lambda: show(None))
 
-    # Inside
-
-    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
-        names, drawn = self.names, self._layers.projection()
-        if not names.clusters or drawn is None or not drawn.holds(pixel):
-            return None
-        away = np.abs(self.middles(drawn) - pixel)
-        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
-        is_hit &= self._seen(drawn) > BARELY_READ
-        if self._session.view.is_side_by_side:
-            is_hit &= names.panels == 0  # points of other maps are not to be moved
-        return int(np.argmax(is_hit)) if is_hit.any() else None
-
-    def _seen(self, drawn: Projection) -> NDArray[np.floating]:
+    def seen(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
         names, pixels = self.names, drawn.to_pixels(self.names.places)
         ahead = np.isfinite(pixels).all(axis=1)
@@ -192,6 +171,19 @@ class MapNames(QObject):
             back = [cluster.id not in chosen for cluster in names.clusters]
             strengths[back] *= STEPPED_BACK
         return strengths
+
+    # Inside
+
+    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
+        names, drawn = self.names, self._layers.projection()
+        if not names.clusters or drawn is None or not drawn.holds(pixel):
+            return None
+        away = np.abs(self.middles(drawn) - pixel)
+        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
+        is_hit &= self.seen(drawn) > BARELY_READ
+        if self._session.view.is_side_by_side:
+            is_hit &= names.panels == 0  # points of other maps are not to be moved
+        return int(np.argmax(is_hit)) if is_hit.any() else None
 
     def _later(self) -> None:
         if self._session.state == "running":
@@ -247,7 +239,7 @@ class MapNames(QObject):
         """Write the present names, and the one that is dragged at the hand."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
-        pixels, seen = self.middles(drawn), self._seen(drawn)
+        pixels, seen = self.middles(drawn), self.seen(drawn)
         if 0 <= held < len(seen):
             pixels[held] += moved
         # The most important last: it lies above what is fading out.

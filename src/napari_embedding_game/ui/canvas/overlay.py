@@ -122,7 +122,7 @@ class MapOverlay(QWidget):
             any(is_wanted() for _, is_wanted in self._painters)
             and self._layers.projection() is not None
         )
-        if (is_seen or self.isVisible()) and self.canvas is not None:
+        if self.canvas is not None and (is_seen or self.isVisible()):
             self.setVisible(is_seen)
             self.raise_()
             self.update()

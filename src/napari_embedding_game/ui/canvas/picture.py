@@ -46,6 +46,8 @@ POINTS_A_PIXEL = 1.0
 """Of the canvas; where more are seen the picture is a density."""
 FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
 """So few selected points are discs on a density, as wide as this on the canvas."""
+AROUND = 64
+"""Pixels of the canvas that are painted around it: what a pan brings into view."""
 MOST_BALLS = 15_000
 SMALLEST_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
@@ -92,8 +94,9 @@ class Painted(NamedTuple):
 
     picture: NDArray[np.uint8]
     """(height, width, 4), red, green and blue times the opacity, and the opacity."""
-    matrix: NDArray[np.float64]
-    """(4, 4) from its pixels to the layer's coordinates, both as vispy has them."""
+    stand: Callable[[Projection], NDArray[np.float64] | None]
+    """Returns how it stands where the map is drawn so by now: (4, 4) from its pixels to
+    the layer's coordinates, both as vispy has them; None as it did."""
 
 
 class MapPicture:
@@ -105,6 +108,7 @@ class MapPicture:
         self._looks: Looks | None = None
         self._image: Any = None
         """The vispy node; made when it is first needed."""
+        self._painted: Painted | None = None
         self._painting = Latest(None, self._lay, self._on_failed, finishes=True)
         self._repaint = throttled(FOLLOW_MS, self._follow)
         self._connections = Connections()
@@ -140,6 +144,7 @@ class MapPicture:
         if looks is not None:
             self._set(looks)
         self._painting.stop()  # it is of before
+        self._repaint.cancel()
         if not self._is_possible():
             self._leave()
         elif (job := self._job()) is not None:
@@ -177,6 +182,10 @@ class MapPicture:
         is_so = axes == list(range(layer.ndim))
         places = layer.data if is_so else layer.data[:, axes]
         ratio = scene.canvas.devicePixelRatioF()
+        if drawn.ahead is None:
+            x, y, width, height = drawn.cell
+            cell = x - AROUND, y - AROUND, width + 2 * AROUND, height + 2 * AROUND
+            drawn = replace(drawn, cell=cell)
         return partial(paint, places, looks, drawn, layer.opacity, ratio)
 
     def _lay(self, painted: Painted) -> None:
@@ -194,10 +203,19 @@ class MapPicture:
             self._image.parent = self._around
         if self._around.parent is not scene.node:
             self._around.parent = scene.node
+        self._painted = painted
         self._image.set_data(painted.picture)
-        self._image.transform.matrix = painted.matrix
+        self._stand()
         self._image.visible = True
         self._leave_empty(scene)
+
+    def _stand(self) -> None:
+        """Put the picture where it belongs: in space it faces whoever looks."""
+        drawn = projection_of(self._viewer, self.layer)
+        if drawn is not None and self._painted is not None:
+            matrix = self._painted.stand(drawn)
+            if matrix is not None:
+                self._image.transform.matrix = matrix
 
     def _leave_empty(self, scene: Scene) -> None:
         """Hide the markers, and have napari fill none: a second for a million."""
@@ -220,6 +238,8 @@ class MapPicture:
         return self._image is not None and bool(self._image.visible)
 
     def _on_view(self, event: object = None) -> None:
+        if self._is_shown and self.layer.ndim == 3:
+            self._stand()
         self._repaint.throttle()
 
     def _follow(self) -> None:
@@ -262,13 +282,16 @@ def paint(
         lines = (row, top), (column, left)
         matrix = np.diag([1 / column, 1 / row, 1.0, 1.0])
         matrix[3, :2] = -left / column, -top / row
+        stand = partial(_lying, matrix=matrix)
     else:
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
         middle, ahead = positions.mean(axis=0, dtype=float), positions @ drawn.ahead
+        begin = drawn.to_pixels(middle[None])[0] - drawn.cell[:2]
+        side = pixels / drawn.zoom_at(middle)
+        stand = partial(_standing, middle=middle, begin=begin / pixels, side=side)
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
-        matrix = _standing(drawn, middle, pixels)
     n_most = width * height * POINTS_A_PIXEL
     points = positions, looks.sizes, looks.colors
     if len(positions) > n_most:
@@ -281,11 +304,11 @@ def paint(
                 rows = np.flatnonzero(above)
                 discs = paint_discs(*large, lines, shape, rows, opacity)
                 density = laid_over(density, discs)
-            return Painted(density, matrix)
+            return Painted(density, stand)
     order = looks.order
     if ahead is not None:
         order = order[np.argsort(-ahead[order])]  # farthest first
-    return Painted(paint_discs(*points, lines, shape, order, opacity), matrix)
+    return Painted(paint_discs(*points, lines, shape, order, opacity), stand)
 
 
 def _is_upright(drawn: Projection) -> bool:
@@ -296,15 +319,27 @@ def _is_upright(drawn: Projection) -> bool:
     return bool(skewed <= SMALLEST_SKEW * largest)
 
 
+def _lying(drawn: Projection, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the matrix of a picture in the plane of the map, which stays."""
+    return matrix
+
+
 def _standing(
-    drawn: Projection, middle: NDArray[np.float64], pixels: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the matrix of a picture in space that is parallel to the canvas."""
-    steps = np.array([[0.0, 0.0], [pixels[0], 0.0], [0.0, pixels[1]]])
-    found = [drawn.beside(middle, step + drawn.cell[:2]) for step in steps]
+    drawn: Projection,
+    middle: NDArray[np.float64],
+    begin: NDArray[np.float64],
+    side: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Return the matrix of a picture in space that is parallel to the canvas.
+
+    ``begin``: its pixel (x, y) that lies in the middle of the map; ``side``: width and
+    height of its pixels, in units of the map.  None behind the camera.
+    """
+    here = drawn.to_pixels(middle[None])[0]
+    ends = [drawn.beside(middle, here + step) for step in np.eye(2)]
+    if any(end is None for end in ends):
+        return None
+    sides = (np.array(ends) - middle)[:, ::-1] * side[:, None] * drawn.zoom_at(middle)
     matrix = np.eye(4)
-    if all(place is not None for place in found):
-        origin, right, below = np.array(found)[:, ::-1]
-        sides = right - origin, below - origin
-        matrix[:4, :3] = *sides, np.cross(*sides), origin
+    matrix[:, :3] = *sides, np.cross(*sides), middle[::-1] - begin @ sides
     return matrix

@@ -12,14 +12,13 @@ from dataclasses import replace
 
 import napari
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.columns import given_maps
+from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import chosen
 from napari_embedding_game.session.reference.placed_on import PlacedOn
@@ -34,7 +33,6 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     NO_LEGEND,
     Colored,
-    Legend,
     colored,
     is_choice,
     of_column,
@@ -55,6 +53,7 @@ TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
+UNCOLORED = Colored(np.empty((0, 4), np.float32), NO_LEGEND)
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -85,7 +84,7 @@ class Scene(QObject):
         """Reasons for which the map is left as it is drawn."""
         self.is_elsewhere = False
         """Whether true neighbours are drawn elsewhere than they are."""
-        self._colored: Colored | None = None
+        self.colored = UNCOLORED
         """The points as they are coloured now."""
         self._colored_of: tuple[object, ...] = ()
         self._told_legend = NO_LEGEND
@@ -106,6 +105,9 @@ class Scene(QObject):
             self._connections.connect(signal, self.draw)
         for signal, slot in (
             (session.dataset_changed, self._on_dataset),
+            (session.restored, self.show_stored),
+            (session.looked_back, self.show_stored),
+            (session.columns_changed, self._tidy_soon),
             (session.clusters.changed, self._tidy_soon),
             (view.laid_out, self._lay_out),
             (session.look.events, self._on_look),
@@ -115,7 +117,7 @@ class Scene(QObject):
             (dims.ndim, self.make_room),
             # napari is still about to tell its own widgets
             (dims.ndisplay, self._later(0, self._on_ndisplay)),
-            (viewer.events.theme, self._on_theme),
+            (viewer.events.theme, self.draw),
             (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
         ):
@@ -139,12 +141,11 @@ class Scene(QObject):
 
     def prepare(self, run: Run, snapshot: Snapshot) -> None:
         """Make the layers ready at the first snapshot of a run."""
-        dataset = self._session.dataset
-        if run is not self._drawn_run and dataset is not None:
+        if run is not self._drawn_run:
             self._drawn_run = run
             if run.warm_start is not None and self.layers.points is not None:
                 return  # it goes on from the map that is drawn
-            self.layers.begin(snapshot, dataset.obs)
+            self.layers.begin(snapshot)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -157,12 +158,11 @@ class Scene(QObject):
             self.draw()
             self._tidy_soon()
 
-    def show_stored(self, *, is_same_map: bool = False) -> None:
-        """Draw a map of another time; one of the same map where the present one is."""
-        dataset, snapshot = self._session.dataset, self._session.view.drawn
-        if dataset is not None and snapshot is not None:
-            if not is_same_map or self.layers.points is None:
-                self.layers.begin(snapshot, dataset.obs)
+    def show_stored(self, event: object = None) -> None:
+        """Draw a map of another time."""
+        snapshot = self._session.view.drawn
+        if snapshot is not None:
+            self.layers.begin(snapshot)
             self.draw()
             self._tidy_soon()
 
@@ -183,14 +183,14 @@ class Scene(QObject):
             self.draw()
         if self.is_elsewhere or not (is_shown and is_free) or shot is None:
             return
-        if shot.neighbors is not None and self._colored is not None:
+        if shot.neighbors is not None:
             points, whole = session.selection.points, shot
             if session.view.is_split and session.snapshot is not None:
                 whole = session.snapshot
             found = correct(whole.embedding, shot.neighbors, points)
             panels = shot.embedding - whole.embedding
             moved = replace(shot, embedding=panels + found.embedding)
-            looks = self._looks(moved, self._colored)
+            looks = self._looks(moved)
             self.is_elsewhere = self.layers.show(moved, looks, follows=False)
             self.drawn.emit()
             self.neighbors_told.emit(told_neighbors(found))
@@ -211,10 +211,10 @@ class Scene(QObject):
     def _show(self) -> None:
         """Draw the points, and those of other maps."""
         session, layout = self._session, self._session.view.layout
-        if layout is None or self._colored is None:
+        if layout is None:
             return
         snapshot, panels = layout.snapshot, layout.panels
-        looks, behind = self._looks(snapshot, self._colored), None
+        looks, behind = self._looks(snapshot), None
         if snapshot is session.snapshot and session.behind is not self._unwanted:
             behind = session.behind  # whose cells lie where those of the map do
         within = None if behind is None else behind.corners
@@ -228,19 +228,9 @@ class Scene(QObject):
             greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
             self.layers.show_other(BEHIND, cells if len(cells) else None, greys)
 
-    # The legend
-
-    def levels(self) -> pd.Categorical | None:
-        """Return the group that each point is coloured by; None of a scale."""
-        return None if self._colored is None else self._colored.find_levels()
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        return NO_LEGEND if self._colored is None else self._colored.legend
-
     def _tell_legend(self) -> None:
-        if self.legend() is not self._told_legend:
-            self._told_legend = self.legend()
+        if self.colored.legend is not self._told_legend:
+            self._told_legend = self.colored.legend
             self.legend_changed.emit(self._told_legend)
 
     # What happens
@@ -312,10 +302,6 @@ class Scene(QObject):
             is_whole and (session.look.show_landmarks or is_played)
         )
 
-    def _on_theme(self, event: object = None) -> None:
-        self.layers.follow_theme()
-        self.draw()
-
     def _on_state(self, state: str) -> None:
         if state == "preparing":
             self._expect_soon()
@@ -370,7 +356,7 @@ class Scene(QObject):
         dataset, snapshot = session.dataset, session.view.drawn
         is_ours = look.color_by in BUILT_IN
         if dataset is None or (is_ours and snapshot is None):
-            self._colored, self._colored_of = None, ()
+            self.colored, self._colored_of = UNCOLORED, ()
             return True
         of: tuple[object, ...] = look.color_by, look.limits, chosen()
         if is_ours:
@@ -390,12 +376,12 @@ class Scene(QObject):
         if found is None:
             look.color_by = CLUSTER  # comes back here
             return False
-        self._colored, self._colored_of = found, of
+        self.colored, self._colored_of = found, of
         return True
 
-    def _looks(self, snapshot: Snapshot, found: Colored) -> Looks:
+    def _looks(self, snapshot: Snapshot) -> Looks:
         """Return how the points look, with those that are selected above the others."""
-        selection, above = self._session.selection, None
+        selection, found, above = self._session.selection, self.colored, None
         colors, sizes = found.rgba, np.ones(len(found.rgba), np.float32)
         if not selection.is_empty:
             rows, above = selection.rows, selection.points
@@ -415,10 +401,10 @@ def told_neighbors(found: Correction) -> str:
     n_in, n_out = len(found.drawn_in), len(found.stepped_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, and no strangers."
+    drawn_in, out = counted(n_in, "true neighbour"), counted(n_out, "stranger")
     return (
-        f"Shown for as long as you press: {n_in:,} true "
-        f"{'neighbour' if n_in == 1 else 'neighbours'} from elsewhere drawn in, "
-        f"{n_out:,} {'stranger' if n_out == 1 else 'strangers'} stepped out."
+        f"Shown for as long as you press: {drawn_in} from elsewhere drawn in, "
+        f"{out} stepped out."
     )
 
 

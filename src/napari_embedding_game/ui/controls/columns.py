@@ -68,11 +68,9 @@ class ColumnsPanel(Fold):
         return [self.list.item(row) for row in range(self.list.count())]
 
     def _tick(self, state: Qt.CheckState) -> None:
-        with QSignalBlocker(self.list):  # each tick alone would count all of them
-            for item in self._items():
-                if not item.isHidden():
-                    item.setCheckState(state)
-        self._tell()
+        for item in self._items():
+            if not item.isHidden():
+                item.setCheckState(state)
 
     def _tell(self) -> None:
         n_chosen = len(self.chosen())

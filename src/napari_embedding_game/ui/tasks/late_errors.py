@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 import napari
 from napari.utils.notifications import show_error
@@ -22,16 +21,3 @@ def notify_error(error: BaseException) -> None:
 def log_error(what: str, error: BaseException) -> None:
     """Write an error into the log, from any thread: there may be no window any more."""
     logger.error("%s: %s", what, sentence(error), exc_info=error)
-
-
-def logged(what: str, job: Callable[[], None]) -> Callable[[], None]:
-    """Return a job that writes into the log, too, why it failed."""
-
-    def do() -> None:
-        try:
-            job()
-        except Exception as error:
-            log_error(what, error)
-            raise
-
-    return do

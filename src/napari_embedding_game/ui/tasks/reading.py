@@ -215,7 +215,6 @@ class ReadingTask(QObject):
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
         if is_reading:
-            self._workspace.leaving.emit()
             self._workspace.maps.reload(loaded.dataset)
         else:
             former, session = self._workspace.session.dataset, self._workspace.session

@@ -6,7 +6,6 @@ import logging
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from napari_embedding_game.data.columns import counted
@@ -17,10 +16,9 @@ from napari_embedding_game.session.file.autosave import (
     find_recent_sessions,
     find_recovery_files,
 )
-from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.late_errors import log_error, logged, notify_error
+from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
 from napari_embedding_game.ui.tasks.worker import Latest, Worker
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -38,8 +36,7 @@ class SessionStore(QObject):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session, self._linked = workspace.session, workspace.linked
-        self._maps = workspace.maps
+        self._session, self._maps = workspace.session, workspace.maps
         self._autosave: Autosave | None = None
         self._saving = Latest(self, lambda _: None, self._on_failed, finishes=True)
         self._is_closed = False
@@ -58,7 +55,6 @@ class SessionStore(QObject):
         )
         self._connections = Connections()
         self._connections.connect_all(changes, self._touch)
-        self._connections.connect(workspace.leaving, self.note_view)
         # Where the program ends before the window can say that it is closed.
         application = QCoreApplication.instance()
         if application is not None:
@@ -83,25 +79,9 @@ class SessionStore(QObject):
             try:
                 when = datetime.fromtimestamp(path.stat().st_mtime)
                 files.append((path, _recent_told(archive.summary(path), when)))
-            except DataError as error:
+            except (DataError, OSError) as error:
                 logger.info("%s is not listed: %s", path.name, error)
-            except OSError as error:
-                log_error(f"{path.name} cannot be listed among the last maps", error)
         return files
-
-    def note_view(self) -> None:
-        """Keep with the open map which layers show its objects."""
-        self._maps.note_view({"layers": msgspec.to_builtins(self._linked.record)})
-
-    def capture(self) -> SavedSession | None:
-        """Return the whole session as it is now."""
-        self.note_view()
-        return self._maps.capture()
-
-    def open(self, key: str) -> None:
-        """Open another map of the session."""
-        self.note_view()
-        self._maps.open(key)
 
     def begin_anew(self) -> None:
         """Put away what was saved by itself, as other data are to take its place."""
@@ -124,7 +104,7 @@ class SessionStore(QObject):
         if autosave is None:
             return
         try:
-            worker = Worker(logged(NOT_CLOSED, autosave.closing()))
+            worker = Worker(autosave.closing(), NOT_CLOSED)
         except Exception as error:  # whatever it is, the window has to close
             log_error(NOT_CLOSED, error)
             notify_error(error)
@@ -148,7 +128,7 @@ class SessionStore(QObject):
 
     def _start(self) -> None:
         try:
-            self._autosave = Autosave(self.capture)
+            self._autosave = Autosave(self._maps.capture)
         except OSError as error:
             self._connections.close()
             self.trouble.emit(

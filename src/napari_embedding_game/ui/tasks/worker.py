@@ -16,6 +16,7 @@ from typing import Any
 from qtpy.QtCore import QObject, QThread, QTimer, Signal
 
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.tasks.late_errors import log_error
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
@@ -83,9 +84,10 @@ class Worker(QThread):
     _outcome = Signal(object, object)
     _arrived = Signal()
 
-    def __init__(self, job: Callable[[], Any]) -> None:
+    def __init__(self, job: Callable[[], Any], logs: str = "") -> None:
+        """``logs``: what the log says of a job that failed, if anything."""
         super().__init__()
-        self._job = job
+        self._job, self._logs = job, logs
         self._abandoned = False
         self.error: BaseException | None = None
         """Why the job broke off, also after ``abandon``."""
@@ -108,6 +110,8 @@ class Worker(QThread):
                 result = self._iterate(result)
         except BaseException as error:  # the window must hear of every one
             self.error = error
+            if self._logs:
+                log_error(self._logs, error)
             self._outcome.emit(None, error)
         else:
             self._outcome.emit(result, None)

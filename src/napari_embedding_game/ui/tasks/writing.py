@@ -20,8 +20,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import colored
-from napari_embedding_game.ui.tasks.late_errors import logged, notify_error
-from napari_embedding_game.ui.tasks.session_store import SessionStore
+from napari_embedding_game.ui.tasks.late_errors import notify_error
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -51,16 +50,16 @@ class WritingTask(QObject):
     trouble = Signal(str)
     """A sentence about writing that failed, "" when it is over."""
 
-    def __init__(self, workspace: Workspace, store: SessionStore) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._workspace, self._store = workspace, store
+        self._workspace = workspace
         self._worker: Worker | None = None
 
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
         prepare = WRITERS.get(path.suffix.lower(), _table)
         try:  # what is saved is what is seen
-            write = prepare(self._workspace, self._store, path)
+            write = prepare(self._workspace, path)
         except DataError as error:  # such as a gene of a file that is gone
             self.trouble.emit(str(error))
         else:
@@ -68,7 +67,7 @@ class WritingTask(QObject):
 
     def save_session(self, path: Path) -> None:
         """Write a session file, to go on later."""
-        saved = self._store.capture()
+        saved = self._workspace.maps.capture()
         if saved is None:
             self.trouble.emit(NO_DATA)
         else:
@@ -91,7 +90,7 @@ class WritingTask(QObject):
             return
         self.trouble.emit("")
         self.busy_changed.emit(f"Saving {name} …")
-        self._worker = worker = Worker(logged(NOT_SAVED, write))
+        self._worker = worker = Worker(write, NOT_SAVED)
         worker.returned.connect(lambda _: self._end(name))
         worker.failed.connect(lambda error: self._end(name, error))
         worker.begin()
@@ -125,11 +124,11 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     return dataset, replace(result, clustering=clustering)
 
 
-def _table(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+def _table(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.data.export.writers import write
 
     dataset, result = _result(workspace)
-    rows, saved = dataset.frozen(), store.capture()
+    rows, saved = dataset.frozen(), workspace.maps.capture()
 
     def save() -> None:
         is_whole = path.suffix.lower() == H5AD and saved is not None
@@ -139,7 +138,7 @@ def _table(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     return save
 
 
-def _figure(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+def _figure(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.data.export.writers import write_figure
 
     (dataset, result), session = _result(workspace), workspace.session
@@ -151,7 +150,7 @@ def _figure(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     return lambda: write_figure(rows, result, path, **how)
 
 
-def _film(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+def _film(workspace: Workspace, path: Path) -> Write:
     """Play the run of the map once more, in its present colours."""
     from napari_embedding_game.ui.tasks.film import write_film
 
@@ -163,7 +162,7 @@ def _film(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     return lambda: write_film(X, played, rgba, path, facing)
 
 
-def _page(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+def _page(workspace: Workspace, path: Path) -> Write:
     """Write a web page of the map, with the run where it can be played again."""
     (dataset, result), played = _result(workspace), workspace.session.played
     rows = dataset.frozen()
@@ -184,11 +183,11 @@ def _page(workspace: Workspace, store: SessionStore, path: Path) -> Write:
     return write
 
 
-def _code(workspace: Workspace, store: SessionStore, path: Path) -> Write:
+def _code(workspace: Workspace, path: Path) -> Write:
     """Write what led to the map as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
-    (_, result), saved = _result(workspace), store.capture()
+    (_, result), saved = _result(workspace), workspace.maps.capture()
     colors = {cluster.name: cluster.color for cluster in result.shown.clusters}
     return lambda: write_code(saved, path, colors=colors)
 

@@ -132,7 +132,6 @@ class ReferenceWidget(MapTool):
 
     def _on_placed(self, cells: PlacedCells) -> None:
         try:
-            self.workspace.leaving.emit()
             self.workspace.maps.place(cells)
         except DataError as error:
             self.say_error(error)
