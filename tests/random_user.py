@@ -92,7 +92,7 @@ class RandomUser(Purposes):
         self.done: list[str] = []
         self.errors: list[str] = []
         self.alive = time.monotonic()
-        self.is_over = False
+        self.is_over = threading.Event()
         self._listen()
         self.files = make_files(folder, seed)
         self.viewer = napari.Viewer(show=True)
@@ -165,7 +165,8 @@ class RandomUser(Purposes):
         heard = logging.Handler(logging.ERROR)
         heard.emit = lambda record: self.errors.append(heard.format(record))
         logging.getLogger("napari_embedding_game").handlers = [heard]
-        threading.Thread(target=self._watch, daemon=True).start()
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
+        self.watcher.start()
 
     def _caught(self, kind: Any, error: Any, trace: Any) -> None:
         self.errors.append("".join(traceback.format_exception(kind, error, trace)))
@@ -175,10 +176,11 @@ class RandomUser(Purposes):
             self.errors.append(f"napari: {notification}")
 
     def _watch(self) -> None:
-        while time.monotonic() - self.alive < STALL_SECONDS:
-            time.sleep(1)
-            if self.is_over:
-                return
+        while not self.is_over.wait(1):
+            if time.monotonic() - self.alive > STALL_SECONDS:
+                self._give_up()
+
+    def _give_up(self) -> None:
         print("STALLED after:", *self.done[-15:], sep="\n  ", flush=True)
         faulthandler.dump_traceback()
         os._exit(3)
@@ -569,8 +571,9 @@ def main() -> None:
             user = RandomUser(seed, Path(folder), is_told=arguments.tell)
             user.walk(arguments.actions)
         done, errors = user.done, user.errors
+        user.is_over.set()
+        user.watcher.join()
         vars(user).clear()
-        user.is_over = True
         gc.collect()
         if errors or time.monotonic() >= end:
             break

@@ -13,6 +13,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -91,6 +92,12 @@ def play(session, run=None):
         if session.state == "finished":
             break
     return session.snapshot
+
+
+def replay(X, record):
+    """Return the last snapshot of a recorded run that is played again."""
+    *_, last = replay_frames(X, record)
+    return last
 
 
 def cytometry(path, n=300, is_mass=False, **keywords):

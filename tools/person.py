@@ -283,9 +283,9 @@ class Person:
             if tabs.widget(place).isAncestorOf(widget):
                 self._click_tab(tabs, place)
         for fold in self.dock.findChildren(Fold):
-            button = fold.toggleButton()
-            is_in = fold.content().isAncestorOf(widget)
-            if is_in and not fold.isExpanded() and button.isVisible():
+            button = fold.button
+            is_in = fold.inside.isAncestorOf(widget)
+            if is_in and not fold.is_expanded and button.isVisible():
                 self.unfold(fold)
         for area in self.dock.findChildren(QScrollArea):
             if area.isAncestorOf(widget):
@@ -499,7 +499,7 @@ class Person:
 
     def unfold(self, fold: Any) -> None:
         """Click on the title of a part of the dock that is folded."""
-        self.press(fold.toggleButton())
+        self.press(fold.button)
 
     def mix_samples(self, column: str) -> None:
         """Prepare the counts again, with the batches of a column mixed."""

@@ -125,14 +125,16 @@ def _parser() -> argparse.ArgumentParser:
                       help="Of obs, to colour by; groups first.")  # fmt: skip
     page.add_argument("--genes", nargs="+", metavar="GENE",
                       help="Genes to colour by (default: markers).")  # fmt: skip
-    words = "Compute anew what a paper reports: a figure, a table and a JSON file."
+    words = "Compute anew what a paper reports: tables, a figure and a JSON file."
     command.add_arguments(make("reproduce", command.reproduce, words, help=words))
     return parser
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", type=Path, metavar="INPUT", help="File to read; see the README.")
+    add("source", type=Path, metavar="INPUT",
+        help="File or folder: .h5ad, .zarr, 10x, .fcs, .csv, .tsv, .parquet, .npy, "
+        ".npz.")  # fmt: skip
     add("-o", "--out", type=Path, required=True,
         help="Result: .h5ad, or .csv for a table; .zarr with --reference.")  # fmt: skip
     add("--space", help="What to embed: X_pca, X, an array, or columns a,b,c.")
@@ -140,13 +142,15 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         help="Make principal components of raw counts first, by scanpy's usual "
         "steps.")  # fmt: skip
     add("--missing", choices=("error", "drop"), default="error",
-        help="Rows with missing or infinite values.")  # fmt: skip
+        help="Rows with missing or infinite values: refuse the file, or leave them "
+        "out.")  # fmt: skip
     add("--transpose", action="store_true", dest="transposed",
         help="Of a table with genes in rows: map columns.")  # fmt: skip
     kinds = {"int": int, "float": float}
     for each in fields(Settings):
         told = each.metadata
         among = f" One of {', '.join(told['choices']())}." if "choices" in told else ""
+        among = f" {told['allowed'].capitalize()}." if "allowed" in told else among
         default = f" [{each.default}]" if each.default is not None else ""
         add(f"--{each.name.replace('_', '-')}", default=each.default,
             type=kinds.get(str(each.type).partition(" ")[0], str),
@@ -275,10 +279,12 @@ def _fit(options: Options) -> int:
 
 def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
     _check_out(options.source, options.out, options.force, ".zarr")
-    if options.missing != "error":
-        raise DataError(
-            "--reference reads rows one after another: leave out --missing."
-        )
+    for name, is_given in (
+        ("--missing", options.missing != "error"),
+        ("--transpose", options.transposed),
+    ):
+        if is_given:
+            raise DataError(f"--reference reads rows one by one: leave out {name}.")
     from napari_embedding_game.session.large_fit import map_file
 
     facts = map_file(

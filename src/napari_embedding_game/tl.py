@@ -495,6 +495,7 @@ def firmness(
     from napari_embedding_game.core.graph.neighbors import knn_graph
     from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
     from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+    from napari_embedding_game.session.reference.reference_map import space_of_map
 
     key, at = _keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
@@ -503,7 +504,7 @@ def firmness(
             "first, or give the key_added that it was made with."
         )
     noted = adata.uns[key].get("parameters", {})
-    X, _ = _space(adata, use_rep or _space_of_map(adata, adata.uns[key]))
+    X, _ = _space(adata, use_rep or space_of_map(adata, adata.uns[key]))
     metric = noted.get("metric", "euclidean")
     if metric == "precomputed":
         metric = "euclidean"
@@ -617,19 +618,6 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             "of uns that notes it as neighbors_key."
         )
     return getattr(adata, place[0])[place[1]] if place else adata.X, space
-
-
-def _space_of_map(adata: AnnData, record: Mapping[str, Any]) -> str | None:
-    """Return the space that a map is of, if it is one of the AnnData's."""
-    from napari_embedding_game.data.formats.spaces import split_space
-
-    made, noted = record.get("components"), record.get("parameters", {})
-    if made is not None and made in adata.obsm:  # by the recipe or Harmony
-        return f"obsm['{made}']"
-    space = str(noted.get("use_rep", noted.get("space")))  # "space": the window's word
-    group, key = split_space(space) or ("", "")
-    is_there = group in ("obsm", "layers") and key in getattr(adata, group)
-    return space if is_there or space == "X" else None
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

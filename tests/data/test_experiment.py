@@ -188,6 +188,43 @@ def test_channels_in_files_of_their_own(tmp_path):
     assert dataset.obs["image"].iloc[0] == "A01_s1"
 
 
+def test_masks_of_one_value_are_their_parts(tmp_path):
+    for seed in (0, 1):
+        _, labels = write(tmp_path, f"A0{seed + 1}", seed)
+        mask = np.uint8(255) * (labels > 0)
+        Image.fromarray(mask).save(tmp_path / f"A0{seed + 1}_labels.png")
+        (tmp_path / f"A0{seed + 1}_labels.tif").unlink()
+    dataset = measured(tmp_path)
+    assert len(dataset.obs) == 10
+    assert "The labels have one value alone" in "".join(dataset.notes)
+
+
+def test_channels_lie_where_a_file_says(tmp_path):
+    image, labels = field(0)
+    stack, volume = np.stack([image, image // 2]), np.stack([labels] * 2)
+    tifffile.imwrite(
+        tmp_path / "z.tif",
+        np.stack([stack] * 2),
+        imagej=True,
+        metadata={"axes": "ZCYX"},
+    )
+    tifffile.imwrite(tmp_path / "z_labels.tif", volume)
+    dataset = measured(tmp_path)
+    first, second = (
+        dataset.profile[:, dataset.profile_names.index(f"channel {i}_max")]
+        for i in (1, 2)
+    )
+    np.testing.assert_array_equal(second, first // 2)
+
+
+def test_a_plate_of_very_many_images_is_one(tmp_path):
+    for kind in ("images", "labels"):
+        (tmp_path / kind).mkdir()
+        for number in range(2_100):
+            (tmp_path / kind / f"{number}.tif").touch()
+    assert has_pairs(tmp_path)
+
+
 def test_coloured_and_grey_pictures_of_different_sizes(tmp_path):
     for seed, shape in enumerate([(40, 50), (30, 60)]):
         image, labels = field(seed, 4, shape)
@@ -213,12 +250,16 @@ def test_images_that_do_not_fit_are_left_out_with_the_reason(tmp_path):
     write(tmp_path, "A05", 4)
     tifffile.imwrite(tmp_path / "A05.tif", image[:10])
     tifffile.imwrite(tmp_path / "A03_labels.tif", labels + np.float32(0.5))
+    write(tmp_path, "A06", 5)[1]
+    (tmp_path / "A06_labels.tif").unlink()
+    Image.fromarray(labels.astype(np.uint8)).save(tmp_path / "A06_labels.jpg")
     dataset = measured(tmp_path)
     notes = "\n".join(dataset.notes)
     assert dataset.obs["image"].unique().tolist() in (["A01"], ["A04"])
     assert "A02 was left out: A02.tif could not be read as an image" in notes
     assert "A03 was left out: A03_labels.tif: The labels are float32" in notes
     assert "A05 was left out: The image has 10 x 50 pixels" in notes
+    assert "A06 was left out: A06_labels.jpg is a coloured picture, a JPEG" in notes
     assert "1 image with other channels or axes than the other" in notes
 
 
@@ -244,18 +285,29 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     assert dataset.obs["barcode"].nunique() == 11
     notes = "\n".join(dataset.notes)
     assert "Joined by file name: dose, note, lot, barcode of layout.csv." in notes
-    assert "It says nothing of 1 image: C04_s1." in notes
+    assert "It lacks 1 image: C04_s1." in notes
 
 
 def test_a_plate_layout_is_joined_by_well(plate):
     folder, _ = plate
-    rows = [(f"{row.lower()}{column}", f"drug {row}") for column in (1, 2, 3, 4, 9)
-            for row in "CAB"]  # fmt: skip
-    pd.DataFrame(rows, columns=["Well", "drug"]).to_csv(folder / "l.csv", index=False)
+    drugs = {"A": "None", "B": "DMSO", "C": "drug C"}
+    rows = [
+        (f"{row.lower()}{column}", drugs[row], f"x{row}", row, row)
+        for column in (1, 2, 3, 4, 9)
+        for row in "CAB"
+    ]
+    columns = ["Well", "drug", "name", "Plate", "plate"]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "l.csv", index=False, sep=";")
+    (folder / "other.csv").write_bytes(b"drug\n\xb5M\n")
     dataset = measured(folder)
-    wells, drugs = dataset.obs["well"].astype(str), dataset.obs["drug"].astype(str)
-    assert (drugs == "drug " + wells.str[0]).all()
-    assert "Without an image: c9, a9, b9." in "".join(dataset.notes)
+    wells, found = dataset.obs["well"].astype(str), dataset.obs["drug"].astype(str)
+    assert (found == wells.str[0].map(drugs)).all()
+    notes = "".join(dataset.notes)
+    assert "Without an image: c9, a9, b9." in notes
+    assert "other.csv could not be read as a table" in notes
+    images = dataset.provenance["measured"]["images"]
+    assert images[0]["name"] == "A01_s1"  # by which a moved folder is found again
+    assert images[0]["name (l.csv)"] == "xA"
 
 
 def test_tables_that_are_about_something_else_are_told(tmp_path):

@@ -121,6 +121,10 @@ def test_rows_counted_from_0_are_no_labels_unless_somebody_says_so(numbered):
     assert ids(found) == [0, 1, 2, 3, 4]
     assert found.left_out.tolist() == [True] + [False] * 4
     assert ids(matched(table(index=range(5), id=[5, 4, 3, 2, 1]), numbered))[0] == 5
+    for some in (range(4), range(7)):  # rows were left out, or are of other images too
+        assert "may only count the rows" in matched(table(id=some), numbered).refusal
+    gaps = np.where(numbered == 2, 0, numbered)
+    assert "may only count the rows" in matched(table(id=range(1, 5)), gaps).refusal
 
 
 def test_a_row_about_the_background_is_on_no_map(numbered):
@@ -140,6 +144,8 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     found = matched(frame, movie, "time")
     assert ids(found) == [3, 3, 7, 7]
     assert found.objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
+    from_1 = frame.assign(Frame=[3, 1, 2, 3])
+    assert matched(from_1, movie, "time").objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
     frame.loc[0, "Frame"] = 1  # where there is no object 3
     assert ids(matched(frame, movie, "time")) == [0, 3, 7, 7]
     assert 'no column "frame"' in matched(table(label=ORDER), movie, "time").refusal

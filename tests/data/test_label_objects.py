@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.label_objects import find_objects
+from napari_embedding_game.data.label_objects import as_labels, find_objects
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
@@ -14,3 +14,16 @@ def test_huge_labels_take_no_memory_and_are_exact(labels, offset, kind):
     assert found.boxes.tolist() == find_objects(labels).boxes.tolist()
     no_background = far + 1
     assert len(find_objects(no_background)) == 5
+
+
+def test_a_mask_of_one_value_is_numbered(labels):
+    assert as_labels(labels) is labels
+    for mask in (labels > 0, np.uint8(255) * (labels > 0)):
+        numbers = as_labels(mask)
+        assert sorted(set(zip(labels.flat, numbers.flat, strict=True))) == [
+            (0, 0), (2, 4), (3, 2), (7, 1), (11, 3)
+        ]  # fmt: skip
+    whole = np.ones_like(labels)
+    series = as_labels(np.stack([labels > 0, whole]), in_planes=True)
+    assert len(np.unique(series[0])) == 5  # none grows together through the second
+    assert as_labels(np.stack([labels > 0, whole])).max() == 1

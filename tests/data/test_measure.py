@@ -81,7 +81,7 @@ def test_texture(labels):
     [
         ((40, 50), ["intensity"]),
         ((40, 50, 3), ["red", "green", "blue"]),
-        ((40, 50, 4), ["red", "green", "blue"]),
+        ((40, 50, 4), [f"channel {i}" for i in range(1, 5)]),
         ((40, 50, 2), ["channel 1", "channel 2"]),
         ((5, 40, 50), [f"channel {i}" for i in range(1, 6)]),
     ],
@@ -91,6 +91,9 @@ def test_channels(image_shape, expected):
     channels = split_channels(image, (40, 50))
     assert list(channels) == expected
     assert all(channel.shape == (40, 50) for channel in channels.values())
+    if len(image_shape) == 3 and image_shape[-1] == 4:
+        image[..., 3] = 1  # an alpha
+        assert list(split_channels(image, (40, 50))) == ["red", "green", "blue"]
 
 
 def test_neighbours_and_objects_at_the_border(labels):

@@ -25,11 +25,6 @@ def toy(monkeypatch):
 
     def make(run=None, value=0.5):
         def own(inputs, parts):
-            """Do little.
-
-            A note on
-            two lines.
-            """
             parts(lambda key: 1, ["one"])
             rows = [{"k": 1000, "share": 0.123456, "n": np.int32(2)}]
             curves = {"a": pd.DataFrame({"a": [0, 1]})}

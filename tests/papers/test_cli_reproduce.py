@@ -26,6 +26,7 @@ def test_the_list_names_them_all(run):
 def test_a_criterion_that_is_not_met_ends_with_1(run, tmp_path):
     result = run("toy", "--out", tmp_path, "--random-state", 3)
     assert result.exit_code == 1
+    assert "| 1,000 | 0.1235 | 2 |" in result.stdout
     assert "NOT PASSED: a < 1 (3)" in result.stdout
     assert not json.loads((tmp_path / "toy" / "toy.json").read_text())["passed"]
 

@@ -8,7 +8,6 @@ from napari_embedding_game.papers.learners import (
     best_response,
     convergence_bound,
     follow_the_leader,
-    in_ball,
     mirror_descent,
     optimistic_descent,
     play,
@@ -36,6 +35,10 @@ def actions(learner, seen, prescient=False):
     losses, weights = seen
     rounds = play(learner, fixed(losses), weights, "x" if prescient else None)
     return np.array([own for own, _ in rounds])
+
+
+def in_ball(radius):
+    return lambda z: z * min(1.0, radius / np.linalg.norm(z))
 
 
 def on_sphere(slope):

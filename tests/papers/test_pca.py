@@ -87,12 +87,8 @@ def test_it_ends_at_the_principal_components_and_never_swings_away(X, d):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 9}, "from 1 to 8"),
-        ({"n_components": 0}, "from 1 to 8"),
-        ({"low_rank": 1}, "from 2"),
-        ({"low_rank": 9}, "to 8"),
+        ({"n_components": 9}, "at most 8"),
         ({"X": np.ones((10, 3))}, "the same"),
-        ({"X": np.array([[1, 2], [3, np.nan], [5, 6]])}, "missing"),
     ],
 )
 def test_what_cannot_be_used_is_told(X, options, message):

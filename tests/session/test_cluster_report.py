@@ -66,6 +66,8 @@ def test_many_levels_are_summed_up_and_missing_is_named():
 def test_levels_that_are_written_alike_are_one_and_missing_is_none_of_them():
     named = as_levels(pd.Series([1, "1", "missing", None, "x"], dtype=object))
     assert named.tolist() == ["1", "1", "missing", "missing-1", "x"]
+    arrow = pd.Series([1, 2, None], dtype="int64[pyarrow]")
+    assert as_levels(arrow).tolist() == ["1", "2", "missing"]
     ordered = pd.Categorical(["low", "high", None], ["low", "high"], ordered=True)
     assert list(as_levels(pd.Series(ordered)).cat.categories) == [
         "low", "high", "missing",
@@ -92,3 +94,7 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first():
     assert found.index.tolist() == [f"column {i}" for i in order]
     np.testing.assert_allclose(found["difference"], expected[order])
     assert contrasts(measured(values), np.ones(30, bool)).empty
+    many = rng.normal(1000, 1, (1_000_000, 1)).astype(np.float32)  # a mean in float32
+    found = contrasts(measured(many), np.arange(len(many)) < 5_000)  # is off by 9
+    assert abs(found["difference"]).max() < 0.1
+    assert found["outside"].item() == pytest.approx(1000, abs=0.1)

@@ -40,10 +40,11 @@ from napari_embedding_game.session.file.autosave import Autosave, find_recent_se
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.reference.placed_on import PlacedOn
-from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import AnnDataSource, FileSource
+from worlds import replay
 
 N = 80
 SHORT = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
@@ -299,9 +300,9 @@ SCENARIOS = {
     "neighbours given": (neighbours, names_and_looks),
     "sample": (lambda at: samples.digits(), looked_at),
 }
-AGAIN = {"known", "notes", "source_obs", "source_obs_names", "quality"}
+AGAIN = {"known", "notes", "source_obs", "source_obs_names"}
 """What is not saved."""
-ELSEWHERE = {"left_out", "images", "projection"}
+ELSEWHERE = {"images"}
 BOOK = {"done", "undone"}
 """The steps of undo, which are not saved."""
 
@@ -372,7 +373,7 @@ def reopened(path):
 
 
 NOT_IN_H5AD = {"name", "source", "read_options", "level_colors", "key", "parent"}
-NOT_IN_H5AD |= {"var_names"}  # components are called after their key of obsm
+NOT_IN_H5AD |= {"quality", "var_names"}  # components are called after their key of obsm
 """The file itself has the data, and no other map."""
 
 
@@ -525,11 +526,13 @@ def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
     adata = anndata.read_h5ad(path)
     changed = adata.copy()
     changed.obsm["X_pca"][0] = 7
-    for one in (adata[:50], changed):
+    _, path = saved_as_h5ad(tmp_path, "table, gaps left out")
+    table = anndata.read_h5ad(path)[4:50]
+    for one in (adata[:50], changed, table):
         one.write_h5ad(tmp_path / "other.h5ad")
         opened, (trouble,) = archive.open_session(tmp_path / "other.h5ad")
         assert "it was opened as data" in trouble
-        assert opened.maps[0].dataset.X.shape == (one.n_obs, 4)
+        assert len(opened.maps[0].dataset.obs) == one.n_obs
         assert opened.maps[0].snapshot is None
 
 
@@ -558,6 +561,22 @@ def test_a_layer_keeps_all_its_rows_and_colors(tmp_path, read_here):
     assert adata.obs["kind"].tolist() == ["T", "B"] * (N // 2)
     assert adata.uns["kind_colors"].tolist() == ["#ff0000", "#00ff00"]
     assert adata.X[7].nnz == 0
+
+
+def test_ranges_and_whole_numbers_with_gaps_come_back(tmp_path, read_here):
+    made = {
+        "range": pd.cut(np.arange(N), 4),
+        "whole": np.array([1, None, 3, 2**60 + 1] * (N // 4), dtype=object),
+    }
+    tree = MapTree(Session(pace=UNPACED))
+    tree._session.load(of_layer())
+    table = tree._session.dataset.obs.assign(**made)
+    tree._session.load(replace(tree._session.dataset, obs=table))
+    archive.save(tree.capture(), tmp_path / "work.zip")
+    found = reopened(tmp_path / "work.zip")._session.dataset.obs
+    assert found["range"].astype(str).tolist() == table["range"].astype(str).tolist()
+    assert found["range"].cat.ordered
+    assert found["whole"].dropna().tolist() == table["whole"].dropna().tolist()
 
 
 @pytest.mark.parametrize("stores", [np.asarray, sp.csr_matrix])

@@ -6,8 +6,8 @@ import pytest
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import NO_FORCES
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run.replay import replay, same
-from worlds import rows, session_of
+from napari_embedding_game.session.run.replay import same
+from worlds import replay, rows, session_of
 
 RNG = np.random.default_rng(3)
 X = (RNG.normal(size=(4, 30, 6)) + 6 * RNG.normal(size=(4, 1, 6))).reshape(120, 6)

@@ -245,6 +245,7 @@ def made_columns(folder, cells):
     add_classes(session.dataset, "taught", learned, examples)
     session.add(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
     session.add(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
+    session.add(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
     session.look.color_by = "a set"
     return desk
 
@@ -268,7 +269,7 @@ SCENARIOS = {
     mixed: ('batch_key="day"',),
     neighbours: ("obsp['mine_distances']", 'metric="precomputed"'),
     looked_at: ('samples="donor"', 'method="t-test"'),
-    made_columns: ('color=["cluster", "a set"]',),
+    made_columns: ('color=["map_cluster", "a set"]',),
 }
 """What was done, and what the code of it has."""
 BESIDE = {
@@ -310,7 +311,8 @@ def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch)
         assert words.replace('"', "'").lower() in code
     made = run_code(path, monkeypatch)
     adata, shown = made["adata"], desk.session.snapshot
-    column = "map_cluster" if scenario is same_names else "cluster"
+    has_one = scenario in (same_names, made_columns)
+    column = "map_cluster" if has_one else "cluster"
     assert adata.obs[column].tolist() == desk.book.clustering.names.tolist()
     assert adata.obs[column].nunique() > 1
     np.testing.assert_array_equal(adata.obsm["X_embedding_game"], shown.embedding)
@@ -339,7 +341,7 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     write_code(desk.maps.capture(), tmp_path / "map.ipynb")
     obs = run_code(tmp_path / "map.ipynb", monkeypatch)["adata"].obs
     there = desk.session.dataset.obs
-    for name in ("a set", "wanders", "taught_confidence"):
+    for name in ("a set", "wanders", "taught_confidence", "cluster"):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()
     assert obs["said"].isna().tolist() == there["said"].isna().tolist()
@@ -357,13 +359,13 @@ def test_a_session_file_gives_the_same_code(cells, tmp_path):
 
 
 def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
-    desk = of_file(tmp_path / "cells.h5ad").play()
-    text = methods_text(desk.saved)
+    path = tmp_path / "cells.h5ad"
+    text = methods_text(of_file(path).play().saved)
     for words in ("240 cells of cells.h5ad", "lambda x N = 300", "45 landmarks"):
         assert words in text
     for word in ("scanpy", "Harmony", "Tucker", "Vladymyrov", "van der", "Leiden"):
         assert word not in text
-    other = of_file(tmp_path / "cells.h5ad", space="X", recipe=RECIPE)
+    other = of_file(path, space="X", recipe=RECIPE)
     other.session.settings.choose_method("tsne")
     other.session.settings.init = "gradient_pca"
     text = methods_text(other.play().edit().saved)
@@ -374,6 +376,9 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     assert "more than 3 % mitochondrial counts" in text
     assert 'levels of "day" were mixed in the components by Harmony' in text
     assert "Wolock" in text
+    every = replace(RECIPE, min_genes=0, min_cells=0)
+    text = methods_text(of_file(path, space="X", recipe=every).play().saved)
+    assert "cells with no genes (1), and genes in no cell (" in text
     text = methods_text(a_part(tmp_path, cells).saved)
     assert "Raw counts of 239 of 240 cells" in text
     assert "of these cells." in text
@@ -390,4 +395,8 @@ def test_what_cannot_be_written_is_told(cells, tmp_path):
     lost = replace(saved.maps[0], record=replace(saved.maps[0].record, is_branch=True))
     with pytest.raises(DataError, match="went on from another map"):
         write_code(replace(saved, maps=(lost,)), tmp_path / "map.ipynb")
-    assert [p.name for p in tmp_path.iterdir()] == ["cells.h5ad"]
+    archive.save(saved, tmp_path / "s.zip")
+    for ending in (".ipynb", ".txt"):
+        with pytest.raises(DataError, match="are not loaded"):
+            write_code(archive.load(tmp_path / "s.zip"), tmp_path / f"map{ending}")
+    assert {p.name for p in tmp_path.iterdir()} == {"cells.h5ad", "s.zip"}

@@ -57,3 +57,5 @@ def test_a_column_that_names_no_wells_makes_no_plate(dataset, values):
     obs = dataset.obs.assign(well=np.resize(values, n))
     assert plates_of(replace(dataset, obs=obs)) == ()
     assert plates_of(dataset) == ()
+    numbered = dataset.obs.assign(well_id=range(n), well_name="B03")
+    assert list(plates_of(replace(dataset, obs=numbered))[0].wells) == [(1, 2)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData
 
 import worlds
 from napari_embedding_game import tl
@@ -11,8 +12,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import new_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.loading import with_batches_mixed
 from napari_embedding_game.data.projection import normalised
-from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.reference.reference_map import reference_of
@@ -142,6 +144,30 @@ def test_a_space_that_new_cells_bring_along():
         tl.map_onto_reference(new, old, "kind")
 
 
+def test_columns_that_are_no_genes_are_taken_by_their_names():
+    def measured(n):
+        adata = AnnData(rng.normal(size=(n, 6)).astype(np.float32))
+        adata.var_names = [*"abcdef"]
+        adata.obs["kind"] = np.where(adata.X[:, 0] > 0, "A", "B")
+        return adata
+
+    rng = np.random.default_rng(0)
+    old, new = measured(1_500), measured(400)
+    tl.embedding_game(old, use_rep="X", **QUICK | {"n_neighbors": 4})
+    turned = new[:, ::-1].copy()
+    for one in (new, turned):
+        tl.map_onto_reference(one, old, "kind", n_neighbors=30)
+        # As many neighbours as cells of the reference are known to have are compared.
+        assert one.obs["unlike_reference"].mean() < 0.025
+        assert one.obs["reference_distance"].mean() < 1.25
+    known = new.obsm["X_embedding_game"]
+    np.testing.assert_array_equal(turned.obsm["X_embedding_game"], known)
+    new.X = np.abs(new.X).round()
+    for one in (new, turned[:, 1:].copy()):
+        with pytest.raises(DataError, match="X with the same 6 columns"):
+            tl.map_onto_reference(one, old, "kind")
+
+
 @pytest.mark.parametrize(
     ("labels", "change", "sentence"),
     [
@@ -173,6 +199,26 @@ def test_what_is_no_map_is_told():
 
 
 def test_harmony_in_the_reference_is_told(reference):
+    pytest.importorskip("harmonypy")
+    import scanpy as sc
+
+    adata = cells(240)
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    sc.pp.pca(adata, n_comps=8)
+    adata.obs["day"] = pd.Categorical(["mon", "tue"] * 120)
+    options = ReadOptions(space="X_pca")
+    dataset = finish(with_batches_mixed(from_anndata(adata, "ref", options), "day"))
+    session = worlds.session_of(dataset, max_iter=30, n_landmarks=12)
+    worlds.play(session)
+    made = new_anndata(dataset, session.result())
+    made.varm, made.var_names = adata.varm, adata.var_names
+    made.obsm["X_pca"] = adata.obsm["X_pca"]
+    new = cells(60, "ABCD", seed=1)
+    tl.map_onto_reference(new, made, "kind")
+    check_kinds(new)
+    notes = new.uns["embedding_game_reference"]["notes"]
+    assert 'The batches of "day" were mixed by Harmony' in notes
     mixed = reference.copy()
     mixed.uns["embedding_game"]["provenance"]["recipe"]["batch_key"] = "donor"
     new = tl.map_onto_reference(cells(9), mixed, "kind", copy=True)

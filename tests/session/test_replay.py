@@ -9,8 +9,9 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord, Steering, record
-from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED, Run
+from worlds import replay
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
 CHOSEN = Settings(

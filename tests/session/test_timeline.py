@@ -9,7 +9,7 @@ from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.record import record
-from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import (
@@ -17,6 +17,7 @@ from napari_embedding_game.session.timeline import (
     n_bytes,
     warm_start,
 )
+from worlds import replay
 
 CHOSEN = Settings()
 SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}

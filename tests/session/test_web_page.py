@@ -148,6 +148,7 @@ def test_the_run_can_be_played(opened):
     ("wrong", "sentence"),
     [
         ({"basis": "X_tsne"}, "X_umap"),
+        ({"basis": "X_line"}, "of two axes: choose one of X_umap"),
         ({"columns": ["leiden"]}, "group, depth"),
         ({"genes": ["CD3E"]}, "CD3E"),
         ({"columns": ["name"]}, "300 levels"),
@@ -159,6 +160,7 @@ def test_what_is_not_there_is_said(tmp_path, cells, wrong, sentence):
     if adata is many:
         many.obs["name"] = many.obs_names
         many.obsm["X_umap"] = np.zeros((300, 2))
+    adata.obsm["X_line"] = np.zeros((adata.n_obs, 1))
     options = {"basis": "X_umap"} | wrong
     with pytest.raises(DataError, match=sentence):
         write_web_page(adata, tmp_path / "map.html", **options)
@@ -170,6 +172,8 @@ def test_genes_of_one_name_are_written(tmp_path, cells):
     cells.var_names = ["ACTB", "CD8A", "CD8A"]
     write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
     assert (tmp_path / "map.html").stat().st_size > 1000
+    cells.X = None
+    write_web_page(cells, tmp_path / "map.html", basis="X_umap")
 
 
 def test_the_command_line_writes_a_page(tmp_path, cells):

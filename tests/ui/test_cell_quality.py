@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog, QPushButton
 
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES
 
@@ -80,7 +81,7 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
     assert told.text().startswith("48 of 60 cells stay.")
-    assert " ".join(recipe.fold.toggleButton().text().split()).endswith("left out")
+    assert " ".join(recipe.fold.button.text().split()).endswith("left out")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         recipe.apply.click()
     dataset = dock.workspace.session.dataset
@@ -93,6 +94,7 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     np.save(tmp_path / "other.npy", rng.poisson(3, (60, 150)))
     load(FileSource(tmp_path / "other.npy"))  # other cells have no limits yet
     assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0
+    assert recipe.recipe().min_genes == Recipe().min_genes
     assert not recipe.doublets.isChecked()
     assert not numbers["max_mito"].native.isVisible()
     assert recipe.no_mito.isVisible()
@@ -133,6 +135,25 @@ def test_a_number_counts_that_is_being_typed(qtbot, recipe, dock, monkeypatch):
         QTest.keyClicks(field, number)
         QTest.mouseClick(button, LEFT)
         assert asked.pop().recipe.max_counts == int(number)
+
+
+def test_cells_are_drawn_by_sample_where_rows_were_left_out(
+    qtbot, dock, source, tmp_path
+):
+    cells = read_h5ad(source.path)
+    cells.obs["day"] = pd.Categorical(["one", "two"] * 30)
+    cells.X[3, 5] = np.nan
+    cells.write_h5ad(tmp_path / "gaps.h5ad")
+    reading, panel = dock.controller.reading, dock.data.recipe
+    dock.resize(380, 900)
+    dock.show()
+    with qtbot.waitSignal(reading.loaded, timeout=30_000):
+        drop = ReadOptions(missing="drop")
+        reading.load(FileSource(tmp_path / "gaps.h5ad"), drop)
+    panel.fold.expand()
+    canvas = panel.cells.canvas
+    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    assert len(canvas.plot.samples) == 59
 
 
 @pytest.fixture
@@ -226,6 +247,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
             a for a in dock.run.save.menu().actions() if "ession" in a.text()
         ).trigger()
     load(SampleSource("digits"))
+    panel.numbers["n_comps"].value = 50  # typed for other data
 
     def again(*_, **__):
         raise AssertionError("this was worked out before")
@@ -245,6 +267,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     )
     assert panel.fold.isVisibleTo(panel)
     assert panel.state.text() == told
+    assert panel.numbers["n_comps"].value == 7
     assert panel.apply.isVisibleTo(panel)
     assert panel.apply.text() == "Prepare again"
     assert dock.data.batches.native.isVisibleTo(dock.data)

@@ -65,7 +65,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     table.to_csv(tmp_path / "cells.csv", index=False)
     load(FileSource(tmp_path / "cells.csv"))
     panel = dock.data.columns
-    assert "4 of 4" in panel.toggleButton().text()
+    assert "4 of 4" in panel.button.text()
     panel.expand()
     panel.none.click()
     assert not panel.apply.isEnabled()
@@ -75,7 +75,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     with qtbot.waitSignal(dock.controller.reading.loaded):
         panel.apply.click()
     assert session.dataset.var_names == ("red mean", "red sd")
-    assert "2 of 4" in panel.toggleButton().text()
+    assert "2 of 4" in panel.button.text()
 
 
 @pytest.fixture

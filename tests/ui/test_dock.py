@@ -318,6 +318,12 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
     assert "40 rows × 5 values, from X" in dock.data.summary.text()
+    dock.controller.reading.load(other := Table(dataset))
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+    assert not dock.data.drop.isChecked()  # as it is of the data on show
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.data.drop.click()
+    assert other.asked == [(None, "error"), (None, "drop")]
 
 
 def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):

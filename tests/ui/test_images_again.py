@@ -107,13 +107,23 @@ def files(tmp_path, viewer, readers):
     return found
 
 
-def test_files_that_are_still_there_are_opened_again(viewer, dock, desk, files):
+def test_files_that_are_still_there_are_opened_again(
+    viewer, dock, desk, files, tmp_path
+):
+    for layer in viewer.layers:
+        layer.scale = (0.5, 0.5)
     desk.measure()
     desk.save()
+    other = tmp_path / "other" / "dapi.tif"
+    other.parent.mkdir()
+    tifffile.imwrite(other, picture(1))
+    viewer.open(other, plugin="napari")
     desk.open()
-    assert [layer.name for layer in desk.linked.images] == ["dapi"]
-    assert desk.linked.labels is viewer.layers["cells"]
-    np.testing.assert_array_equal(desk.linked.labels.data, cells())
+    (image,), labels = desk.linked.images, desk.linked.labels
+    np.testing.assert_array_equal(image.data, picture())  # not the other's
+    assert labels is viewer.layers["cells"]
+    np.testing.assert_array_equal(labels.data, cells())
+    assert labels.scale.tolist() == image.scale.tolist() == [0.5, 0.5]
     assert not shown(dock.data.relink)
 
 

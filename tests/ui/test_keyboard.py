@@ -91,9 +91,9 @@ def test_f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
 
 
 def test_tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
-    game.method_fold.collapse()
+    game.method_fold.expand(False)
     found = stops(game)
-    inside = game.method_fold.content()
+    inside = game.method_fold.inside
     assert not any(inside.isAncestorOf(widget) for widget in found)
     first = [game.clusters.search, game.look.color_by.native, game.clusters.table]
     places = [found.index(widget) for widget in first]

@@ -203,16 +203,19 @@ def test_an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     viewer, dock, loading
 ):
     image, labels = field(0)
-    viewer.add_image(image, name="DNA", scale=[0.5] * 2)
-    viewer.add_labels(labels, name="cells", scale=[0.5] * 2)
+    laid = {"scale": [0.325] * 2, "translate": [1234.56, 7.1]}
+    viewer.add_image(image, name="DNA", **laid)
+    viewer.add_labels(labels, name="cells", **laid)
     panel = dock.data.measure
     assert ticked(panel) == ["DNA"]
     dataset = loading(panel.measure)
     area = measured(dataset, "area")
-    np.testing.assert_allclose(area, 0.25 * np.bincount(labels.ravel())[3::3])
+    pixels = np.bincount(labels.ravel())[3::3]
+    np.testing.assert_allclose(area, 0.325**2 * pixels, rtol=1e-6)
+    assert "perimeter" in dataset.profile_names  # also far from the origin
     for name, value, reason in (
         ("translate", (0, 1000), "lies elsewhere than 'cells'"),
-        ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.5"),
+        ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.325"),
     ):
         setattr(viewer.layers["DNA"], name, value)
         panel.refresh()
@@ -309,3 +312,7 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     layer.data = np.where(labels == 6, 0, labels)
     assert not again.isHidden()
     assert len(loading(again.button).obs) == 19
+    viewer.layers["DNA"].translate = (5, 5)
+    layer.data = np.where(labels == 9, 0, labels)
+    notes = loading(again.button).notes
+    assert notes[0] == "Only the shape was measured: no image was ticked."

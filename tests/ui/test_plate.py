@@ -10,6 +10,8 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.images.join_panel import with_labels
 from napari_embedding_game.ui.images.linked_layers import FIELDS
 from napari_embedding_game.ui.widgets.plate import PlateWidget
 
@@ -101,6 +103,9 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     linked = person.dock.controller.workspace.linked.current
     names = linked.labels.metadata[FIELDS]
     assert names[viewer.dims.current_step[0]] == dataset.obs["image"].iloc[row]
+    assert viewer.dims.axis_labels[0] == dataset.obs["image"].iloc[row]
+    file = FileSource(plate / "cells.csv")
+    assert with_labels(file, viewer) is file  # its rows are of no twelve images
     # A label that is painted on is told by the name of its image.
     again = person.dock.data.relink
     assert again.isHidden()
@@ -110,6 +115,11 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     linked.labels.selected_label, linked.labels.brush_size = 90, 5
     person.click_object(row, lambda: not again.isHidden())
     assert again.text.text().startswith("The labels 'plate (labels)' were edited")
+    # The slider goes on to name the images when other data are on show.
+    session.load(replace(dataset, source_objects=None))
+    person.dock.controller.workspace.linked.set(None)
+    viewer.dims.set_point(0, 3)
+    assert viewer.dims.axis_labels[0] == names[3]
 
 
 def test_the_plate_on_show_stays_when_a_column_comes(

@@ -9,8 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.palette import point_colors
-from napari_embedding_game.ui.game_dock import PLOTS
-from napari_embedding_game.ui.inspector import markers_pane
+from napari_embedding_game.ui.game_dock import MAP, PLOTS
+from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -181,6 +181,19 @@ def test_names_and_clusters_are_followed(qtbot, dots, session):
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
 
 
+def test_a_name_given_while_groups_are_compared_is_shown(
+    qtbot, dots, session, held, monkeypatch
+):
+    gate = held(dot_plot_pane, "iter_cluster_expression")
+    gate.clear()
+    first, second, third = [one.id for one in session.clusters.clusters[:3]]
+    session.clusters.merge([first, second])
+    session.clusters.rename(third, "T cells")
+    gate.set()
+    qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
+    assert "T cells" in dots.plot().groups
+
+
 def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     kinds = session.dataset.obs["kind"]
     dots.genes.setText("a, b")
@@ -207,8 +220,9 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "finished" and dots.state.text() == "")
     assert dots.result.genes == genes
-    session.load(dataset)
-    assert dots.plot() is None
+    dock.tabs.setCurrentIndex(MAP)
+    session.load(dataset)  # while nobody looks
+    assert dots.result is dots.plot() is dots.canvas.plot is dots.canvas.axes is None
 
 
 def test_dots_are_drawn_and_saved(qtbot, dots, dock, saved_as):

@@ -1,5 +1,7 @@
 """Finding clusters, genes and cells from the keyboard."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -69,6 +71,14 @@ def test_a_row_is_found_by_its_name(played, session, monkeypatch):
     assert not typed(played, "cell2x").hits
     find(played, "cell7")
     assert session.selection.rows.tolist() == [7]
+
+
+def test_all_rows_of_a_repeated_name_are_found(played, session, play, dataset):
+    twice = [f"cell{number // 2}" for number in range(40)]
+    session.load(replace(dataset, obs=dataset.obs.set_axis(twice)))
+    play()
+    find(played, "cell7")
+    assert session.selection.rows.tolist() == [14, 15]
 
 
 def test_what_was_searched_goes_with_its_data(qtbot, played, session):

@@ -56,6 +56,26 @@ def new(qtbot, teach, rows, name):
     qtbot.waitUntil(lambda: name in column(teach.classes, 0))
 
 
+def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
+    """Also where a larger one comes to stand above it meanwhile."""
+    head = teach.classes.horizontalHeader()
+    head.setSortIndicator(1, Qt.SortOrder.DescendingOrder)
+    session.selection.select_points(np.arange(0, 8, 2))
+    teach.new.click()  # which leaves the keyboard where it is
+    *_, editor = teach.classes.findChildren(QLineEdit)
+    editor.setText("even")
+    session.clusters.make_cluster(np.arange(1, 12, 2), "another")
+    assert teach.classes.is_typed_into
+    assert editor.text() == "even"
+    session.selection.select_points(np.arange(13, 20, 2))
+    teach.new.click()
+    qtbot.waitUntil(lambda: len(column(teach.classes, 0)) == 3)
+    groups = session.clusters.state.annotation.groups
+    assert [one.name for one in groups.values()] == ["even", "another", "Group 2"]
+    rows = session.clusters.clustering.rows(min(groups)).tolist()
+    assert rows == [0, 2, 4, 6]
+
+
 def filled(qtbot, teach):
     new(qtbot, teach, np.arange(0, 8, 2), "even")
     new(qtbot, teach, np.arange(1, 8, 2), "odd")

@@ -32,8 +32,8 @@ def trust(dock):
 
 
 def unfold(dock):
-    QTest.mouseClick(dock.trust_fold.toggleButton(), LEFT)
-    assert dock.trust_fold.isExpanded()
+    QTest.mouseClick(dock.trust_fold.button, LEFT)
+    assert dock.trust_fold.is_expanded
 
 
 def test_the_figures_follow_the_map_and_its_colours(
@@ -87,7 +87,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     play()
     unfold(dock)
     qtbot.waitUntil(lambda: len(gates) == 1)
-    dock.trust_fold.collapse()
+    dock.trust_fold.expand(False)
     former = session.snapshot
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.snapshot not in (None, former))
@@ -102,10 +102,27 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())
 
 
+def test_what_was_measured_while_it_moved_is_not_told_of_a_stopped_map(
+    trust, dock, play, session, monkeypatch, qtbot
+):
+    monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: FOUND)
+    monkeypatch.setattr(trust_module, "MOST_UNASKED", 30)
+    play()
+    unfold(dock)
+    qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())
+    dock.trust_fold.expand(False)
+    former = session.snapshot
+    session.settings.repulsion = 900.0
+    qtbot.waitUntil(lambda: session.snapshot is not former)
+    session.stop()
+    assert session.state == "stopped"
+    assert "Trustworthy" not in trust.far.text()
+
+
 def test_a_graph_in_parts_is_warned_of(dock, play, trust, monkeypatch, qtbot):
     found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
     monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: found)
-    title = dock.trust_fold.toggleButton()
+    title = dock.trust_fold.button
     play()
     qtbot.waitUntil(lambda: "4 pieces" in title.text())  # seen while it is folded
     assert "4 groups without any link (25% of the points" in trust.warning.text()
@@ -126,10 +143,10 @@ def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
     assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
     assert "more than of its own cluster (70%)" in trust.warning.text()
-    assert "follows stim" in dock.trust_fold.toggleButton().text()
+    assert "follows stim" in dock.trust_fold.button.text()
     trust.show_quality(FOUND)
     assert trust.warning.isHidden()
-    assert "follows" not in dock.trust_fold.toggleButton().text()
+    assert "follows" not in dock.trust_fold.button.text()
 
 
 # The timeline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 
+FirstAxis = Literal["z", "time", "image"]
+"""What the first of three axes is; in a series each picture has its own objects."""
 NO_OBJECT = "The labels hold no object, only background: segment first."
 
 
@@ -87,6 +89,23 @@ class Objects:
         """Slices that cut the box of one object out of the label image."""
         first, last = np.split(self.boxes[row], 2)
         return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
+
+
+def as_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
+    """Return whole numbers as labels; of one value above 0, parts that do not touch.
+
+    With `in_planes` parts in different planes (y, x) never touch.
+    """
+    from scipy import ndimage
+
+    values = np.asarray(pixels)
+    inside = values[values > 0]
+    if inside.size and inside.min() < inside.max():
+        return values
+    n_axes = 2 if in_planes else values.ndim
+    near = np.zeros((3,) * values.ndim, bool)
+    near[(1,) * (values.ndim - n_axes)] = ndimage.generate_binary_structure(n_axes, 1)
+    return np.asarray(ndimage.label(values > 0, near)[0], dtype=np.int32)
 
 
 def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:

@@ -32,15 +32,8 @@ _MAX_VALUE = 10.0
 def pca_projection(adata: AnnData, where: str) -> Projection:
     """Return how ``obsm["X_pca"]`` came of the genes of `adata`.
 
-    Raises DataError if there are no loadings, or no numbers of `adata` give these
-    components.
+    Raises DataError if no numbers of `adata` give these components.
     """
-    if "PCs" not in adata.varm or "X_pca" not in adata.obsm:
-        raise DataError(
-            f"{where} does not tell how its space came of genes (it has no "
-            "varm['PCs']), so that new cells cannot be projected: fit the reference "
-            "with the recipe, or give new cells that have the same space in obsm."
-        )
     loadings = np.asarray(adata.varm["PCs"], np.float32)
     used = np.flatnonzero(np.any(loadings != 0, axis=1))
     known = np.asarray(adata.obsm["X_pca"], np.float32)

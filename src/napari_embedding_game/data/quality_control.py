@@ -64,17 +64,21 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     """
     told = np.zeros(len(quality), bool)
     found: Reasons = {}
-    for limit, (column, what) in _LIMITED.items():
+    for limit, (column, _) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
         values = quality[column].to_numpy() if column in quality else 0 * told
         rows = values < number if is_least else values > (number or np.inf)
-        than = "fewer" if is_least else "more"
-        why = f"{than} than {f'{number:,}'.removesuffix('.0')} {what}"
-        why = why.replace("fewer than 1 genes", "no genes")
-        found[limit] = rows & ~told, why
+        found[limit] = rows & ~told, words_of(limit, number)
         told = told | rows
     return found
+
+
+def words_of(limit: str, number: float) -> str:
+    """Return what cells have that a limit leaves out."""
+    than = "fewer" if limit.startswith("min") else "more"
+    words = f"{than} than {f'{number:,}'.removesuffix('.0')} {_LIMITED[limit][1]}"
+    return re.sub("^fewer than [01] genes", "no genes", words)
 
 
 def find_doublets(

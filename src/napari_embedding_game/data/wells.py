@@ -9,7 +9,9 @@ from typing import TypeAlias
 Well: TypeAlias = tuple[int, int]
 """Row and column, both from 0."""
 
-_WELL = re.compile(r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]\d?)\s*", re.IGNORECASE)
+_WELL = re.compile(
+    r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]|[1-3]\d|4[0-8])\s*", re.IGNORECASE
+)
 _ROW = re.compile(r"\s*([A-P]|A[A-F])\s*", re.IGNORECASE)
 _LETTERS = 26
 FORMATS: dict[int, tuple[int, int]] = {
@@ -36,17 +38,17 @@ def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
     if match := _ROW.fullmatch(str(text)):
         return _row(match[1])
-    return parse_column(text)
+    return _counted(text, FORMATS[1536][0])
 
 
 def parse_column(text: object) -> int | None:
     """Return the column, from 0, that a number from 1 names, or None."""
-    try:
-        number = float(str(text))
-    except ValueError:
-        return None
-    is_whole = number.is_integer() and 1 <= number <= FORMATS[1536][1]
-    return int(number) - 1 if is_whole else None
+    return _counted(text, FORMATS[1536][1])
+
+
+def _counted(text: object, most: int) -> int | None:
+    match = re.fullmatch(r"\s*0*([1-9]\d?)(\.0*)?\s*", str(text))
+    return int(match[1]) - 1 if match and int(match[1]) <= most else None
 
 
 def row_letters(row: int) -> str:
@@ -63,10 +65,8 @@ def well_name(well: Well) -> str:
 
 def smallest_format(wells: Iterable[Well]) -> int:
     """Return the number of wells of the smallest usual plate that holds these."""
-    places = list(wells)
-    n_rows = max((row for row, _ in places), default=0) + 1
-    n_columns = max((column for _, column in places), default=0) + 1
-    fitting = (n for n, (a, b) in FORMATS.items() if n_rows <= a and n_columns <= b)
+    rows, columns = zip((0, 0), *wells, strict=True)
+    fitting = (n for n, (a, b) in FORMATS.items() if max(rows) < a and max(columns) < b)
     return next(fitting, max(FORMATS))
 
 

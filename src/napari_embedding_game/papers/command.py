@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Do what the command asks for, and return its exit code."""
+    from napari_embedding_game.core.settings import Settings
     from napari_embedding_game.papers.reproductions import frame, inputs, table
 
     if options.list or options.name is None:
@@ -37,15 +38,18 @@ def reproduce(options: argparse.Namespace) -> int:
             print(f"{each.name:<20} {each.what} ({each.paper}).{needs}")
         return 0
     folder, quiet = options.out / options.name, options.quiet
-    chosen = inputs.Inputs(options.data, options.quick, options.random_state)
+    seed = Settings(random_state=options.random_state).validate().random_state
+    chosen = inputs.Inputs(options.data, options.quick, seed)
     found = table.find(options.name)
     try:
         facts = frame.reproduce(found, chosen, options.out, quiet)
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED
-    for check in () if quiet else facts["checks"]:
-        print(f"{_VERDICTS[check['passed']]}: {check['asked']} ({check['found']})")
     if not quiet:
-        print(f"{folder}: figure (.png), table (.md) and numbers (.json)")
+        for each in facts["tables"]:
+            print(f"{each['title']}:", "", *frame.table_lines(each["rows"]), sep="\n")
+        for check in facts["checks"]:
+            print(f"{_VERDICTS[check['passed']]}: {check['asked']} ({check['found']})")
+        print(f"{folder}: figure (.png) and numbers (.json)")
     return 0 if facts["passed"] else NOT_PASSED

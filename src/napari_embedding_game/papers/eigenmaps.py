@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,22 +29,18 @@ _DENSE_ROWS = 500
 _FACTORED_ROWS = 3_000
 """Above this the factors may fill the memory."""
 _ITERATIONS = 300
-_SPARE = 3
-"""Eigenvectors that are iterated along, so that the wanted ones settle sooner."""
+_SPARE = 3  # are iterated along, so that the wanted eigenvectors settle sooner
 Vectors = NDArray[np.float64]
 
 
-def heat_weights(
-    X: Any, n_neighbors: int, sigma: float | None = None
-) -> sparse.csr_matrix:
+def heat_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
     """Weights of LE (Alg. 1): exp(-d^2 / sigma^2) where one is the other's neighbour.
 
-    The paper leaves sigma open; by default it is the root mean square of the distances.
+    The paper leaves sigma open; here it is the root mean square of the distances.
     """
     graph = knn_graph(X, n_neighbors)
     squared = _squared(graph)
-    scale = max(float(squared.mean() if sigma is None else sigma**2), 1e-300)
-    weights = _directed(graph, np.exp(-squared / scale))
+    weights = _directed(graph, np.exp(-squared / max(float(squared.mean()), 1e-300)))
     return weights.maximum(weights.T)
 
 
@@ -78,10 +75,8 @@ def variable_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
     return weights.maximum(weights.T)
 
 
-def variable_radius(
-    scale: Vectors, n_neighbors: int, n_points: int
-) -> NDArray[np.intp]:
-    """Return how many neighbours each point has in VRLE, (N,)."""
+def variable_radius(scale: Vectors, n_neighbors: int, n_points: int) -> Any:
+    """Return how many neighbours each point has in VRLE, (N,) of intp."""
     shares = np.exp(1 / scale - (1 / scale).max())  # the same after division by Z
     radius = 1 + n_neighbors * shares / shares.mean()
     most = min(n_points - 1, MOST_TIMES_AVERAGE * (1 + n_neighbors))
@@ -99,23 +94,23 @@ def eigenmap(
         rows = np.flatnonzero(part == each)
         laid = _bottom(matrix[rows][:, rows], n_components, random_state)
         layout[rows, : laid.shape[1]] = laid
-    if n_parts == 1:
-        return layout
-    return side_by_side(layout, part, n_parts, X, n_components)
+    whole = n_parts == 1
+    return layout if whole else side_by_side(layout, part, n_parts, X, n_components)
 
 
-def _start(weigh: Callable[[Any, int], sparse.csr_matrix]) -> Callable[..., Vectors]:
-    def start(
-        X: Any, n_components: int, n_neighbors: int, random_state: int
-    ) -> Vectors:
-        """Return the eigenmap of (N, D) rows, (N, d)."""
-        return eigenmap(weigh(X, n_neighbors), X, n_components, random_state)
+def _start(
+    weigh: Callable[[Any, int], sparse.csr_matrix],
+    X: Any,
+    n_components: int,
+    n_neighbors: int,
+    random_state: int,
+) -> Vectors:
+    return eigenmap(weigh(X, n_neighbors), X, n_components, random_state)
 
-    return start
 
-
-le, ale, vrle = map(_start, (heat_weights, averaged_weights, variable_weights))
-"""Laplacian eigenmaps: plain (Alg. 1), averaged (Def. 3.5), variable radius (3.6)."""
+le = partial(_start, heat_weights)
+ale, vrle = partial(_start, averaged_weights), partial(_start, variable_weights)
+"""Laplacian eigenmaps as starts: plain (Alg. 1), averaged, of variable radius."""
 
 
 def _bottom(matrix: sparse.csr_matrix, n_components: int, random_state: int) -> Vectors:

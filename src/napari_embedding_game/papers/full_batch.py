@@ -20,32 +20,26 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.settings import Settings, check_size, repulsion_of
 
-from .minimizers import (
-    MAX_ITER,
-    N_STEPS,
-    Points,
-    Step,
-    homotopy,
-    spectral_direction,
-)
+from .minimizers import MAX_ITER, Points, Step, homotopy, spectral_direction
 from .pressured_points import pressured_points
 from .spectral_direction import SpectralDirection
 
-Descent = Callable[..., Iterator[Step]]
-"""(energy, start, max_iter=, random_state=) -> steps."""
+TOO_FEW = (
+    "After {} iterations only a part of the repulsion acts: allow more iterations."
+)
 
 
 def out_of_stuck_points(
-    objective: AllPairs, layout: Points, *, max_iter: int, random_state: int
+    objective: AllPairs, layout: Points, *, max_iter: int = MAX_ITER
 ) -> Iterator[Step]:
     """Go down to where points are stuck, and on from there."""
-    direct, stuck = SpectralDirection(objective.forces.edges), None
+    direct, left = SpectralDirection(objective.forces.edges), max_iter
     for stuck in spectral_direction(
         objective, layout, max_iter=max_iter, direct=direct
     ):
         yield stuck
-    assert stuck is not None
-    last, left = stuck, max_iter - stuck.iteration - 1  # one is left, to go back
+        left -= 1  # the start took one, which is left to go back
+    last = stuck
     found = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
     for last in islice(found, 1, None):
         yield last
@@ -54,27 +48,32 @@ def out_of_stuck_points(
 
 
 def _layouts(
-    descend: Descent, n_descents: int, problem: Problem, settings: Settings
+    descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
     settings.validate()
     check_size(settings, len(problem.layout))
     method, edges = get_method(settings.method), problem.edges
     forces = CompiledForces(edges, problem.n_jobs, method.attraction, method.kernel)
     repulsion = method.lambda_scale(edges) * repulsion_of(settings)
-    objective = AllPairs(forces, repulsion, method.aggregate)
-    most = settings.max_iter or n_descents * MAX_ITER
-    steps = descend(
-        objective, problem.layout, max_iter=most, random_state=problem.random_state
-    )
-    return Layouts(_states(islice(steps, most + 1)), objective)
+    seed, most = problem.random_state, settings.max_iter
+    objective = AllPairs(forces, repulsion, method.aggregate, random_state=seed)
+    steps = descend(objective, problem.layout, **({"max_iter": most} if most else {}))
+    return Layouts(_states(steps, most), objective)
 
 
-def _states(steps: Iterator[Step]) -> Iterator[State]:
+def _states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
     for iteration, step in enumerate(steps):
-        energy = None if math.isnan(step.energy) else step.energy
-        yield State(iteration, 0, torch.from_numpy(step.y), energy=energy)
+        is_part = math.isnan(step.energy)
+        yield State(
+            iteration,
+            0,
+            torch.from_numpy(step.y),
+            energy=None if is_part else step.energy,
+            warning=TOO_FEW.format(most) if is_part and iteration == most else "",
+        )
 
 
-by_spectral_direction = partial(_layouts, spectral_direction, 1)
-by_homotopy = partial(_layouts, homotopy, N_STEPS)
-by_pressured_points = partial(_layouts, out_of_stuck_points, 1)
+by_spectral_direction, by_homotopy, by_pressured_points = (
+    partial(_layouts, way)
+    for way in (spectral_direction, homotopy, out_of_stuck_points)
+)

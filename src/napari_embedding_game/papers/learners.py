@@ -7,19 +7,8 @@ is a generator (Alg. 3): it yields an action, and is sent the weight of the roun
 what the other did.  A *prescient* one, marked + in the paper, is sent that before its
 action of the round is taken (Remark 6.11): :func:`play` sees to it.
 
-===================  ====================================================  ============
-learner              what it does in round t                               source
-===================  ====================================================  ============
-follow_the_leader    answers best to the mean of the rounds before t       Alg. 4
-regularized_leader   minimises the sum of losses + |z - start|^2 / 2 step  Alg. 4
-best_response        answers best to the round before; prescient: to t     Alg. 6
-mirror_descent       steps from its last action against the last loss      Alg. 5
-optimistic_descent   the same, with the last loss counted twice less the   Wang et al.
-                     one before, as a guess of the next
-===================  ====================================================  ============
-
-The last four take losses that are linear in their own action, or their gradients; phi
-is half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
+All but FTL take losses that are linear in their own action, or their gradients; phi is
+half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
 prescient form.  Actions may be numpy arrays or torch tensors of any shape.
 """
 
@@ -39,18 +28,8 @@ Projection = Callable[[Action], Action]
 Learner = Generator[Action, tuple[float, Action], None]
 
 
-def anywhere(z: Action) -> Action:
-    """Allow every position."""
-    return z
-
-
-def in_ball(radius: float) -> Projection:
-    """Allow positions at most ``radius`` from 0."""
-    return lambda z: z * min(1.0, radius / max(float(np.linalg.norm(z)), 1e-300))
-
-
 def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
-    """FTL; ``first`` is what it does before it has seen anything."""
+    """FTL (Alg. 4): answer best to the mean of the rounds before, or do ``first``."""
     action, total, mean = first, 0.0, 0.0
     while True:
         weight, other = yield action
@@ -60,9 +39,9 @@ def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
 
 
 def regularized_leader(
-    start: Action, step: float, project: Projection = anywhere
+    start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """FTRL: the leader, held back to its start."""
+    """FTRL (Alg. 4): minimise the sum of losses + |z - start|^2 / (2 step)."""
     losses = 0.0
     while True:
         weight, other = yield project(start - step * losses)
@@ -70,7 +49,7 @@ def regularized_leader(
 
 
 def best_response(answer: Answer, first: Action = None) -> Learner:
-    """BestResp: whatever the weight; for the player of y the answer is grad f."""
+    """BestResp (Alg. 6): answer the last round; for the player of y by grad f."""
     action = first
     while True:
         _, other = yield action
@@ -78,9 +57,9 @@ def best_response(answer: Answer, first: Action = None) -> Learner:
 
 
 def mirror_descent(
-    start: Action, step: float, project: Projection = anywhere
+    start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """OMD."""
+    """OMD (Alg. 5): step from the last action against the last loss."""
     action = start
     while True:
         weight, other = yield action
@@ -88,9 +67,9 @@ def mirror_descent(
 
 
 def optimistic_descent(
-    start: Action, step: float, project: Projection = anywhere
+    start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """OMD that takes the last change of the loss for the next one as well."""
+    """OMD that takes the last change of the loss for the next (Wang et al.)."""
     action, last = start, None
     while True:
         weight, other = yield action

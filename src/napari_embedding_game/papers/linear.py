@@ -18,13 +18,9 @@ Matrix = NDArray[np.float64]
 
 
 def gradient_pca(
-    X: Any,
-    n_components: int,
-    n_neighbors: int,
-    random_state: int,
-    n_rounds: int = ROUNDS,
+    X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> Matrix:
-    """Project (N, D) rows on directions that a game of ``n_rounds`` finds, (N, d).
+    """Project (N, D) rows on directions that a game of ``ROUNDS`` finds, (N, d).
 
     The game is f(U) = |U U^T X - X|^2 against its conjugate, OMD against BestResp+
     (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm
@@ -39,14 +35,16 @@ def gradient_pca(
     start /= np.linalg.norm(start)
     rows = centred(X)
 
-    def answer(U: Matrix) -> Matrix:
-        gradient = reconstruction_gradient(rows, U)
-        return gradient / max(float(np.linalg.norm(gradient)), 1e-300)
+    def gradient(U: Matrix) -> Matrix:
+        CU = rows.T @ (rows @ U)
+        found = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)  # Theorem 1.7
+        return np.asarray(found / max(float(np.linalg.norm(found)), 1e-300))
 
-    x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(n_rounds)))
+    x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(ROUNDS)))
     # The last round shows where the step after round T led.
-    *_, (U, _) = play(x, best_response(answer), np.ones(n_rounds + 1), "y")
-    return filled(rows @ nearest_orthogonal(U), n_components)
+    *_, (U, _) = play(x, best_response(gradient), np.ones(ROUNDS + 1), "y")
+    left, _, right = np.linalg.svd(U, full_matrices=False)
+    return filled(rows @ np.asarray(left @ right), n_components)
 
 
 def random_projection(
@@ -65,15 +63,3 @@ def centred(X: Any) -> LinearOperator:
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).reshape(1, -1)
     ones = aslinearoperator(np.ones((X.shape[0], 1)))
     return aslinearoperator(X) - ones @ aslinearoperator(mean)
-
-
-def reconstruction_gradient(rows: LinearOperator, U: Matrix) -> Matrix:
-    """Return the gradient of |U U^T X - X|^2 in U (paper 2, Theorem 1.7)."""
-    CU = rows.T @ (rows @ U)
-    return np.asarray(2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU))
-
-
-def nearest_orthogonal(U: Matrix) -> Matrix:
-    """Return the matrix with orthonormal columns that is nearest to ``U``."""
-    left, _, right = np.linalg.svd(U, full_matrices=False)
-    return np.asarray(left @ right)

@@ -1,7 +1,7 @@
 """Minimisers for methods without landmarks: only the points move, downhill.
 
-Each is a function (objective, layout, *, max_iter, random_state, ...) that returns an
-iterator of steps, the start first; it ends when the energy falls by less than
+Each is a function (objective, layout, *, max_iter, ...) that returns an iterator of
+steps, the start first; it ends when the energy falls by less than
 ``TOLERANCE``, paper 4's, where the attraction's weights sum to 1.
 ``spectral_direction``: Vladymyrov & Carreira-Perpinan, ICML 2012; ``homotopy``:
 spectral directions from a repulsion so weak that there is one minimum to the whole
@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from copy import copy
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,14 +43,17 @@ _MOST_TRIALS = 40
 
 
 class Step(NamedTuple):
-    """Where a minimiser stands."""
+    """Where a minimiser stands; nothing of it is changed afterwards."""
 
-    iteration: int
-    """0 is the start."""
     y: Points
-    """(N, d) positions, a copy."""
+    """(N, d) positions."""
     energy: float
     """Of the map; NaN in a homotopy under a part of the repulsion."""
+    gradient: Any = None
+    """(N, d) array, where a line search goes on from here."""
+    length: float = 1.0
+    """What that begins with: twice the last step, if it served at once; at most 1,
+    where a quadratic attraction has its minimum."""
 
 
 def point_energy(objective: AllPairs) -> Energy:
@@ -75,31 +78,14 @@ def least_fall(objective: AllPairs) -> float:
     return TOLERANCE * abs(all_attraction(objective.forces.edges))
 
 
-class Found(NamedTuple):
-    """The end of a line search."""
-
-    y: Points
-    energy: float
-    gradient: Points
-    length: float
-    """What the next search begins with: twice the step, if the first one served."""
-
-
-def line_search(
-    energy_of: Energy,
-    y: Points,
-    energy: float,
-    gradient: Points,
-    direction: Points,
-    length: float,
-) -> Found | None:
-    """Go back from a step of ``length`` until the energy falls as Armijo asks."""
-    slope = float(np.vdot(gradient, direction))
+def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | None:
+    """Go back from a step of its length until the energy falls as Armijo asks."""
+    slope, length = float(np.vdot(begin.gradient, direction)), begin.length
     for trial in range(_MOST_TRIALS):
-        there = y + y.dtype.type(length) * direction
-        energy_there, steepness = energy_of(there)
-        if energy_there < energy + _ARMIJO * length * slope:
-            return Found(there, energy_there, steepness, length * (1 if trial else 2))
+        y = begin.y + begin.y.dtype.type(length) * direction
+        energy, gradient = energy_of(y)
+        if energy < begin.energy + _ARMIJO * length * slope:
+            return Step(y, energy, gradient, min(length * (1 if trial else 2), 1.0))
         length /= 2
     return None
 
@@ -109,30 +95,27 @@ def spectral_direction(
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
-    random_state: int = 0,
     direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Follow the spectral direction, each step at first as long as the last.
 
     ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
-    is there already.  Nothing is drawn at random.
+    is there already.
     """
     energy_of, least = point_energy(objective), least_fall(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
-    y, length = start_of(objective, layout), 1.0
-    energy, gradient = energy_of(y)
-    yield Step(0, y.copy(), energy)
-    for iteration in range(1, max_iter + 1):
-        before = energy
-        direction = direct(gradient).astype(y.dtype)
-        found = line_search(energy_of, y, energy, gradient, direction, length)
+    y = start_of(objective, layout)
+    step = Step(y, *energy_of(y))
+    yield step
+    for _ in range(max_iter):
+        direction = direct(step.gradient).astype(y.dtype)
+        found = line_search(energy_of, step, direction)
         if found is None:
             return
-        y, energy, gradient, length = found
-        length = min(length, 1.0)  # there a quadratic attraction has its minimum
-        yield Step(iteration, y.copy(), energy)
-        if before - energy < least:
+        yield found
+        if step.energy - found.energy < least:
             return
+        step = found
 
 
 def homotopy(
@@ -140,7 +123,6 @@ def homotopy(
     layout: Points,
     *,
     max_iter: int = N_STEPS * MAX_ITER,
-    random_state: int = 0,
     n_steps: int = N_STEPS,
 ) -> Iterator[Step]:
     """Minimise for lambda from ``WEAKEST`` of its value to the whole, in ``n_steps``.
@@ -148,16 +130,15 @@ def homotopy(
     Before each minimisation the layout is shaken.
     """
     direct, y = SpectralDirection(objective.forces.edges), layout
-    rng, under = np.random.default_rng(random_state), copy(objective)
+    rng, under = np.random.default_rng(objective.random_state), copy(objective)
     width = _JITTER * (np.ptp(layout, axis=0) > 0)
-    yield Step(0, start_of(objective, layout), math.nan)
-    iteration = 1
+    yield Step(start_of(objective, layout), math.nan)
     for share in (*np.geomspace(WEAKEST, 1.0, n_steps)[:-1], 1.0):
         under.repulsion = float(share) * objective.repulsion
         start = y + rng.normal(size=y.shape) * width
         descent = islice(spectral_direction(under, start, direct=direct), 1, None)
-        for _, y, energy in descent:
-            yield Step(iteration, y, energy if share == 1.0 else math.nan)
-            if iteration == max_iter:
+        for y, energy, *_ in descent:
+            yield Step(y, energy if share == 1.0 else math.nan)
+            max_iter -= 1
+            if max_iter == 0:
                 return
-            iteration += 1

@@ -1,8 +1,7 @@
 """What is added to the lists of the engine, by the papers and for maps of others.
 
 The package imports this module first of all, so that its entries are there wherever
-somebody chooses; what they compute with is loaded when it is chosen.  ``moved_by``
-names the optimizer of a method: (``state.Problem``, settings) -> ``state.Layouts``.
+somebody chooses; what they compute with is loaded when it is chosen.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ from napari_embedding_game.core.graph.choices import (
 from .pair_functions import NegativeCauchy, SquaredCauchy, UmapExactAttraction
 
 MOST_MINIMISED = 10_000
-"""Largest maps of a minimiser, which goes through all pairs one by one.  With digits
-of MNIST a step takes up to 1 s then on one slow core, and factoring the Laplacian 13 s,
-which cannot be stopped (``benchmarks/descents.py``, b9dd4b2)."""
+"""Largest maps of a minimiser: of digits a step takes up to 1 s then on one slow core,
+and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 
 
 def _later(place: str, package: str | None = __package__) -> Callable[..., Any]:
@@ -44,8 +42,6 @@ def _later(place: str, package: str | None = __package__) -> Callable[..., Any]:
 
     return call
 
-
-# --- Methods ----------------------------------------------------------------------
 
 OBJECTIVES["sampled_landmarks"] = _later("sampled_landmarks.SampledLandmarks")
 ATTRACTIONS["kernel"] = NegativeCauchy()
@@ -116,15 +112,11 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
             group=_GROUP,
         )
 
-# --- Affinities -------------------------------------------------------------------
-
-# Some of its edges push.
+# Some edges of LLE push.
 ROW_AFFINITIES.update(
     lle=RowAffinity("LLE", _later("two_kernel.signed_edges")),
     inner_products=RowAffinity("Inner products", _later("pca.inner_products")),
 )
-
-# --- Starts -----------------------------------------------------------------------
 
 STARTS.update(
     gradient_pca=Start("PCA by a game", _later("linear.gradient_pca")),

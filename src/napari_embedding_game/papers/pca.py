@@ -7,10 +7,6 @@ of |C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T, and C takes the mean 
 The first product pulls y_i towards what is like it in the data, the second pushes it
 away from what is near.  From right to left it takes N D d steps.  Theorem 1: it ends at
 the principal components, turned or mirrored.
-
-As :func:`layouts` the steps end when the square of the length of no axis changes by
-more than ``SETTLED``, or with a warning after the schedule's.  They are shown in a unit
-in which the first component has a standard deviation of ``SPREAD``.
 """
 
 from __future__ import annotations
@@ -23,7 +19,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
@@ -47,6 +42,7 @@ SPREAD = 10.0
 the digits in the embedding game and in t-SNE, by which landmarks tile well."""
 NO_LENGTH = 1e-6
 """Length relative to the longest direction below which the data do not extend."""
+UNSETTLED = "The points were still moving after {:,} iterations: allow more iterations."
 _LOOK_EVERY = 5
 _POWERS = 6
 _OVERSAMPLING = 10
@@ -66,14 +62,14 @@ def principal_steps(
     d steps.  ``start`` (N, d): in any unit, at random if not given; where the data have
     fewer directions than d, it is laid into these.  Layouts have mean 0 and the unit of
     the data; the first has a standard deviation of ``START`` times the longest
-    component's.
-
-    Raises
-    ------
-    InputError
-        A number out of its range, or rows that are all the same.
+    component's.  InputError: fewer dimensions in the data, or all rows are the same.
     """
-    _check(X, n_components, low_rank)
+    check_varied(X)
+    if n_components > (most := min(X.shape)):
+        raise InputError(
+            f"These data have at most {most} dimensions, not {n_components}: "
+            "choose fewer, or another method."
+        )
     rng = np.random.default_rng(random_state)
     rows = low_rank_rows(X, low_rank or n_components, rng)
     pulling = X if low_rank is None else rows
@@ -126,26 +122,10 @@ def _centred(rows: Any) -> Layout:
     return np.asarray(rows - rows.mean(axis=0))
 
 
-def _check(X: Any, n_components: int, low_rank: int | None) -> None:
-    check_varied(X)
-    most = min(X.shape)
-    if not 1 <= n_components <= most:
-        raise InputError(
-            f"These data have from 1 to {most} dimensions, not {n_components}."
-        )
-    if low_rank is not None and not n_components <= low_rank <= most:
-        raise InputError(
-            f"The rank must be from {n_components}, the dimensions of the map, to "
-            f"{most}, not {low_rank}."
-        )
-    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-        raise InputError("The data have missing or infinite numbers: leave them out.")
-
-
 # --- As layouts that are shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RowEdges(Edges):
     """Edges between neighbours, by which landmarks are merged, and the rows."""
 
@@ -160,7 +140,10 @@ def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
 
 
 def layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Let the points go to their principal components."""
+    """Let the points go to their principal components, shown ``SPREAD`` wide.
+
+    They end when no axis changes by more than ``SETTLED``, or with a warning.
+    """
     if not isinstance(problem.edges, RowEdges):
         raise InputError(
             f"{get_method(settings.method).title} needs the rows of the data: make the "
@@ -185,17 +168,13 @@ def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
             is_near = np.abs(lengths - before) <= SETTLED * lengths
             has_settled = bool((is_near | (lengths < NO_LENGTH**2 * lengths[-1])).all())
             before = lengths
-        unsettled = (
-            f"The points were still moving after {most:,} iterations: allow more "
-            "iterations."
-        )
         done = is_last or has_settled
         yield State(
             iteration,
             iteration if done else most,
             torch.from_numpy(in_the_plane((unit * y).astype(np.float32))),
             energy=partial(principal_energy, rows, y),
-            warning=unsettled if is_last and not has_settled else "",
+            warning=UNSETTLED.format(most) if is_last and not has_settled else "",
         )
         if done:
             return

@@ -66,33 +66,29 @@ def pressured_points(
     way.  ``direct``: that of the edges, if it is there already.
     """
     direct = direct or SpectralDirection(objective.forces.edges)
-    lifted = Lifted(objective, direct.degrees)
-    least = least_fall(objective)
+    lifted, least = Lifted(objective, direct.degrees), least_fall(objective)
     y = start_of(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
-    iteration, begun, length, known = 0, 0, 1.0, None
-    yield Step(0, x[:, :-1].copy(), flat)
+    iteration, begun, length, step = 0, 0, 1.0, None
+    yield Step(y, flat)
     while iteration < max_iter:
-        energy, gradient = known or lifted(x)
-        gradient[~free, -1] = 0
-        across = direct.of_heights(gradient[:, -1], free, lifted.mu)
-        direction = np.column_stack([direct(gradient[:, :-1]), across]).astype(x.dtype)
-        found = line_search(lifted, x, energy, gradient, direction, length)
-        fall, known = 0.0, None
+        step = step or Step(x, *lifted(x), length)
+        step.gradient[~free, -1] = 0
+        across = direct.of_heights(step.gradient[:, -1], free, lifted.mu)
+        down = np.column_stack([direct(step.gradient[:, :-1]), across]).astype(x.dtype)
+        found, fall = line_search(lifted, step, down), 0.0
         if found is not None:
-            iteration += 1
-            fall, length = energy - found.energy, min(found.length, 1.0)
+            iteration, fall = iteration + 1, step.energy - found.energy
             flat, x, free = lifted.lift(found.y, free)
-            if np.array_equal(x, found.y):
-                known = found.energy, found.gradient
-            yield Step(iteration, x[:, :-1].copy(), flat)
+            length, step = found.length, found if np.array_equal(x, found.y) else None
+            yield Step(x[:, :-1].copy(), flat)
         if fall < least or iteration - begun >= _MOST_PER_MU:
             if fall < least and not free.any():
                 return
             # The degree of Edges is twice the paper's, whose weights sum to 1.
             lifted.mu += float(direct.degrees.mean()) / 2
-            length, begun, known = 1.0, iteration, None
+            length, begun, step = 1.0, iteration, None
             flat, x, free = lifted.lift(x, free)
 
 

@@ -1,10 +1,9 @@
 """The spectral direction: downhill by the curvature of the attraction alone.
 
-The attraction of EE and s-SNE is quadratic, with the Hessian 4 L+ in every
-coordinate, L+ being the Laplacian of paper 4's affinities w+.  :class:`Edges`
-hold W = 2 w+, so here it is 2 L.  It never changes: it is factored once, and a
-direction costs two triangular solves (Vladymyrov & Carreira-Perpinan, ICML
-2012).  The descent along it is in :mod:`minimizers`.
+The attraction of EE and s-SNE is quadratic, with the Hessian 4 L+ in every coordinate,
+L+ being the Laplacian of paper 4's affinities w+.  :class:`Edges` hold W = 2 w+, so
+here it is 2 L.  It never changes: it is factored once, and a direction costs two
+triangular solves (Vladymyrov & Carreira-Perpinan, ICML 2012).
 """
 
 from __future__ import annotations
@@ -19,11 +18,8 @@ from napari_embedding_game.core.graph.edges import Edges
 Array = NDArray[np.float64]
 
 _SMALLEST = 1e-4
-"""What keeps the Laplacian invertible, in mean degrees.
-
-Parts of the graph that no edge joins have no curvature of their own: the
-smaller this is, the further they are thrown.
-"""
+"""What keeps the Laplacian invertible, in mean degrees: the smaller it is, the further
+parts of the graph that no edge joins are thrown."""
 _CG_STEPS = 15
 _CG_TOLERANCE = 0.1
 
@@ -58,8 +54,8 @@ class SpectralDirection:
         """Return the (N,) direction of heights of which only the ``free`` may move.
 
         Their Hessian, of the attraction and of the penalty mu h^2, changes with
-        ``free``; so it is not factored but followed for a few conjugate
-        gradients, which lead downhill however early they end.
+        ``free``: so a few conjugate gradients, which lead downhill however early they
+        end.
         """
         direction = np.zeros(len(gradient))
         chosen = np.flatnonzero(free)

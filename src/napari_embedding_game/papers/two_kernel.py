@@ -26,8 +26,7 @@ def signed_edges(graph: NeighborGraph, X: Any) -> Edges:
     signed = matrix + matrix.T - matrix.T @ matrix
     signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
     signed.eliminate_zeros()
-    # Both i-j and j-i count in the sum over the matrix, and half of the entries
-    # in the energy.
+    # Both i-j and j-i count in the sum over the matrix, half of it in the energy.
     return Edges.from_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
 
 

@@ -95,12 +95,14 @@ def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.DataFrame:
     """
     values = pd.DataFrame(dataset.profile, columns=dataset.profile_names)
     values = values.where(np.isfinite(values))
-    parts = values[points], values[~points]
+    near = values.iloc[:1000].mean().fillna(0)  # sums of float32 are right if small
+    parts = values[points] - near, values[~points] - near
     inside, outside = (part.mean() for part in parts)
     variances = [part.var(ddof=0) for part in parts]
     spread = np.sqrt((variances[0] + variances[1]) / 2)
     d = (inside - outside) / spread.where(spread > 0)
-    found = pd.DataFrame({"inside": inside, "outside": outside, "difference": d})
+    columns = {"inside": inside + near, "outside": outside + near, "difference": d}
+    found = pd.DataFrame(columns)
     found = found[found["difference"].notna() & (found["difference"] != 0)]
     by_size = np.argsort(-found["difference"].abs().to_numpy(), kind="stable")
     return found.iloc[by_size[:MAX_COLUMNS]]
@@ -154,12 +156,12 @@ def is_continuous(values: pd.Series) -> bool:
 
     Whole numbers with few values, such as cluster numbers, count as names.
     """
-    is_number = pd.api.types.is_numeric_dtype(values)
-    if not is_number or pd.api.types.is_bool_dtype(values):
+    if values.dtype.kind not in "iuf":
         return False
     # Of very many rows the first nearly always tell.
-    for known in (values.iloc[:1000].dropna(), values.dropna()):
-        if (known % 1 != 0).any() or known.nunique() > MOST_NUMBERED:
+    for part in (values.iloc[:1000], values):
+        known = part.dropna().astype(float)  # other types have no remainder
+        if (known % 1 != 0).any() or part.nunique() > MOST_NUMBERED:
             return True
     return False
 
@@ -167,10 +169,10 @@ def is_continuous(values: pd.Series) -> bool:
 def _quarters(values: pd.Series) -> pd.Series:
     numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
     numbers = numbers.where(np.isfinite(numbers))
-    edges = np.unique(numbers.quantile(np.linspace(0, 1, 5)).dropna())
-    if len(edges) < 2:
+    if numbers.nunique() < 2:
         return values
-    return pd.cut(numbers, edges, labels=_range_texts(edges), include_lowest=True)
+    levels, edges = pd.qcut(numbers, 4, retbins=True, duplicates="drop")
+    return levels.cat.rename_categories(_range_texts(edges))
 
 
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:

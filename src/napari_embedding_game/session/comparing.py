@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.panels import GAP_OF_FIGURES, Layout, lay_out
-from napari_embedding_game.session.quality import is_comparable
+from napari_embedding_game.session.quality import comparable
 from napari_embedding_game.session.timeline import GONE, Mark
 
 if TYPE_CHECKING:
@@ -98,10 +98,7 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
         raise DataError(ONLY_AT_REST)
     if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
         raise DataError(GONE)
-    dataset, played = session.dataset, session.played
-    X, metric = None, ""
-    if dataset is not None and played is not None and is_comparable(session):
-        X, metric = dataset.X, played.settings.metric
+    known = comparable(session)
 
     def work_out() -> Compared:
         from napari_embedding_game.core.inspect.compare import compare_maps
@@ -109,9 +106,9 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
 
         maps = compare_maps(base.embedding, mark.snapshot.embedding)
         qualities = None
-        if X is not None:
-            one = map_quality(X, base.embedding, metric=metric)
-            other = map_quality(X, mark.snapshot.embedding, metric=metric)
+        if known is not None:
+            (X, metric), both = (known[0].X, known[1].metric), (base, mark.snapshot)
+            one, other = (map_quality(X, m.embedding, metric=metric) for m in both)
             qualities = None if one is None or other is None else (one, other)
         return Compared(base, mark, maps, qualities)
 

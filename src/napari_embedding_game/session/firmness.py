@@ -76,11 +76,9 @@ def separation_job(
     Raises DataError: they are not two clusters of a map, or the rows of the data are
     not there.
     """
-    dataset, known = session.dataset, session.clusters.clustering
-    if dataset is None or len([c for c in clusters if c in known.by_id]) != 2:
+    dataset, known = session.data(), session.clusters.clustering
+    if len([c for c in clusters if c in known.by_id]) != 2:
         raise DataError("Select two clusters of a map to compare them.")
-    if not dataset.X.shape[1]:
-        raise DataError(dataset.missing_reason)
     if dataset.is_distances:
         raise DataError(
             "These data are distances, from which no other rows can be simulated: "

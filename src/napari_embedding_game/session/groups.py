@@ -43,21 +43,13 @@ REST = Against()
 
 def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Return those of the columns that can name the samples of the points."""
-    named = (column for column in columns if not is_continuous(obs[column]))
     most = min(MOST_SAMPLES, len(obs) // 10)
-    return [
-        column for column in named if FEWEST_SAMPLES <= obs[column].nunique() <= most
-    ]
+    return [c for c in columns if is_of_levels(obs[c], FEWEST_SAMPLES, most)]
 
 
-def is_of_levels(values: pd.Series) -> bool:
-    """Return whether a column has few enough levels to be groups."""
-    if is_continuous(values):
-        return False
-    is_coded = isinstance(values.dtype, pd.CategoricalDtype)
-    if is_coded and len(values.cat.categories) <= MOST_LEVELS:
-        return True  # no need to count them
-    return int(values.nunique()) <= MOST_LEVELS
+def is_of_levels(values: pd.Series, least: int = 0, most: int = MOST_LEVELS) -> bool:
+    """Return whether a column holds names, and neither too few nor too many."""
+    return not is_continuous(values) and least <= values.nunique() <= most
 
 
 def level_columns(obs: pd.DataFrame) -> list[str]:

@@ -240,8 +240,6 @@ class Hand:
             )
             self._set(forces)
 
-    # Inside
-
     def _snapshot(self) -> Snapshot:
         snapshot = self._session.snapshot
         if snapshot is None:

@@ -79,12 +79,12 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
     """
     try:
         from distributed import Client, KilledWorker
+
+        client = Client(scheduler, timeout=_PATIENCE)
     except ImportError as error:
         raise InputError(
             'A scheduler needs Dask: pip install "napari-embedding-game[dask]".'
         ) from error
-    try:
-        client = Client(scheduler, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise InputError(
             f"No Dask scheduler answers at {scheduler}: start one with `dask "

@@ -96,8 +96,6 @@ class Loading:
         if shown is not None and not self.columns:
             self.columns = tuple(shown.columns)
 
-    # Inside
-
     def _follow_map(self) -> None:
         """Go to how the data of the open map were read, or of the one it is part of."""
         found = (read_of(one.dataset) for one in self._maps.path[::-1])

@@ -108,9 +108,7 @@ class MapTree:
 
         Raises DataError: too few points, or the rows of the data are not there.
         """
-        parent = self._session.dataset
-        if parent is None:
-            raise DataError("Load some data first: there is no map to take a part of.")
+        parent = self._session.data()
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
         if (n := np.count_nonzero(mask)) < FEWEST:
@@ -118,8 +116,6 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {FEWEST} or "
                 "more."
             )
-        if not parent.X.shape[1]:
-            raise DataError(parent.missing_reason)
         child = parent.subset(mask)
         self._add_names(child)
         return self._begin(
@@ -270,8 +266,6 @@ class MapTree:
             self._maps, self._told = former
             raise
         self.changed.emit()
-
-    # Inside
 
     @property
     def _base(self) -> str:

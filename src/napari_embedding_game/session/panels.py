@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.session.cluster_report import is_continuous
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 GAP = 0.12
 """Between two panels, as a share of one; captions stand in it."""
@@ -24,7 +24,6 @@ GAP_OF_FIGURES = 0.34
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
 MOST_PANELS = 20
-NO_GROUP = "(none)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +147,10 @@ def split(
     numbers. Points without a group have a panel of their own, the last one.
     ``facing`` (2, 3) array: as in :func:`lay_out`.
     """
-    column = column.astype("category").cat.remove_unused_categories()
-    codes = column.cat.codes.to_numpy().astype(np.intp)
-    names = [*map(str, column.cat.categories)]
-    if (codes < 0).any():
-        codes = np.where(codes < 0, len(names), codes)
-        names.append(NO_GROUP)
-    counts = np.bincount(codes, minlength=len(names))
-    captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
+    levels = as_levels(column).cat.remove_unused_categories().cat
+    codes = levels.codes.to_numpy().astype(np.intp)
+    pairs = zip(levels.categories, np.bincount(codes), strict=True)
+    captions = [(str(name), f"{n:,}") for name, n in pairs]
     panels = lay_out(snapshot.embedding, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
     return Layout(moved, panels, codes)

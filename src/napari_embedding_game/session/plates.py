@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,10 +47,8 @@ class Plate:
 
     def shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Share of each well's points that are among some (n,), (W,); NaN if empty."""
-        every = self.wells.values()
-        return np.array(
-            [points[rows].mean() if len(rows) else np.nan for rows in every]
-        )
+        inside = (points[rows] for rows in self.wells.values())
+        return np.array([one.mean() if len(one) else np.nan for one in inside])
 
 
 def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
@@ -59,29 +57,26 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     A well is read off a column ``well`` with values such as "B03", or off the columns
     ``row`` and ``column``; ``plate`` tells several plates apart.
     """
-    obs = dataset.obs
-    wells = _wells(obs)
+    wells = _wells(dataset.obs)
     if wells is None:
         return ()
-    plate_column = _named(obs, _PLATE)
-    names = pd.Series("", index=wells.index)
-    if plate_column is not None:
-        names = obs[plate_column].astype(object).fillna("").astype(str)
-    is_known = wells.notna().to_numpy()
-    table = pd.DataFrame({"plate": names.to_numpy(), "well": wells.to_numpy()})
+    column = next(_named(dataset.obs, _PLATE), None)
+    table = pd.DataFrame({"plate": "", "well": wells.to_numpy()})
+    if column is not None:
+        table["plate"] = dataset.obs[column].astype(object).fillna("").map(str).array
     measured = dataset.provenance.get("measured")
     images = measured.get("images", ()) if isinstance(measured, Mapping) else ()
     plates = []
-    for name, part in table[is_known].groupby("plate"):
+    for name, part in table.dropna().groupby("plate"):
         groups = part.groupby("well").groups
         rows = {well: np.asarray(found, np.intp) for well, found in groups.items()}
         told: dict[Well, Mapping[str, str]] = {}
         for image in images:
             well = parse_well(image.get("well"))
-            of_plate = plate_column is None or image.get("plate", "") == name
+            of_plate = column is None or image.get("plate", "") == name
             if of_plate and well is not None and well not in rows:
-                rows[well] = np.zeros(0, np.intp)
                 told[well] = {str(key): str(value) for key, value in image.items()}
+        rows |= dict.fromkeys(told, np.zeros(0, np.intp))
         plates.append(Plate(str(name), dict(sorted(rows.items())), told))
     return tuple(plates)
 
@@ -125,22 +120,21 @@ def well_text(
     return "\n".join(lines)
 
 
-def _named(obs: pd.DataFrame, pattern: re.Pattern[str]) -> str | None:
-    names = (name for name in obs.columns if isinstance(name, str))
-    return next((name for name in names if pattern.search(name)), None)
+def _named(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
+    return (x for x in obs.columns if isinstance(x, str) and pattern.search(x))
 
 
 def _wells(obs: pd.DataFrame) -> pd.Series | None:
     """Return the well of each point, None where it is not known; None without any."""
-    column = _named(obs, _WELL)
-    if column is not None:
+    for column in _named(obs, _WELL):
         texts = obs[column].astype(object)
         wells = texts.map({text: parse_well(text) for text in texts.dropna().unique()})
-    elif set(_ROW_AND_COLUMN) <= set(obs.columns):
-        places = pd.Series(list(zip(*(obs[n] for n in _ROW_AND_COLUMN), strict=True)))
-        wells = places.map({place: _well_at(*place) for place in places.unique()})
-    else:
+        if wells.notna().mean() >= _WITH_PLACES:
+            return wells
+    if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
+    places = pd.Series(list(zip(*(obs[n] for n in _ROW_AND_COLUMN), strict=True)))
+    wells = places.map({place: _well_at(*place) for place in places.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 

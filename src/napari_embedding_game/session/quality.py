@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import n_searched
+from napari_embedding_game.core.settings import Settings, n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.quality import ColumnAgreement, MapQuality
+    from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
 GIVEN = "precomputed"
@@ -48,12 +49,12 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
     return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MOST_COLUMNS]}
 
 
-def is_comparable(session: Session) -> bool:
-    """Return whether the rows of the data can be compared with the map."""
-    dataset, played = session.dataset, session.played
-    if dataset is None or played is None:
-        return False
-    return bool(dataset.X.shape[1]) and played.settings.metric != GIVEN
+def comparable(session: Session) -> tuple[Dataset, Settings] | None:
+    """Return the data of the map and what it was made with; None without their rows."""
+    dataset, settings = session.dataset, session.made_with
+    if dataset is None or session.played is None or settings.metric == GIVEN:
+        return None
+    return (dataset, settings) if dataset.X.shape[1] else None
 
 
 def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
@@ -61,13 +62,11 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
 
     None where there is no map, or where its data are not there.
     """
-    dataset, snapshot, played = session.dataset, session.snapshot, session.played
-    if dataset is None or snapshot is None or played is None:
+    known, snapshot = comparable(session), session.snapshot
+    if known is None or snapshot is None:
         return None
-    if not is_comparable(session):
-        return None
-    X, embedding, settings = dataset.X, snapshot.embedding, played.settings
-    columns = group_columns(dataset.obs)
+    (dataset, settings), embedding = known, snapshot.embedding
+    X, columns = dataset.X, group_columns(dataset.obs)
     edges, clusters = session.edges, session.clusters.labels
     searched = n_searched(settings, len(embedding))
 
@@ -76,11 +75,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         from napari_embedding_game.core.inspect import quality
 
         found = quality.map_quality(
-            X,
-            embedding,
-            metric=settings.metric,
-            columns=columns,
-            clusters=clusters,
+            X, embedding, metric=settings.metric, columns=columns, clusters=clusters
         )
         if found is None:
             return None

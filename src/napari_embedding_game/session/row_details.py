@@ -46,14 +46,16 @@ def row_details(
     important first; what is missing, or no such name, is passed over. ``worked_out``:
     numbers of the row that no file has, by what they are called: they come first.
     """
-    said = [(name, _said(number)) for name, number in (worked_out or {}).items()]
-    values = ((name, _value(dataset, row, name)) for name in dict.fromkeys(names))
-    known = [(name, _said(value)) for name, value in values if not _is_none(value)]
+    facts = [(name, _said(number)) for name, number in (worked_out or {}).items()]
+    for name in dict.fromkeys(names):
+        value = _value(dataset, row, name)
+        if value is not None and not pd.isna(value):
+            facts.append((name, _said(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
     return RowDetails(
         name=str(dataset.obs.index[row]),
         cluster=cluster.title,
-        facts=tuple([*said, *known][:MOST]),
+        facts=tuple(facts[:MOST]),
         text=_cut(text, LONGEST_TEXT),
     )
 
@@ -67,10 +69,6 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return dataset.expression.cell(row, dataset.profile_names.index(name))
     except DataError:  # the file of the genes is gone: other facts are told
         return None
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or bool(pd.isna(value))
 
 
 def _said(value: Any) -> str:

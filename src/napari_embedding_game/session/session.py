@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
 from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
     RunRecord,
@@ -154,6 +155,14 @@ class Session:
         self._check_staleness()
         self.dataset_changed.emit(dataset)
 
+    def data(self) -> Dataset:
+        """Return the data; raise DataError where there are none, or not their rows."""
+        if self.dataset is None:
+            raise DataError("Load some data first: there is nothing to map yet.")
+        if not self.dataset.X.shape[1]:
+            raise DataError(self.dataset.missing_reason)
+        return self.dataset
+
     @property
     def is_moving(self) -> bool:
         """Whether a run moves the points, or is going to."""
@@ -166,7 +175,7 @@ class Session:
 
         The map on show stays in the timeline.
         """
-        self._check_data()
+        self.data()
         self.mark_present("Before Run again")
         is_given = self.settings.method == "given"
         return self._begin(self._given() if is_given else None)
@@ -181,14 +190,14 @@ class Session:
 
         Raises DataError if there is none, or it has no place for some of the points.
         """
-        maps, data = self.given_maps, self.dataset
-        if data is None or not maps:
+        maps, data = self.given_maps, self.data()
+        if not maps:
             raise DataError(
                 "These data came without a map: choose another method than "
                 f"{get_method('given').title}."
             )
         name = self.given if self.given in maps else next(iter(maps))
-        layout = np.ascontiguousarray(data.obs[maps[name]], np.float32)
+        layout = data.obs[maps[name]].to_numpy(np.float32, na_value=np.nan)
         are_missing = ~np.isfinite(layout).all(axis=1)
         if are_missing.any():
             raise DataError(
@@ -200,7 +209,7 @@ class Session:
         kinds = [column for column in groups if names_kinds(column)]
         if kinds and self.look.color_by == DisplaySettings.color_by:
             self.look.color_by = kinds[0]
-        return WarmStart(embedding=layout, landmarks=layout[:0])
+        return WarmStart(embedding=np.ascontiguousarray(layout), landmarks=layout[:0])
 
     def play_on(self, label: str = "") -> Run:
         """Stop what is played and return a run that goes on from the map on show.
@@ -215,9 +224,9 @@ class Session:
         it.
         """
         snapshot = self._check_goes_on()
-        label = label or self._told_staleness()
-        if label and self.moment is not None:
-            self.timeline.add(label, "hand", self.moment)
+        label, moment = label or self._told_staleness(), self.moment
+        if label and moment is not None:
+            self.timeline.add(label, "hand", moment)
         self.mark_present("Before Continue")
         return self._begin(warm_start(snapshot))
 
@@ -282,7 +291,7 @@ class Session:
         if layout is None or is_fixed or n_before == n_components:
             self.settings.n_components = n_components
             return self.begin() if begins_anew else None
-        self._check_data()
+        self.data()
         self.mark(f"{n_before} to {n_components} dimensions")
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
@@ -293,7 +302,7 @@ class Session:
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
-        self._check_data()
+        self.data()
         snapshot = self.snapshot
         if snapshot is None:
             raise DataError("There is no map to continue from yet: press Run.")
@@ -307,26 +316,17 @@ class Session:
         check_goes_on(self.settings.value)
         return snapshot
 
-    def _check_data(self) -> None:
-        if self.dataset is None:
-            raise DataError("Load some data first: there is nothing to map yet.")
-        if not self.dataset.X.shape[1]:
-            raise DataError(self.dataset.missing_reason)
-
     def _begin(self, warm: WarmStart | None) -> Run:
         """Stop what is played and return a new run, or a branch from a layout."""
         self.stop()
-        newest = None if warm is None else self.timeline.newest
-        self.timeline.begin_branch(None if newest is None else newest.number)
-        assert self.dataset is not None
-        former, settings = self.run, self.chosen()
-        edges = None
+        self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
+        former, settings, edges = self.run, self.chosen(), None
         if warm is None:
             self.hand.clear()
         elif former is not None and _same_edges(former, settings):
             edges = former.edges
         self.run = Run(
-            self.dataset.X,
+            self.data().X,
             settings,
             engine=self._engine,
             pace=UNPACED if settings.method == "given" else self._pace,
@@ -413,8 +413,7 @@ class Session:
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        on = self.placed_on
-        return on if on is not None and on.holds(self._positions) else None
+        return behind(self.placed_on, self._positions)
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:
@@ -486,7 +485,7 @@ class Session:
             return None
         told = parameters(played, self.snapshot, self.dataset.space)
         if self.behind is not None:
-            told["placed_on"] = self.behind.reference
+            told["placed_on"] = Path(self.behind.reference)
         return result_of(self.snapshot, told, self.clusters.clustering)
 
     @property
@@ -583,8 +582,6 @@ class Session:
             else:
                 self._take_up(before)
             raise
-
-    # Inside
 
     def _take_up(self, saved: SavedMap) -> None:
         self.load(saved.dataset)

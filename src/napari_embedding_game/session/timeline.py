@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -206,8 +207,6 @@ class Timeline:
         self.state = state
         self.changed.emit()
 
-    # Inside
-
     def _of(self, moment: Moment) -> dict[str, Any]:
         """Return the parts of a moment, with the arrays of an earlier one if equal.
 
@@ -265,18 +264,19 @@ def n_bytes(marks: tuple[Mark, ...]) -> int:
     """Return the memory that the arrays of marks take; shared ones count once."""
     arrays: dict[tuple[int, int], int] = {}
 
-    def look(value: object) -> None:
+    def look(value: Any) -> None:
         if isinstance(value, np.ndarray):
             # not by their identity: a sparse matrix keeps views of what it is made of
             arrays[value.ctypes.data, value.nbytes] = value.nbytes
+        elif sp.issparse(value):
+            look((value.data, value.indices, value.indptr))
+        elif isinstance(value, Merging):
+            look((value.graph, value.tree))
         elif isinstance(value, tuple):
             for part in value:
                 look(part)
-        elif isinstance(value, Merging):
-            look(value.arrays)
         elif is_dataclass(value):
-            for field in fields(value):
-                look(getattr(value, field.name))
+            look(tuple(getattr(value, field.name) for field in fields(value)))
 
     look(tuple((mark.snapshot, mark.record, mark.merging) for mark in marks))
     return sum(arrays.values())

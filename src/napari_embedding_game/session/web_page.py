@@ -73,9 +73,14 @@ def write_web_page(
     Raises DataError: there is no such map, column or gene, or the file cannot be
     written.
     """
-    if basis not in adata.obsm:
-        known = listed([key for key in adata.obsm if np.ndim(adata.obsm[key]) == 2])
-        raise DataError(f'There is no map "{basis}": choose one of {known or "none"}.')
+    maps = [
+        key for key, one in adata.obsm.items() if one.ndim == 2 and one.shape[1] > 1
+    ]
+    if basis not in maps:
+        known = listed(maps) or "none"
+        raise DataError(
+            f'There is no map "{basis}" of two axes: choose one of {known}.'
+        )
     positions = np.asarray(adata.obsm[basis], dtype=float)[:, :2]
     is_drawn = np.isfinite(positions).all(axis=1)
     if not is_drawn.any():
@@ -87,8 +92,8 @@ def write_web_page(
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
     expression = Expression(adata.X, is_expression=True)
-    markers = {}
-    if groups is not None and adata.n_vars:
+    markers, has_genes = {}, adata.X is not None and adata.n_vars > 0
+    if groups is not None and has_genes:
         markers = _markers(adata, expression, groups)
     if genes is None:
         ranked = itertools.zip_longest(*markers.values())
@@ -179,7 +184,7 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
 
 
 def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
-    if name not in adata.var_names:
+    if name not in adata.var_names or adata.X is None:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
     values = expression.column(int((adata.var_names == name).argmax()))
     return {**_numbers(name, values.astype(float)), "is_gene": True}

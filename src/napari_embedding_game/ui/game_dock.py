@@ -191,8 +191,7 @@ class GameDock(MapWidget):
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
         self.scroll = scrolled(panel(page))
-        self.corner = panel(row(self.clusters.edits.back, self.larger, wide=()))
-        self.tabs = plain_tabs(self.corner)
+        self.tabs = plain_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(self.inspector, "Selection")
         self.tabs.addTab(self.plots, "Plots")
@@ -204,6 +203,7 @@ class GameDock(MapWidget):
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
+        self.column.addLayout(row(self.clusters.edits.back, None, wide=()))
         self.column.addWidget(self.run)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
@@ -237,7 +237,6 @@ class GameDock(MapWidget):
             (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),
             (trust.warned, self._show_warning),
-            (self.trust_fold.toggled, trust.follow),
         ):
             self._connections.connect(signal, slot)
         self.select.show_tool(mouse.tool)
@@ -257,7 +256,7 @@ class GameDock(MapWidget):
         has_map = session.snapshot is not None
         is_map = has_map or session.state in ("preparing", "running", "paused")
         self.tabs.tabBar().setVisible(is_map)
-        self.corner.setVisible(is_map)
+        self.larger.setVisible(is_map)
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
         for widget in (

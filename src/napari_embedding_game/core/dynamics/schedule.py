@@ -1,4 +1,7 @@
-"""How fast the players move, and how strongly they repel, over the length of a game."""
+"""How fast the players move, and how strongly they repel, over the length of a game.
+
+In the place of early exaggeration the repulsion grows from nearly 0, to the half-way.
+"""
 
 from __future__ import annotations
 

@@ -204,7 +204,8 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
 
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
-        made = _made(dataset, result, _rows_in(dataset, obs.index), _taken(file))
+        places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
+        made = _made(dataset, result, places, _taken(file))
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
         for group in ("obsm", "uns"):
@@ -225,12 +226,12 @@ def _taken(file: Any) -> set[str]:
     return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
 
 
-def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
-    """Return which row of the dataset's source each row of a file is now, by name.
+def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.intp]:
+    """Return which of the known rows each row is, by their names.
 
-    Raises DataError if the file has other rows than when it was read.
+    Raises DataError if they are other rows, or in another order with repeated names.
     """
-    names, known = names.astype(str), dataset.source_obs_names.astype(str)
+    names, known = names.astype(str), known.astype(str)
     if names.equals(known):
         return np.arange(len(names))
     why = "its rows stand in another order, and some have the same name"
@@ -241,9 +242,7 @@ def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
         if (places >= 0).all():
             return places
         why = f'it had no row "{names[int(places.argmin())]}"'
-    raise DataError(
-        f"{dataset.name} has changed since it was read: {why}; open it again."
-    )
+    raise DataError(f"{where} has changed since it was read: {why}; open it again.")
 
 
 # What goes into it

@@ -69,8 +69,11 @@ def target_of(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def is_same_file(path: Path, source: Path) -> bool:
-    """Return whether both are one file; a source out of reach is none."""
+def check_other(path: Path, source: Path | None) -> None:
+    """Raise DataError if both are one file; a source out of reach is none."""
     with suppress(OSError):
-        return path.samefile(source)
-    return False
+        if source is not None and path.samefile(source):
+            raise DataError(
+                f"{path.name} is the input itself and stays as it is: choose another "
+                "name for the result."
+            )

@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.anndata_result import (
     write_anndata,
 )
 from napari_embedding_game.data.export.atomic import (
-    is_same_file,
+    check_other,
     target_of,
     whole_or_nothing,
 )
@@ -34,11 +34,7 @@ from napari_embedding_game.data.palette import level_colors
 
 def check_output(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
-    if source is not None and is_same_file(path, source):
-        raise DataError(
-            f"{path.name} is the input itself and stays as it is: "
-            "choose another name for the result."
-        )
+    check_other(path, source)
     if source is not None and source.resolve() in path.resolve().parents:
         raise DataError(
             f"{path.name} would lie inside the input {source.name}, which stays as it "

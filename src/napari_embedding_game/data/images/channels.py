@@ -33,17 +33,16 @@ def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
         # Without a name its pixels would be read for one.
         is_lazy = isinstance(image, da.Array)
         image = image if is_lazy else da.from_array(image, name=False)
-    if theirs[:-1] == shape:
-        return [image[..., i] for i in range(theirs[-1])]
-    return [image[i] for i in range(theirs[0])]
+    return list(np.moveaxis(image, -1 if theirs[:-1] == shape else 0, 0))
 
 
 def split_channels(image: Any, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
     """Channels by name, each of the shape of the labels.
 
-    `image` is an array, a mapping of channels, or None.  Three or four channels on the
-    last axis are called red, green, blue (and alpha, which is left out); if they are
-    all the same, they are one.  Raises DataError if shapes or types do not fit.
+    `image` is an array, a mapping of channels, or None.  Three channels on the last
+    axis are called red, green, blue; a fourth that is the same everywhere is an alpha
+    and left out.  If they are all the same, they are one.  Raises DataError if shapes
+    or types do not fit.
     """
     if image is None:
         return {}
@@ -71,12 +70,15 @@ def _named(image: NDArray[Any], shape: tuple[int, ...]) -> dict[str, NDArray[Any
     arrays = planes(image, shape)
     if not arrays:
         raise DataError(_unequal("The image", image.shape, shape))
+    is_last = image.shape[:-1] == shape
+    if is_last and len(arrays) == 4 and (arrays[3] == arrays[3].flat[0]).all():
+        arrays = arrays[:3]
     names: Sequence[str] = [f"channel {i + 1}" for i in range(len(arrays))]
-    if image.shape[:-1] == shape and len(arrays) in (3, 4):
-        names, arrays = COLORS, arrays[:3]
+    if is_last and len(arrays) == 3:
+        names = COLORS
         if all(np.array_equal(arrays[0], other) for other in arrays[1:]):
             arrays = arrays[:1]  # a grey picture that was saved in colour
-    return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=True))
+    return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=False))
 
 
 def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:

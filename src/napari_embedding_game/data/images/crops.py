@@ -34,13 +34,13 @@ class Channel:
     opacity: float = 1.0
     """Share of its light that the channel gives."""
     rgb: bool = False
-    """Whether the last axis holds red, green and blue, shown as they are."""
+    """Whether the last axis holds red, green and blue."""
     name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """Pictures of objects as a sequence: ``thumbnails[row]``, (size, size, 3) uint8.
+    """Pictures of objects: ``thumbnails[row]``, (64, 64, 3) uint8.
 
     A picture is black beyond the edge of the image, and of a row that is no object.
     Of a 3-D object it is the slice along the first axis that cuts most of it.
@@ -55,33 +55,27 @@ class Thumbnails:
     field: int
     """Side of the field of view in pixels of the image, so that objects compare."""
 
-    def __len__(self) -> int:
-        """Return the number of objects."""
-        return len(self.objects)
-
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
         """Return the picture of one object."""
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        objects, side = self.objects, self.field
+        from scipy.ndimage import binary_erosion
+
+        objects, side, n = self.objects, self.field, self.objects.ndim
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
             return light.astype(np.uint8)
-        label, ndim = objects.label_ids[row], objects.ndim
-        box = objects.slices(row)
-        mask = np.asarray(self.labels[box]) == label
-        areas = mask.sum(axis=(-2, -1))
-        fullest = np.unravel_index(int(areas.argmax()), areas.shape) if ndim > 2 else ()
+        label, box = objects.label_ids[row], objects.slices(row)
+        areas = (np.asarray(self.labels[box]) == label).sum(axis=(-2, -1))
+        fullest = np.unravel_index(int(areas.argmax()), areas.shape)
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]
-        first, last = objects.boxes[row].reshape(2, ndim)[:, -2:]
+        first, last = objects.boxes[row].reshape(2, n)[:, -2:]
         corner = (first + last - side) // 2
         for channel in self.channels:
-            light += channel.opacity * _colored(
-                channel, _cut(channel.data, plane, corner, side)
-            )
+            pixels = _cut(channel.data, plane, corner, side)
+            light += channel.opacity * _colored(channel, pixels)
         window = _cut(self.labels, plane, corner, side) == label
         places = (np.arange(_SIZE) * side + side // 2) // _SIZE
-        light[_edge(window[np.ix_(places, places)])] = _LINE
+        mask = window[np.ix_(places, places)]
+        light[mask & ~binary_erosion(mask)] = _LINE
         return np.asarray(np.clip(light, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
@@ -90,39 +84,26 @@ def _cut(
 ) -> NDArray[Any]:
     """Window of a plane of the image, 0 where it lies outside."""
     sizes = image.shape[len(plane) : len(plane) + 2]
-    parts, before, after = [], [], []
-    for start, size in zip(corner.tolist(), sizes, strict=True):
-        low, high = np.clip([start, start + length], 0, size).tolist()
-        parts.append(slice(low, high))
-        before.append(min(length, max(0, low - start)))
-        after.append(length - before[-1] - (high - low))
-    pixels = np.asarray(image[(*plane, *parts)])
-    more = [(0, 0)] * (pixels.ndim - 2)
-    return np.pad(pixels, [*zip(before, after, strict=True), *more])
+    low, high = np.clip([corner, corner + length], 0, sizes)
+    before = np.clip(-corner, 0, length)
+    pixels = np.asarray(image[(*plane, *map(slice, low.tolist(), high.tolist()))])
+    ends = np.column_stack([before, length - before - (high - low)]).tolist()
+    return np.pad(pixels, ends + [[0, 0]] * (pixels.ndim - 2))
 
 
 def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """(64, 64, 3) light of a window of one channel, 0 to 1."""
+    """(64, 64, 3) light of a window of one channel, 0 to 1, as napari draws it."""
     from skimage.transform import resize
 
-    values = np.nan_to_num(pixels.astype(np.float32))
+    values = np.nan_to_num((pixels[..., :3] if channel.rgb else pixels).astype("f4"))
     values = resize(values, (_SIZE, _SIZE), 1, anti_aliasing=len(pixels) > _SIZE)
-    if channel.rgb:
-        full = 255.0 if pixels.dtype == np.uint8 else 1.0
-        return np.asarray(np.clip(values[..., :3] / full, 0, 1), np.float32)
     low, high = channel.limits
     light = np.clip((values - low) / max(high - low, 1e-30), 0, 1) ** channel.gamma
-    table = np.asarray(channel.colors, dtype=np.float32)
-    if table.ndim == 1:
-        return np.asarray(light[..., None] * table[:3], np.float32)
-    steps = np.arange(len(table))
-    places = light * (len(table) - 1)
-    colors = [np.interp(places, steps, table[:, i]) for i in range(3)]
+    if channel.rgb:
+        return np.asarray(light, np.float32)
+    table = np.atleast_2d(np.asarray(channel.colors, np.float32))[:, :3]
+    if len(table) == 1:
+        table = np.stack([0 * table[0], table[0]])
+    places, steps = light * (len(table) - 1), np.arange(len(table))
+    colors = [np.interp(places, steps, along) for along in table.T]
     return np.stack(colors, axis=-1).astype(np.float32)
-
-
-def _edge(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Pixels of the mask with one of another kind beside them."""
-    from scipy.ndimage import binary_erosion
-
-    return np.asarray(mask & ~binary_erosion(mask))

@@ -21,7 +21,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.channels import (
     COLORS,
-    Channels,
     Span,
     split_channels,
     value_span,
@@ -29,7 +28,12 @@ from napari_embedding_game.data.images.channels import (
 from napari_embedding_game.data.images.folder import ImagePair, find_pairs, tables_of
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
 from napari_embedding_game.data.images.measure import measured_dataset, measured_table
-from napari_embedding_game.data.label_objects import Objects, check_labels, joined
+from napari_embedding_game.data.label_objects import (
+    Objects,
+    as_labels,
+    check_labels,
+    joined,
+)
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -39,6 +43,11 @@ _SHOWN = (0.5, 99.8)
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
+_ORDER = dict.fromkeys(PLATE_COLUMNS, 3) | {"well": 1, "image": 2}
+"""Columns of the metadata that come last, after what was done to the images."""
+MASKS = (
+    "The labels have one value alone: their parts that do not touch are the objects."
+)
 
 
 def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -63,8 +72,10 @@ class _Look:
     pair: ImagePair
     shape: tuple[int, ...]
     """(y, x) or (z, y, x)"""
-    dtypes: tuple[Any, Any]
-    """Of the image and of its labels."""
+    dtype: Any
+    """Of the image."""
+    ends: Span
+    """Lowest and highest label above 0; (0, 0) without any."""
     spans: dict[str, Span]
     """Lowest and highest value of each channel."""
     shown: dict[str, Span]
@@ -115,22 +126,26 @@ class Experiment:
         kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
         usual = Counter(kinds).most_common(1)[0][0]
         both = list(zip(looks, kinds, strict=True))
-        self._seen = [look for look, kind in both if kind == usual]
+        self._seen = seen = [look for look, kind in both if kind == usual]
         if others := [look.pair.name for look, kind in both if kind != usual]:
             was = "was" if len(others) == 1 else "were"
             notes.append(
                 f"{counted(len(others), 'image')} with other channels or axes than the "
-                f"other {len(self._seen):,} ({', '.join(usual[0])}) {was} left out, to "
+                f"other {len(seen):,} ({', '.join(usual[0])}) {was} left out, to "
                 f"be measured apart: {listed(others)}."
             )
         more = len(notes) - _MOST_REASONS
         self._notes = notes[:_MOST_REASONS]
         self._notes += [f"So were {more:,} others."] if more > 0 else []
-        self._notes += lost
-        images = _stacked(self.folder.absolute(), self._seen)
-        for i, look in enumerate(self._seen):
-            yield Stage("Reading the labels", i / len(self._seen))
-            images.labels[i] = _padded(_labels(look.pair), images.labels.shape[1:])
+        ends = {end for look in seen for end in look.ends if end}
+        are_masks = len(ends) == 1
+        self._notes += [MASKS] * are_masks + lost
+        images = _stacked(self.folder.absolute(), seen)
+        for i, look in enumerate(seen):
+            yield Stage("Reading the labels", i / len(seen))
+            labels = _labels(look.pair)
+            labels = as_labels(labels) if are_masks else labels
+            images.labels[i] = _padded(labels, images.labels.shape[1:])
         self.images = images
         return images
 
@@ -171,12 +186,21 @@ class Experiment:
                 for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=True))
             ],
         }
+        known["image"] = pd.Categorical(images.names, images.names)
+        known = known[sorted(known, key=lambda column: _ORDER.get(column, 0))]
+        metadata = known.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
         table = pd.concat([table for table in tables if len(table)])
-        metadata = _metadata(images.names, n_objects, known)
         dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
-        told = _told(pairs, n_objects, len(spans))
-        before = (*told, *self._notes, *table_notes)
-        return replace(dataset, notes=(*before, *dataset.notes))
+        what = counted(len(table), "object"), counted(len(pairs), "image")
+        told = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
+        if empty := [
+            pair.name for pair, k in zip(pairs, n_objects, strict=True) if not k
+        ]:
+            hold = "holds" if len(empty) == 1 else "hold"
+            without = f"{counted(len(empty), 'image')} {hold} no object"
+            told += [f"{without}: {listed(empty)}."]
+        notes = (*told, *self._notes, *table_notes, *dataset.notes)
+        return replace(dataset, notes=notes)
 
     def _measured(
         self, images: ExperimentImages, i: int, spans: dict[str, Span]
@@ -188,9 +212,7 @@ class Experiment:
         depth, height, width = (1, *look.shape)[-3:]
         labels = np.asarray(images.labels[i])[:depth, :height, :width]
         labels = labels.reshape(look.shape)
-        channels: Channels = {}
-        if labels.max(initial=0) > 0:
-            channels = _channels(look.pair, labels.shape)
+        channels = _channels(look.pair, look.shape) if (labels > 0).any() else {}
         size, share = [1.0] * labels.ndim, (i / n, 1 / n)
         table, objects = yield from measured_table(
             labels, channels, size, spans, text=text, share=share
@@ -208,36 +230,44 @@ def _look_at(pair: ImagePair) -> _Look:
     return _Look(
         pair,
         labels.shape,
-        (np.result_type(*(one.dtype for one in channels.values())), labels.dtype),
+        np.result_type(*channels.values()),
+        value_span(labels[labels > 0]),
         {name: value_span(one) for name, one in channels.items()},
         {name: _shown(one) for name, one in channels.items()},
     )
 
 
 def _read(path: Path) -> NDArray[Any]:
-    """Return all pixels of an image file, or raise DataError that names it."""
+    """Return all pixels of an image file, channels first where it says which they are.
+
+    Raises DataError that names the file.
+    """
     with explain_damage(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
             import tifffile
 
-            pixels = np.asarray(tifffile.imread(path))
+            with tifffile.TiffFile(path) as file:
+                pixels, axes = file.asarray(), file.series[0].axes
+            if "C" in axes and len(axes) == pixels.ndim:
+                pixels = np.moveaxis(pixels, axes.index("C"), 0)
         else:
             import imageio.v3 as imageio
 
             pixels = np.asarray(imageio.imread(path))
-    if pixels.dtype.kind not in "buif" or pixels.ndim < 2:
+    if pixels.dtype.kind not in "buif" or pixels.squeeze().ndim < 2:
         raise DataError(f"{path.name} holds no picture: choose images.")
-    return pixels.squeeze() if 1 in pixels.shape[:-2] else pixels
+    return pixels.squeeze()
 
 
 def _labels(pair: ImagePair) -> NDArray[Any]:
     """Labels of an image as its file has them, in two or three axes."""
     labels, name = _read(pair.labels), pair.labels.name
     is_colored = labels.shape[-1] in (3, 4) and labels.dtype == np.uint8
-    if labels.ndim not in (2, 3) or (labels.ndim == 3 and is_colored):
+    is_blurred = pair.labels.suffix.lower() in (".jpg", ".jpeg")
+    if is_blurred or labels.ndim not in (2, 3) or (labels.ndim == 3 and is_colored):
         raise DataError(
-            f"{name} is a coloured picture or has {labels.ndim} axes, and labels are "
-            "whole numbers in (y, x) or (z, y, x): save them as 16-bit TIFF or PNG."
+            f"{name} is a coloured picture, a JPEG or has {labels.ndim} axes: save "
+            "labels as whole numbers in (y, x) or (z, y, x), as 16-bit TIFF or PNG."
         )
     if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
         labels = labels.astype(np.int32)  # as some programs save them
@@ -265,9 +295,9 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
         store=zarr.storage.MemoryStore(),
         shape=(len(looks), *size),
         chunks=(1, *size),
-        dtype=np.result_type(*(look.dtypes[1] for look in looks)),
+        dtype=np.int64 if max(look.ends[1] for look in looks) >= 2**31 else np.int32,
     )
-    dtype = np.result_type(*(look.dtypes[0] for look in looks))
+    dtype = np.result_type(*(look.dtype for look in looks))
     limits = _common([look.shown for look in looks])
     is_rgb = tuple(limits) == COLORS
     if is_rgb:
@@ -293,8 +323,9 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
 def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Pixels of (y, x) or (z, y, x), and colours, in a picture of this size."""
     pixels = pixels[None] if pixels.ndim < len(shape) else pixels
-    ends = [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
-    return np.pad(pixels, ends)
+    return np.pad(
+        pixels, [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
+    )
 
 
 def _common(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
@@ -312,31 +343,3 @@ def _shown(channel: NDArray[Any]) -> Span:
         return 0.0, 1.0
     low, high = np.percentile(values, _SHOWN).tolist()
     return low, max(high, low + 1e-9)
-
-
-# What is known of the images
-
-
-def _metadata(
-    names: Sequence[str], n_objects: Sequence[int], known: pd.DataFrame
-) -> pd.DataFrame:
-    """What is known of the image of each object: first what was done to it."""
-    known = known.assign(image=pd.Categorical(names, names))
-    done = [one for one in known if one not in (*PLATE_COLUMNS, "image")]
-    where = [one for one in ("plate", "row", "column", "field") if one in known]
-    well = ["well"] if "well" in known else []
-    rows = np.repeat(np.arange(len(n_objects)), n_objects)
-    return known[[*done, *well, "image", *where]].iloc[rows]
-
-
-def _told(
-    pairs: Sequence[ImagePair], n_objects: Sequence[int], n_channels: int
-) -> list[str]:
-    images, objects = counted(len(pairs), "image"), counted(sum(n_objects), "object")
-    told = [f"Measured {objects} of {images} in {counted(n_channels, 'channel')}."]
-    empty = [pair.name for pair, k in zip(pairs, n_objects, strict=True) if not k]
-    if empty:
-        hold = "holds" if len(empty) == 1 else "hold"
-        without = f"{counted(len(empty), 'image')} {hold} no object"
-        told.append(f"{without}: {listed(empty)}.")
-    return told

@@ -27,7 +27,7 @@ _DEEPEST = 3
 """Folders in folders that are looked into."""
 _MOST_FILES = 200_000
 _FIRST = 2_000
-"""Files that are looked at to tell whether a folder holds pairs at all."""
+"""Files of each folder that are looked at to tell whether there are pairs at all."""
 HOW = (
     "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
     "or _cp_masks behind it, or lies in a folder labels or masks."
@@ -112,7 +112,7 @@ def read_name(stem: str) -> dict[str, str]:
 def has_pairs(folder: Path) -> bool:
     """Return whether a folder holds images with labels of their names."""
     try:
-        files = _files(folder, most=_FIRST)
+        files = _files(folder, of_each=_FIRST)
         return bool(len(files)) and bool(_paired(files, folder)[0])
     except OSError:
         return False
@@ -128,7 +128,7 @@ def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder: choose one with images and labels.")
-    files = _files(folder, most=_MOST_FILES)
+    files = _files(folder)
     if files.empty:
         raise DataError(
             f"{folder.name} holds no images ({', '.join(IMAGE_ENDINGS)}): choose the "
@@ -152,18 +152,18 @@ def tables_of(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
     return sorted(chain.from_iterable(found))
 
 
-def _files(folder: Path, most: int) -> pd.DataFrame:
-    """Images and labels in a folder, and in those inside of it."""
+def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
+    """Images and labels in a folder, and in those inside of it; the first of each."""
     found: list[dict[str, object]] = []
     for place, inside, names in os.walk(folder):
         parts = Path(place).relative_to(folder).parts
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
-        for name in filter(_IS_SHOWN, sorted(names)):
-            if name.lower().endswith(IMAGE_ENDINGS):
-                found.append(_file(Path(place, name), (folder.name, *parts)))
-            if len(found) >= most:
-                return pd.DataFrame(found)
-    return pd.DataFrame(found)
+        pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
+        for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
+            found.append(_file(Path(place, name), (folder.name, *parts)))
+        if len(found) >= _MOST_FILES:
+            break
+    return pd.DataFrame(found[:_MOST_FILES])
 
 
 def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
@@ -233,4 +233,4 @@ def _pair(images: pd.DataFrame, labels: Path) -> ImagePair:
 def _natural(text: str) -> tuple[tuple[int, str], ...]:
     """Return a key by which "A2" comes before "A10"."""
     parts = re.split(r"(\d+)", text.lower())
-    return tuple((int(p), "") if p.isdigit() else (-1, p) for p in parts)
+    return tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts)

@@ -9,12 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed, to_numbers
-from napari_embedding_game.data.errors import explain_damage
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import parse_well, row_letters, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
-_RESERVED = ("image", "label")
+_RESERVED = ("image", "label", "name", "labels", "objects")
+"""What the objects of an image, and its files, are known by."""
+_MISSING = ["", "NA", "N/A", "NaN", "nan", "null"]
+"""What spreadsheets write where there is nothing; None is a treatment."""
 _CODE = r"[+-]?(0\d|\d{16})"
 """How texts of digits begin that are no numbers: 0012, and barcodes."""
 _MOST_GROUPS = 30
@@ -27,49 +30,54 @@ def join_tables(
     """Return plate, well, field and the columns of tables for each image, and notes.
 
     A table is joined by the column whose values are names of the images' files, with
-    or without ending; else by its wells (and plates).  One that names none of the
-    images, or names one in several rows, is left out, and the notes say so.
+    or without ending; else by its wells (and plates).  One that cannot be read, names
+    none of the images, or one in several rows, is left out, and the notes say so.
     """
     known = [[pair.plate, pair.well, pair.field] for pair in pairs]
     columns = pd.DataFrame(known, columns=["plate", "well", "field"], dtype=object)
     columns, notes = columns.replace("", None), list[str]()
     for path in tables:
-        with explain_damage(path, "a table"):
-            separator = "\t" if path.suffix.lower() == ".tsv" else ","
-            frame = pd.read_csv(path, dtype=str, sep=separator)
-        frame = frame.rename(columns=lambda name: str(name).strip())
-        frame = frame.loc[:, ~frame.columns.duplicated()]
-        columns, told = _joined(columns, frame, pairs, path.name)
+        try:
+            columns, told = _joined(columns, _read(path), pairs, path.name)
+        except DataError as error:  # the images are measured all the same
+            told = str(error)
         notes.append(told)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
-    for name, made in (
-        ("well", well_name),
-        ("row", lambda well: row_letters(well[0])),
-        ("column", lambda well: str(well[1] + 1)),
-    ):
-        columns.loc[wells.index, name] = wells.map(made)
+    columns.loc[wells.index, "well"] = wells.map(well_name)
+    columns.loc[wells.index, "row"] = wells.map(lambda well: row_letters(well[0]))
+    columns.loc[wells.index, "column"] = wells.map(lambda well: str(well[1] + 1))
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return a table of texts, or raise DataError."""
+    with explain_damage(path, "a table"):
+        with path.open(encoding="utf-8-sig") as file:
+            separator = max(",;\t", key=file.readline().count)
+        frame = pd.read_csv(
+            path, dtype=str, sep=separator, keep_default_na=False, na_values=_MISSING
+        )
+    frame = frame.rename(columns=lambda name: str(name).strip())
+    return frame.loc[:, ~frame.columns.duplicated()].reset_index(drop=True)
 
 
 def _joined(
     columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
 ) -> tuple[pd.DataFrame, str]:
-    """Return the columns with those of a table, and what is to be told."""
+    """Return the columns with those of a table, and a note; raise DataError if none."""
     links, used, how = _by_name(frame, pairs)
     if links.empty:
         links, used, how = _by_well(frame, columns)
     if links.empty:
-        return columns, (
+        raise DataError(
             f"{name} names none of the images, so it was not joined: one of its "
             "columns has to hold the names of the image files, or their wells."
         )
     rows = links.drop_duplicates().set_index("image")["row"].sort_index()
-    again = rows.index[rows.index.duplicated()].unique()
-    if len(again):
-        names = listed([pairs[i].name for i in again], 3)
-        return columns, (
-            f"{name} has several rows for {names}, so it was not joined: one row for "
-            "each image is needed."
+    if again := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
+        raise DataError(
+            f"{name} has several rows for {listed(again, 3)}, so it was not joined: "
+            "one row for each image is needed."
         )
 
     def title(text: str) -> str:
@@ -81,15 +89,14 @@ def _joined(
     added = frame.drop(columns=used).dropna(axis="columns", how="all")
     added = added.iloc[rows].set_axis(rows.index).reindex(columns.index)
     added = added.rename(columns=title).astype(object)
+    added = added.loc[:, ~added.columns.duplicated()]
     # What a person wrote down goes before names of files.
     new = [one for one in added if one not in columns]
     columns = added.combine_first(columns).astype(object)[[*columns, *new]]
     told = f"Joined by {how}: {listed(list(added)) or 'no column'} of {name}."
     missed = [pair.name for i, pair in enumerate(pairs) if i not in rows.index]
     if missed:
-        told += (
-            f" It says nothing of {counted(len(missed), 'image')}: {listed(missed)}."
-        )
+        told += f" It lacks {counted(len(missed), 'image')}: {listed(missed)}."
     others = frame.loc[~frame.index.isin(rows), used[-1]].astype(str).tolist()
     if others:
         told += f" Without an image: {listed(others)}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,12 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.label_objects import Objects, find_objects
+from napari_embedding_game.data.label_objects import (
+    FirstAxis,
+    Objects,
+    find_objects,
+)
 
-FirstAxis = Literal["z", "time", "image"]
 IntArray = NDArray[np.int64]
 Picture = tuple[str, str]
 """A column, and the value in it of the rows of one picture."""
@@ -45,7 +48,9 @@ _KNOWN = [
     )
 ]
 _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
-_PICTURE = re.compile(r"image(number|id|name)?|file(name)?|field|position|site")
+_PICTURE = re.compile(
+    r"(metadata)?(image|img|file|fov|field|position|site|scene|slide)(number|id|name)?"
+)
 LEAST_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
 
@@ -99,7 +104,7 @@ def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") ->
     try:
         return _joined(table, found, where)
     except DataError as error:
-        return replace(found, refusal=str(error))
+        return replace(found, refusal=f"Not linked with '{request.name}': {error}")
 
 
 def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
@@ -107,33 +112,30 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     pixels, picture = np.asarray(request.pixels), request.picture
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
-    column, ids = _ids_of(table, request, objects, where)
+    column, ids = _ids_of(table, request.column, objects, where)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
-        keys["frame"], rows["frame"] = objects.boxes[:, 0], _frames(table, where)
+        keys["frame"] = objects.boxes[:, 0]
+        rows["frame"] = _frames(table, len(pixels), where)
     is_meant = np.ones(len(rows), bool)
     if picture is not None:
         is_meant = (table[picture[0]].astype(str) == picture[1]).to_numpy()
     is_label = is_meant & (ids > 0)
-    repeated = is_label.copy()
-    repeated[is_label] = rows[is_label].duplicated(keep=False)
+    repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
     if repeated.any() and found.pictures and picture is None and not in_series:
         raise DataError(
-            f"Not linked with '{name}': {where} has rows of {len(found.pictures):,} "
-            f"pictures (column '{found.pictures[0][0]}'), and several have the same "
-            "labels: choose the picture of this image."
+            f"{where} has rows of {len(found.pictures):,} pictures (column "
+            f"'{found.pictures[0][0]}'), and several have the same labels: choose the "
+            "picture of this image."
         )
-    keys["place"] = keys.index
-    places = rows.merge(keys, how="left", on=["label", "frame"])["place"]
-    places = places.fillna(-1).to_numpy(np.intp, copy=True)
-    places[repeated | ~is_meant] = -1
+    places = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
+    places = places.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
     matched, background = places >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
     if not n or (request.is_guess and n < LEAST_SHARE * n_rows):
-        only = f"only {n:,}" if n else "none"
         raise DataError(
-            f"Not linked with '{name}': {only} of {n_rows:,} rows of {where} have a "
+            f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             "label of it that no other row has. Choose the labels that were measured, "
             "or these if they belong together all the same."
         )
@@ -163,42 +165,46 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
 
 
 def _ids_of(
-    table: pd.DataFrame, request: JoinRequest, objects: Objects, where: str
+    table: pd.DataFrame, chosen: str | None, objects: Objects, where: str
 ) -> tuple[str, IntArray]:
     """Return the column of labels and its values: the chosen one, else the likeliest.
 
     That is the first of a known name by which most rows are objects.
     """
-    if request.column is not None:
-        ids = None if request.column not in table else numbers_of(table[request.column])
-        if ids is None:
+    asked = id_columns(table) if chosen is None else [chosen]
+    known = {one: numbers_of(table[one]) for one in asked if one in table}
+    found = {one: ids for one, ids in known.items() if ids is not None}
+    if chosen is not None:
+        if chosen not in found:
             raise DataError(
-                f'The column "{request.column}" of {where} holds no whole numbers: '
-                "choose the column that says which object a row is."
+                f'column "{chosen}" of {where} holds no whole numbers: choose the '
+                "column that says which object a row is."
             )
-        return request.column, ids
-    known = [(column, numbers_of(table[column])) for column in id_columns(table)]
-    found = [(column, ids) for column, ids in known if ids is not None]
-    counting = [
-        column
-        for column, ids in found
-        if np.array_equal(np.sort(ids), np.arange(len(objects)))
-    ]
+        return chosen, found[chosen]
+    labels = objects.label_ids
+    counting = [one for one, ids in found.items() if _may_count(ids, labels)]
     shares = {
-        column: min(0.5, np.isin(ids, objects.label_ids).mean())
-        for column, ids in found
-        if column not in counting
+        one: min(0.5, np.isin(ids, labels).mean())
+        for one, ids in found.items()
+        if one not in counting
     }
-    best = max(shares, key=lambda column: shares[column], default="")
+    best = max(shares, key=shares.__getitem__, default="")
     if best and (shares[best] == 0.5 or not counting):
-        return best, dict(found)[best]
+        return best, found[best]
     why = f"{where} has no column of labels"
     if counting:
-        why = f"column '{counting[0]}' of {where} may only count the rows from 0"
+        why = f"column '{counting[0]}' of {where} may only count the rows"
     raise DataError(
-        f"Not linked with '{request.name}': {why}. Choose under Rows by which "
-        'column says which object a row is, or add one called "label".'
+        f"{why}. Choose under Rows by which column says which object a row is, or add "
+        'one called "label".'
     )
+
+
+def _may_count(ids: IntArray, labels: IntArray) -> bool:
+    """Return whether numbers may count the rows from 0, or from 1, and be no labels."""
+    n, first, last = len(ids), ids.min(), ids.max()
+    is_count = len(np.unique(ids)) == n == last - first + 1 and last != labels.max()
+    return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
 
 
 def linked(dataset: Dataset, found: Join) -> Dataset:
@@ -241,13 +247,16 @@ def _pictures_in(table: pd.DataFrame) -> list[Picture]:
     return []
 
 
-def _frames(table: pd.DataFrame, where: str) -> IntArray:
-    """(n_rows,) picture of a series that each row is about."""
+def _frames(table: pd.DataFrame, n_pictures: int, where: str) -> IntArray:
+    """(n_rows,) picture of a series, from 0, that each row is about."""
     for name in table.columns:
         if _TIME.fullmatch(_plain(name)):
             numbers = numbers_of(table[name])
             if numbers is not None:
-                return numbers
+                from_1 = (
+                    numbers[numbers >= 0].min() == 1 and numbers.max() == n_pictures
+                )
+                return numbers - int(from_1)
     raise DataError(
         f'{where} has no column "frame" or "time" of whole numbers, which say in which '
         "picture of the time series a row is: add one, counted from 0."

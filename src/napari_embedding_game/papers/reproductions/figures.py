@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +27,19 @@ def write_figure(
     (N,) for sizes, and "wrong" (N,), points with a cross.  A curve is a column, its x
     the index.
     """
-    n_panels = len(maps) + len(curves)
-    columns = max(1, min(4, n_panels))
-    rows = max(1, -(-n_panels // columns))
+    panels = {**maps, **curves}
+    columns = max(1, min(4, len(panels)))
+    rows = max(1, -(-len(panels) // columns))
     figure = new_figure((_INCHES * columns, _INCHES * rows))
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, title in zip_longest(grid.ravel(), [*maps, *curves]):
-        axes.set_title(title or "", fontsize=8)
-        if title in maps:
-            _draw_map(axes, **maps[title])
-        elif title in curves:
-            _draw_curves(axes, curves[title])
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in grid[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (title, panel) in zip(grid, panels.items(), strict=False):
+        axes.set_title(title, fontsize=8)
+        if title in curves:
+            _draw_curves(axes, panel)
         else:
-            axes.set_axis_off()
+            _draw_map(axes, **panel)
     with whole_or_nothing(path) as temporary:
         figure.savefig(temporary, dpi=150)
 

@@ -1,35 +1,32 @@
 """What a reproduction is, how it is run, and how what it found is written.
 
 Each is a line of :mod:`table` and a function (inputs, parts) -> Result in the module of
-its paper, whose docstring says what differs from the paper, and why.
+its paper.  What differs from the papers, and why: ``docs/reproduction.md``.
 """
 
 from __future__ import annotations
 
 import datetime
-import inspect
 import json
 import operator
 import os
 import platform
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 
 from .figures import write_figure
 from .inputs import Inputs
 
-K = TypeVar("K", bound=Hashable)
 Rows = list[dict[Any, Any]]
 RELATIONS = {
     "<": operator.lt,
@@ -38,7 +35,6 @@ RELATIONS = {
     ">=": operator.ge,
     "=": operator.eq,
 }
-_WORDS = {True: "passed", False: "**not passed**", None: "not judged (quick)"}
 
 
 class Check(NamedTuple):
@@ -74,8 +70,7 @@ class Reproduction(NamedTuple):
     data: str
     """Names in :data:`inputs.SOURCES`, with ", " between."""
     function: str
-    """Module and function, with "." between.  What its docstring says after the first
-    line is written below the tables."""
+    """Module and function, with "." between."""
 
 
 class Parts:
@@ -90,7 +85,9 @@ class Parts:
         self.maps: dict[str, dict[str, Any]] = {}
         """Those parts that have a layout."""
 
-    def __call__(self, compute: Callable[..., Any], keys: Iterable[K]) -> dict[K, Any]:
+    def __call__(
+        self, compute: Callable[..., Any], keys: Iterable[Any]
+    ) -> dict[Any, Any]:
         """Return ``compute(*key)`` under each key, computed where it is not there."""
         from rich.console import Console
         from rich.progress import track
@@ -121,16 +118,11 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run a reproduction and write what it found into the folder ``out / name``.
 
-    The files are ``NAME.png``, ``NAME.md`` and ``NAME.json``, of which what is returned
-    stands in the last.  Finished parts are kept in ``parts`` there: after an
-    interruption, call it again with the same arguments.
-
-    Raises
-    ------
-    DataError, InputError
-        Data or folder cannot be used.
+    The files are ``NAME.png`` and ``NAME.json``, which holds what is returned.
+    Finished parts are kept in ``parts`` there: after an interruption, call it again.
+    DataError, InputError or OSError: data or folder cannot be used.
     """
-    name, what, paper, data, function = reproduction
+    name, _, _, data, function = reproduction
     origin = {
         "reproduction": name,
         "version": metadata.version("napari-embedding-game"),
@@ -139,21 +131,13 @@ def reproduce(
         "random_state": inputs.random_state,
     }
     folder = out / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"The folder {folder} cannot be made ({error.strerror}): choose another."
-        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
     parts = Parts(folder / "parts", origin, quiet)
     module, function = function.split(".")
     run = getattr(import_module(f".{module}", __package__), function)
     result: Result = run(inputs, parts)
-    notes = (inspect.getdoc(run) or "").split("\n\n")[1:]
     facts = {
         "name": name,
-        "what": what,
-        "paper": paper,
         "origin": origin,
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
@@ -169,45 +153,21 @@ def reproduce(
             for check in result.checks
         ],
         "tables": [
-            {"title": title, "rows": _rows(table)}
+            {"title": title, "rows": _rows(pd.DataFrame(table))}
             for title, table in result.tables.items()
         ],
-        "notes": [" ".join(note.split()) for note in notes],
     }
     write_figure(parts.maps, result.curves, folder / f"{name}.png")
     numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
-    for ending, text in ((".md", markdown(facts)), (".json", numbers)):
-        with whole_or_nothing(folder / (name + ending)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    with whole_or_nothing(folder / f"{name}.json") as temporary:
+        temporary.write_text(numbers, encoding="utf-8")
     return facts
 
 
-def _rows(table: pd.DataFrame | Rows) -> Rows:
+def _rows(table: pd.DataFrame) -> Rows:
     """Return the rows of a table, with the index where it has a name."""
-    if isinstance(table, pd.DataFrame):
-        is_named = any(table.index.names)
-        table = (table.reset_index() if is_named else table).to_dict("records")
-    return table
-
-
-def markdown(facts: dict[str, Any]) -> str:
-    """Return the text that ``NAME.md`` holds."""
-    source = facts["origin"]
-    quick = ", quick (small sizes)" if source["quick"] else ""
-    checks = [{**each, "passed": _WORDS[each["passed"]]} for each in facts["checks"]]
-    lines = [
-        f"**{facts['name']}**: {facts['what']}",
-        "",
-        f"{facts['paper']}. Data: {source['data']}{quick}. Took "
-        f"{facts['processor_seconds']:,.1f} s of processor time on "
-        f"{facts['machine']}, {facts['date']}.",
-        "",
-        *table_lines(checks),
-    ]
-    for table in facts["tables"]:
-        lines += [f"{table['title']}:", "", *table_lines(table["rows"])]
-    lines += [f"- {note}" for note in facts["notes"]]
-    return "\n".join(lines).rstrip() + "\n"
+    whole = table.reset_index() if any(table.index.names) else table
+    return list(whole.to_dict("records"))
 
 
 def table_lines(rows: Rows) -> list[str]:

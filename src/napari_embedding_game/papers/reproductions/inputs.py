@@ -19,11 +19,7 @@ SOURCES: dict[str, str] = {
     "words": "glove_words_5000.npz",
     "texts": "newsgroups_5000.npz",
 }
-"""Data sets and the names of their files.
-
-An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
-principal components as ``obsm["X_pca"]``, or raw counts.
-"""
+"""Data sets and their files, which ``docs/reproduction.md`` describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +33,7 @@ class Inputs:
     random_state: int = 0
 
     def path(self, name: str) -> Path:
-        """Return the file of a data set.
-
-        Raises
-        ------
-        DataError
-            There is no such file.
-        """
+        """Return the file of a data set, or raise DataError."""
         file = SOURCES[name]
         if self.data is not None and (self.data / file).exists():
             return self.data / file

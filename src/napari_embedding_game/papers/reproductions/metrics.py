@@ -6,8 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 
+from napari_embedding_game.core.energy.forces import CompiledForces
+from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
@@ -28,9 +33,6 @@ def knn_accuracy(
 
     10-fold cross-validation, stratified and shuffled with a fixed seed.
     """
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-    from sklearn.neighbors import KNeighborsClassifier
-
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     model = KNeighborsClassifier(n_neighbors)
     return float(cross_val_score(model, embedding, labels, cv=folds).mean())
@@ -43,13 +45,7 @@ def true_energy(
 
     ``repulsion`` is the paper's lambda.
     """
-    import torch
-
-    from napari_embedding_game.core.energy.forces import CompiledForces
-    from napari_embedding_game.core.energy.objective import AllPairs
-
     own = replace(edges, weights=edges.weights.astype(np.float64))
     y = torch.from_numpy(np.ascontiguousarray(embedding, dtype=np.float64))
-    return AllPairs(CompiledForces(own), repulsion).energy(y, y[:1]) + repulsion * len(
-        y
-    )
+    different = AllPairs(CompiledForces(own), repulsion).energy(y, y[:1])
+    return different + repulsion * len(y)

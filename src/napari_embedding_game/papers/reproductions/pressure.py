@@ -26,10 +26,9 @@ from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
 from .frame import Check, Parts, Result
 from .inputs import Inputs
-from .runs import Placed, digits, looks, roll
+from .runs import digits, looks, roll
 
 Points = NDArray[Any]
-Mask = NDArray[np.bool_]
 Found = dict[str, Any]
 PERPLEXITY = 20.0
 EE_LAMBDA = 200.0
@@ -94,30 +93,16 @@ def nearest_on_map(y: Points) -> NDArray[np.intp]:
     return knn_graph(np.asarray(y, np.float32), _NEIGHBORS).indices.astype(np.intp)
 
 
-def among_others(y: Points, labels: Points) -> Mask:
+def among_others(y: Points, labels: Points) -> Points:
     """Say which points have another label than most of their neighbours."""
     same = labels[nearest_on_map(y)] == labels[:, None]
     return np.asarray(same.mean(axis=1) < 0.5)
 
 
-def twisted(sheet: Points) -> Points:
-    """Return a start with the second half of the sheet turned over, (N, 2)."""
-    start: Points = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
-    start[start[:, 0] > 0, 1] *= -1
-    return start
-
-
-def strangeness(y: Points, sheet: Points) -> Points:
-    """Return how far a point's neighbours on the map are from it on the sheet, (N,)."""
-    near = nearest_on_map(y)
-    apart = np.linalg.norm(sheet[near] - sheet[:, None], axis=2).mean(axis=1)
-    return np.asarray(apart / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1))
-
-
-def recall(heights: Points, wrong: Mask) -> Found:
-    """Say how well pressure finds as many points as are ``wrong``."""
-    n, m = len(wrong), int(wrong.sum())
-    pressured = heights > 0
+def recall(found: Found) -> Found:
+    """Say how well pressure ("heights") finds as many points as are "wrong"."""
+    heights, wrong = found["heights"], found["wrong"]
+    n, m, pressured = len(wrong), int(wrong.sum()), heights > 0
     order = np.argsort(-heights, kind="stable")[:m]
     hits = int((wrong[order] & pressured[order]).sum())
     return {
@@ -133,15 +118,12 @@ def recall(heights: Points, wrong: Mask) -> Found:
 
 def _judged(table: str, found: dict[str, Found]) -> Result:
     """Return the recalls of maps by title, and whether each is better than chance."""
-    rows: list[Found] = []
+    rows = [{"": title, **recall(each)} for title, each in found.items()]
     checks = []
-    for title, each in found.items():
-        said = {k: each[k] for k in ("iterations",) if k in each}
-        row = {"": title, **said, **recall(each["heights"], each["wrong"])}
+    for row in rows:
         hits, chance = row["recall by the highest pressure"], row["chance"]
         likely = row["probability by chance"]
-        rows.append(row)
-        which = title.removeprefix("2,000 ").removeprefix("300 ")
+        which = row[""].removeprefix("2,000 ").removeprefix("300 ")
         checks += [
             Check(f"{which}: recall by pressure, against chance", hits, ">", chance),
             Check(f"{which}: probability of it by chance", likely, "<", LIKELY),
@@ -152,15 +134,18 @@ def _judged(table: str, found: dict[str, Found]) -> Result:
 def _minimised(objective: AllPairs, start: Points, max_iter: int) -> Found:
     *_, end = spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
-    heights = pressure(objective, points, points[:1])[1]
-    return {"layout": end.y, "heights": heights, "iterations": end.iteration}
+    return {"layout": end.y, "heights": pressure(objective, points, points[:1])[1]}
 
 
 def _of_roll(inputs: Inputs) -> Found:
     n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
     X, sheet = roll(n_points, inputs.random_state)
-    found = _minimised(objective_of(X, "ssne"), twisted(sheet), max_iter)
-    strange = strangeness(found["layout"], sheet)
+    start = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
+    start[start[:, 0] > 0, 1] *= -1  # its second half is turned over
+    found = _minimised(objective_of(X, "ssne"), start, max_iter)
+    near = sheet[nearest_on_map(found["layout"])]
+    apart = np.linalg.norm(near - sheet[:, None], axis=2).mean(axis=1)
+    strange = apart / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1)
     wrong = strange >= np.quantile(strange, 0.9)
     return {**found, "wrong": wrong, "labels": sheet[:, 0]}
 
@@ -176,16 +161,11 @@ def _of_objects(inputs: Inputs) -> Found:
 def misplaced(inputs: Inputs, parts: Parts) -> Result:
     """Look where pressure is on a twisted roll and on COIL-20 midway.
 
-    The paper shows two pictures and no numbers.
-
     Wrong place: on the roll the tenth of the points whose neighbours on the map are the
     farthest on the sheet, for how far the nearest there are; of COIL-20 all points of
-    which most neighbours on the map are of another object. 10 neighbours each.
-
-    Recall: as many points as are in the wrong place are taken, those of the highest
-    pressure. Chance: the share of points in the wrong place.
-
-    The start of the roll is the flat sheet with one half turned over.
+    which most neighbours on the map are of another object. 10 neighbours each. Recall:
+    as many points as are in the wrong place are taken, those of the highest pressure.
+    Chance: the share of points in the wrong place.
     """
     maps = {"twisted roll, s-SNE": _of_roll, "COIL-20 midway, EE": _of_objects}
     found = parts(lambda title: maps[title](inputs), maps)
@@ -193,26 +173,15 @@ def misplaced(inputs: Inputs, parts: Parts) -> Result:
 
 
 def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
-    """Look where pressure is among digits.
-
-    The paper shows a picture and no numbers, and does not say how many digits.
-
-    Among others: most of a digit's 10 neighbours on the map have another label. Recall
-    and chance: as for pressure-fig3.
-    """
+    """Look where pressure is among digits; recall and chance as above."""
     X, labels = digits(inputs, 300 if inputs.quick else 2_000)
     seed = inputs.random_state
-    settings = Settings(
-        method="tsne",
-        approximation="exact",
-        n_landmarks=1,
-        max_iter=200,
-        random_state=seed,
-    )
+    chosen: Any = {"approximation": "exact", "n_landmarks": 1, "max_iter": 200}
+    settings = Settings(method="tsne", random_state=seed, **chosen)
 
     def tsne(_: str) -> Found:
         start = random_start(len(X), seed).astype(np.float32)
-        (end,) = looks(Placed(labels, weighted(X, 30.0), start), settings, [200])
+        (end,) = looks((weighted(X, 30.0), start), settings, [200])
         wrong, layout = among_others(end.embedding, labels), end.embedding
         heights = end.pressure
         return {"layout": layout, "heights": heights, "labels": labels, "wrong": wrong}
@@ -250,10 +219,8 @@ def compare(
     names: Sequence[str] = (PP_FROM_SD, PP),
 ) -> dict[str, list[float]]:
     """Return energies of SD, PP from where SD ended, and PP from the start too."""
-    given: Any = {
-        "max_iter": max_iter,
-        "direct": direct or SpectralDirection(objective.forces.edges),
-    }
+    direct = direct or SpectralDirection(objective.forces.edges)
+    given: Any = {"max_iter": max_iter, "direct": direct}
     found, end = energies_of(spectral_direction(objective, start, **given))
     starts = {PP_FROM_SD: end, PP: start}
     others = {n: pressured_points(objective, starts[n], **given) for n in names}
@@ -273,20 +240,11 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
 
     The paper leaves open how w+ were found, how large the pictures were and how random
     maps were drawn. Here: perplexity 20 over the 60 nearest neighbours, 32 x 32 pixels,
-    a standard deviation of 0.1; w+ and w- each sum to 1. So compare gains, not
-    energies.
-
-    A point counts as pressured where the penalty mu h^2 still lets it rise; Alg. 1 does
-    not mention mu there.
-
-    MNIST: one run of EE on 1,000 digits with the exact sum over all pairs; the paper
-    takes more digits with the fast multipole method, and gives no number.
-
-    Homotopy: 50 values of lambda from a ten-thousandth of 200 up.
+    a standard deviation of 0.1. So compare gains, not energies. Of 1,000 MNIST digits
+    the sum is over all pairs; the paper takes more, by the fast multipole method.
     """
     n_runs, n_digits, max_iter = (2, 200, 60) if inputs.quick else (10, 1_000, 2_000)
-    n_lambdas = 5 if inputs.quick else 50
-    seed = inputs.random_state
+    n_lambdas, seed = 5 if inputs.quick else 50, inputs.random_state
     X, _ = ten_objects(inputs, 120)
     tasks = {
         "EE, COIL-20": (X, "ee", n_runs),
@@ -300,26 +258,15 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         return compare(objective_of(rows, method), start, max_iter)
 
     def by_homotopy(_: str) -> float:
-        steps = homotopy(
-            objective_of(X, "ee"), random_start(len(X), seed), n_steps=n_lambdas
-        )
-        return energies_of(steps)[0][-1]
+        objective, start = objective_of(X, "ee"), random_start(len(X), seed)
+        return energies_of(homotopy(objective, start, n_steps=n_lambdas))[0][-1]
 
-    runs_of = [(title, run) for title, task in tasks.items() for run in range(task[2])]
-    found = parts(compute, runs_of)
+    keys = [(title, run) for title, task in tasks.items() for run in range(task[2])]
+    found = parts(compute, keys)
     least = parts(by_homotopy, ["homotopy"])["homotopy"]
-    best = [{"": "EE, COIL-20", "paper": "3.28", "least": least}]
-    runs = [
-        {
-            "": title,
-            "run": run,
-            **{which: energies[-1] for which, energies in each.items()},
-            "iterations of SD": len(each[SD]) - 1,
-            "of PP after it": len(each[PP_FROM_SD]) - 1,
-        }
-        for (title, run), each in found.items()
-    ]
-    energies = pd.DataFrame(runs).set_index(["", "run"])[[SD, PP, PP_FROM_SD]]
+    runs = pd.DataFrame(found).T.rename_axis(["", "run"])[[SD, PP, PP_FROM_SD]]
+    energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
+    more = {"iterations of SD": n_iter[SD], "of PP after it": n_iter[PP_FROM_SD]}
     ends = pd.concat({title: summary(energies.loc[title]) for title in tasks})
     ends.insert(0, "paper", [PAPER.get(each, "-") for each in ends.index])
     ee = ends.loc["EE, COIL-20", PP_FROM_SD]
@@ -329,8 +276,8 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {
             "Energy at the end": ends.rename_axis(["", "optimiser"]),
-            "Each run": runs,
-            "Homotopy": best,
+            "Each run": energies.assign(**more),
+            "Homotopy": [{"": "EE, COIL-20", "paper": "3.28", "least": least}],
         },
         [Check(asked, lower, "=", n_runs), Check(half, gain, ">=", 0.03)],
         {
@@ -346,8 +293,6 @@ def starts(inputs: Inputs, parts: Parts) -> Result:
     """Run spectral direction and pressured points from many starts.
 
     The paper takes 5,000 word2vec vectors; these are GloVe vectors of 100 dimensions.
-    w+: perplexity 20 over the 60 nearest; w-: squared distances; each sums to 1, lambda
-    = 200. So compare gains, not energies.
     """
     n_starts, n_words, max_iter = (4, 150, 60) if inputs.quick else (100, 5_000, 3_000)
     X = inputs.load("words").X[:n_words]

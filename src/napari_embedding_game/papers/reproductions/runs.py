@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,8 @@ from .inputs import Inputs
 
 Map = NDArray[np.float32]
 Vector = NDArray[np.float64]
-
-
-class Placed(NamedTuple):
-    """Points with their labels and edges, standing where a game begins."""
-
-    labels: NDArray[Any]
-    edges: Edges
-    layout: Map
+Placed = tuple[Edges, NDArray[Any]]
+"""Edges, and a start (N, d)."""
 
 
 def draw_rows(n_rows: int, wanted: int, random_state: int) -> NDArray[np.intp]:
@@ -47,9 +41,9 @@ def digits(inputs: Inputs, wanted: int) -> tuple[Map, NDArray[Any]]:
 
 @lru_cache(maxsize=2)
 def placed_digits(inputs: Inputs, wanted: int) -> Placed:
-    """Return random digits with the edges and start of paper 1."""
+    """Return the edges and start of random digits as in paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return place(*digits(inputs, wanted), settings)
+    return place(digits(inputs, wanted)[0], settings)
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
@@ -62,20 +56,18 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def place(X: Any, labels: NDArray[Any], settings: Settings) -> Placed:
+def place(X: Any, settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where the settings say."""
-    return Placed(labels, *pipeline.place(pipeline.neighbors(X, settings), X, settings))
+    return pipeline.place(pipeline.neighbors(X, settings), X, settings)
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:
     """Play, and yield the snapshot at each of the iterations ``at``, which rise."""
-    game = play(
-        placed.edges,
-        placed.layout,
-        settings,
-        diagnose=False,
-        frame_iterations=lambda done: min(stop for stop in at if stop > done) - done,
-    )
+
+    def until(done: int) -> int:
+        return min(stop - done for stop in at if stop > done)
+
+    game = play(*placed, settings, diagnose=False, frame_iterations=until)
     for snapshot in game:
         if snapshot.iteration in at:
             yield snapshot

@@ -304,8 +304,6 @@ class Clusters:
         self._is_merged = None if not n_landmarks else self.n_clusters is not None
         self._become(state)
 
-    # Inside
-
     @property
     def _annotation(self) -> Annotation:
         return self.state.annotation
@@ -372,8 +370,8 @@ class Clusters:
         rows = np.flatnonzero(levels >= 0)
         of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
         joined = self._annotation.adopted(rows, of, self.state.free_ids())
+        ids = [joined.group_id(group.name) for group in groups]
         self._edit(label, joined)
-        ids = [self._annotation.group_id(group.name) for group in groups]
         return [one for one in ids if one is not None]
 
     def _edit(self, label: str, annotation: Annotation) -> None:

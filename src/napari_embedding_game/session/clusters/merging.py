@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.snapshot import IntArray
+
 
 class Merging:
     """Every number of clusters of one moment of the game.
@@ -16,8 +18,7 @@ class Merging:
     """
 
     def __init__(self, graph: Any, tree: Any) -> None:
-        self.graph = graph
-        self.tree = tree
+        self.graph, self.tree = graph, tree
 
     @classmethod
     def of(
@@ -42,10 +43,7 @@ class Merging:
         return cls(graph, merge_tree(graph, sizes, previous=former))
 
     def cut(
-        self,
-        n_clusters: int,
-        sizes: NDArray[np.integer] | None = None,
-        fewest: int = 0,
+        self, n_clusters: int, sizes: IntArray | None = None, fewest: int = 0
     ) -> NDArray[np.int32]:
         """Return the cluster of each landmark, (L,) int32; -1: it has no points.
 
@@ -72,19 +70,7 @@ class Merging:
             weights[part] = weights[:, part] = weights[nearest, nearest] = 0
         return np.where(parts < 0, parts, goes_to[parts]).astype(np.int32)
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What it keeps in memory: of marks in the timeline, which is bounded."""
-        graph, tree = self.graph, self.tree
-        of_graph = [
-            getattr(graph, name, None) for name in ("data", "indices", "indptr")
-        ]
-        parts = [*of_graph, tree.born, tree.leader, tree.levels]
-        return tuple(part for part in parts if isinstance(part, np.ndarray))
-
-    def split(
-        self, members: NDArray[np.integer], n_parts: int = 2
-    ) -> NDArray[np.int32]:
+    def split(self, members: IntArray, n_parts: int = 2) -> NDArray[np.int32]:
         """Return the part of each of these landmarks, (M,) int32.
 
         Raises InputError: they are too few to be split.

@@ -110,7 +110,7 @@ class ClusterState:
         if not self.done:
             return self
         *done, last = self.done
-        undone = (*self.undone, Edit(last.label, self.annotation))
+        undone = (*self.undone, replace(last, annotation=self.annotation))
         return self._with(last.annotation, tuple(done), undone)
 
     def redo(self) -> ClusterState:
@@ -118,7 +118,7 @@ class ClusterState:
         if not self.undone:
             return self
         *undone, last = self.undone
-        done = (*self.done, Edit(last.label, self.annotation))
+        done = (*self.done, replace(last, annotation=self.annotation))
         return self._with(last.annotation, done, tuple(undone))
 
     def carried(self, places: NDArray[np.intp], n_points: int) -> ClusterState:

@@ -17,7 +17,7 @@ import msgspec
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import ReadOptions
@@ -99,12 +99,7 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
     """
     path = Path(path)
     for one in session.maps:
-        source = one.dataset.source
-        if source is not None and is_same_file(path, source):
-            raise DataError(
-                f"{path.name} is the data file itself and stays as it is: "
-                "choose another name for the session."
-            )
+        check_other(path, one.dataset.source)
     with (
         whole_or_nothing(path, is_private=is_private) as temporary,
         temporary.open("wb") as file,
@@ -131,18 +126,15 @@ def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
         saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
         current=session.current,
         versions=versions(),
-        maps=tuple(
-            Summary(
-                one.title,
-                len(one.dataset.obs),
-                len(one.clusters.annotation.groups),
-                "" if one.snapshot is None else one.snapshot.map_hash,
-            )
-            for one in session.maps
-        ),
+        maps=tuple(map(_summary, session.maps)),
     )
     maps = list(map(_stored, session.maps, rows))
     codec.write(file, {"session": head, "maps": maps})
+
+
+def _summary(one: SavedMap) -> Summary:
+    n, n_names = len(one.dataset.obs), len(one.clusters.annotation.groups)
+    return Summary(one.title, n, n_names, one.snapshot.map_hash if one.snapshot else "")
 
 
 def load(path: str | Path) -> SavedSession:
@@ -153,8 +145,7 @@ def load(path: str | Path) -> SavedSession:
     Raises DataError: it is no session file, is damaged, or was written by another
     version.
     """
-    path = Path(path)
-    return _loaded(path, session_in(path))
+    return _loaded(Path(path), session_in(Path(path)))
 
 
 def _loaded(path: Path, content: bytes | None) -> SavedSession:
@@ -206,20 +197,17 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
 
 def _stored(one: SavedMap, rows: Rows) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
-    timeline = one.timeline
+    timeline, look = one.timeline, one.look
     if timeline is not None:
         timeline = thinned(timeline, MOST_BYTES)
         timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
-    look: Any = {part.name: getattr(one.look, part.name) for part in fields(one.look)}
-    data: Any = rows
-    clusters = replace(one.clusters, done=(), undone=())
-    return replace(
-        _small(one),
-        dataset=data,
-        clusters=clusters,
-        look=look,
-        timeline=timeline,
-    )
+    parts: dict[str, Any] = {
+        "dataset": rows,
+        "clusters": replace(one.clusters, done=(), undone=()),
+        "look": {part.name: getattr(look, part.name) for part in fields(look)},
+        "timeline": timeline,
+    }
+    return replace(_small(one), **parts)
 
 
 def _small(moment: OneMoment) -> OneMoment:

@@ -83,6 +83,8 @@ def _check_map(one: SavedMap) -> None:
     _check_arrays(replace(one, dataset=rows), sizes, "its map")
     _expect(len(rows.source_names or rows.kept) == n_source, "its names")
     _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
+    figures = (*rows.left_out.values(), *rows.quality.values())
+    _expect(all(one.shape == (n_source,) for one in figures), "its rows left out")
     _expect((one.clusters.n_clusters or 0) >= 0, "its clusters")
     _expect(said.codes.shape == (n,), "its annotation")
     for each in filter(None, (said, one.overlaid)):

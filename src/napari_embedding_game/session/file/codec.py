@@ -56,7 +56,7 @@ def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
         if isinstance(item, np.generic):
             return item.item()
         if isinstance(item, Merging):
-            return {"graph": sp.csr_matrix(item.graph), "tree": item.tree}
+            return vars(item)
         if sp.issparse(item):
             return {key: getattr(item, key) for key in ("shape", *_SPARSE)}
         if isinstance(item, pd.DataFrame):
@@ -179,11 +179,20 @@ def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:
     """Return a table as the bytes of a Feather file; its index is not in it."""
     once = table.loc[:, ~table.columns.duplicated()].reset_index(drop=True)
     once.columns = once.columns.map(str)
-    for name, column in once.items():
-        try:
-            pa.array(column)
-        except pa.ArrowException:  # of several types
-            once[name] = column.astype(object).map(str, na_action="ignore")
     content = BytesIO()
-    once.to_feather(content, compression="uncompressed")
+    once.apply(_writable).to_feather(content, compression="uncompressed")
     return np.frombuffer(content.getvalue(), np.uint8)
+
+
+def _writable(column: pd.Series) -> pd.Series:
+    """Return a column in a type that Feather gives back as it was."""
+    if isinstance(getattr(column.dtype, "categories", None), pd.IntervalIndex):
+        return column.cat.rename_categories(str)
+    try:
+        is_object = column.dtype == object
+        if is_object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
+            column = column.astype("Int64")  # floats would have other digits
+        pa.array(column)
+    except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
+        return column.astype(object).map(str, na_action="ignore")
+    return column

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import PARSER_ERRORS, DataError, explain_damage
-from napari_embedding_game.data.export.anndata_result import storable_obs
+from napari_embedding_game.data.errors import PARSER_ERRORS, explain_damage
+from napari_embedding_game.data.export.anndata_result import (
+    rows_by_name,
+    storable_obs,
+)
 from napari_embedding_game.data.formats.anndata import (
     from_anndata,
     object_spaces,
@@ -63,27 +66,12 @@ def obs_in(path: Path) -> pd.DataFrame:
         return obs.set_axis(obs.index.astype(str))
 
 
-def order_of(names: pd.Index, known: pd.Index) -> NDArray[np.intp] | None:
-    """Return which row of a file each row of a source is, by their names.
-
-    ``names`` and ``known`` (n_source_rows,) index: of the rows of the file and of the
-    source.
-
-    Returns (n_source_rows,) int or None: none where the file has other rows.
-    """
-    if names.equals(known):
-        return np.arange(len(known))
-    if len(names) != len(known) or not (names.is_unique and known.is_unique):
-        return None
-    order: NDArray[np.intp] = names.get_indexer(known)
-    return None if (order < 0).any() else order
-
-
 def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
-    """Return rows with the columns that a file has since, or has changed, by name."""
-    order = order_of(obs.index, dataset.source_obs_names.astype(str))
-    if order is None:
-        return dataset
+    """Return rows with the columns that a file has since, or has changed, by name.
+
+    Raises DataError: the file has other rows.
+    """
+    order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
     there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
     there = without_made(there, dataset.added_columns)
     former = storable_obs(dataset.obs)
@@ -110,10 +98,8 @@ def read_rows(
     """
     if not holds_session(path):
         return (yield from read_stages(path, options))
-    known = obs_in(path).index
-    order = order_of(known, known if names is None else pd.Index(names))
-    if order is None:
-        raise DataError(f"{path.name} has other rows than when it was saved.")
+    there = obs_in(path).index
+    order = rows_by_name(there if names is None else pd.Index(names), there, path.name)
     if (order == np.arange(len(order))).all():
         result = yield from read_stages(path, options)
     else:

@@ -80,6 +80,10 @@ class Rows:
     """(n_source_rows rows) metadata, where some rows are left out."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Colours of levels of these."""
+    quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """As :class:`Dataset` has these three; the last one wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     added: Mapping[str, Added] | None = None
@@ -114,6 +118,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     return Rows(
         name=dataset.name,
         space=dataset.space,
+        left_out=dict(dataset.left_out),
         path="" if source is None else str(source.absolute()),
         options=options,
         fingerprint=fingerprint(dataset),
@@ -149,6 +154,8 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
         "obs": obs,
         "has_expression": dataset.has_expression,
         "level_colors": dataset.level_colors,
+        "quality": dict(dataset.quality),
+        "notes": dataset.notes,
     }
     if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
@@ -165,16 +172,14 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     return {**parts, "profile_names": dataset.profile_names}
 
 
-def _is_sample(rows: Rows) -> bool:
-    is_called_so = rows.X is None and rows.name.lower() in SAMPLES
-    return SAMPLE in rows.provenance or (is_called_so and not rows.path)  # as in 0.3
-
-
-def _sample_of(rows: Rows) -> Callable[[], Dataset]:
-    name = str(rows.provenance.get(SAMPLE, rows.name)).lower()
-    if name not in SAMPLES:
+def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
+    """Return what gives the rows of a sample; None of any others."""
+    name = rows.provenance.get(SAMPLE)
+    if name is None and rows.X is None and not rows.path:  # as in 0.3
+        name = next((one for one in SAMPLES if one == rows.name.lower()), None)
+    if name is not None and name not in SAMPLES:
         raise DataError(f"There is no sample {name!r} in this version: open the data.")
-    made: Callable[[], Dataset] = getattr(samples, name)
+    made: Callable[[], Dataset] | None = name and getattr(samples, name)
     return made
 
 
@@ -214,7 +219,8 @@ def dataset_of(rows: Rows) -> Dataset:
     elif rows.X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
-        "name space profile_names has_expression var_names kept provenance level_colors"
+        "name space profile_names has_expression var_names kept provenance "
+        "level_colors quality left_out"
     )
     dataset = Dataset(
         X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
@@ -224,8 +230,11 @@ def dataset_of(rows: Rows) -> Dataset:
         profile=profile,
         source_obs=source_obs,
         source_obs_names=pd.Index(source_names),
-        notes=(reason,) if reason else (),
+        notes=tuple(dict.fromkeys(filter(None, (*rows.notes, reason)))),
         missing_reason=reason if rows.X is None else "",
+        projection=rows.prepared.projection
+        if rows.prepared and not rows.path
+        else None,
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
@@ -288,9 +297,10 @@ def read_again(
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    if _is_sample(rows):
+    sample = _sample_of(rows)
+    if sample is not None:
         yield Stage("Opening the sample")
-        result = ReadResult(_sample_of(rows)(), [], [])
+        result = ReadResult(sample())
     else:
         path, options = _found(rows, beside), rows.options or ReadOptions()
         if (path, options) not in read:
@@ -317,8 +327,8 @@ def read_again(
         )
     # A file that has what counts came to does not know how.
     provenance = {**rows.provenance, **found.provenance}
-    mark = found.known[FINGERPRINT]
-    found = replace(found, space=rows.space, provenance=provenance)
+    mark, left_out = found.known[FINGERPRINT], rows.left_out or found.left_out
+    found = replace(found, space=rows.space, provenance=provenance, left_out=left_out)
     if rows.objects is not None:
         linked = {"linked": rows.provenance.get("linked", {})}
         told = {**found.provenance, **linked}
@@ -349,7 +359,7 @@ def _prepared(dataset: Dataset) -> Prepared | None:
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     is_known = mixed is not None if recipe is None else dataset.projection is not None
     is_whole = recipe is None or recipe.get("cells_used") == len(dataset.obs)
-    if not (is_known and is_whole and dataset.source and _is_small(dataset.X)):
+    if not (is_known and is_whole and _is_small(dataset.X)):
         return None
     return Prepared(
         dataset.kept,

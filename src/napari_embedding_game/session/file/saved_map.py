@@ -15,7 +15,7 @@ from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -48,9 +48,8 @@ class SavedMap(Moment):
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        on, shown = self.placed_on, self.snapshot
-        is_there = on is not None and shown is not None and on.holds(shown.embedding)
-        return on if is_there else None
+        shown = self.snapshot
+        return behind(self.placed_on, None if shown is None else shown.embedding)
 
     @property
     def landmark_labels(self) -> tuple[NDArray[np.int32], int]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from datetime import date
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,13 @@ from napari_embedding_game.core.new_rows.transform import nearest_landmark
 from napari_embedding_game.core.snapshot import map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import SAMPLE, Dataset
+from napari_embedding_game.data.dataset import SAMPLE
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.looked_at import ShownComparison
@@ -72,7 +72,7 @@ adata = adata[rows.index].copy()
 adata"""
 NAMED = """\
 clusters = {clusters}
-adata.obs[{column}] = pd.Categorical(rows["cluster"], list(clusters))
+adata.obs[{column}] = pd.Categorical(rows[{column}], list(clusters))
 adata.uns[{colors}] = list(clusters.values())
 table = pd.crosstab(adata.obs["embedding_game_cluster"], adata.obs[{column}])
 agreement = table.max(axis=1).sum() / adata.n_obs
@@ -116,6 +116,8 @@ def write_code(
     ending is another, or a file cannot be written.
     """
     saved = session[session.current]
+    if not saved.dataset.X.shape[1]:
+        raise DataError(saved.dataset.missing_reason)
     files: dict[Path, Callable[[Path], object]]
     if path.suffix.lower() == METHODS:
         text = methods_text(saved) + "\n"
@@ -128,12 +130,7 @@ def write_code(
             f"{NOTEBOOK}, or {METHODS} for the methods."
         )
     for target in files:
-        source = saved.dataset.source
-        if source is not None and is_same_file(target, source):
-            raise DataError(
-                f"{target.name} is the data file itself and stays as it is: choose "
-                "another name."
-            )
+        check_other(target, saved.dataset.source)
     for target, write in reversed(files.items()):  # the code comes last
         with whole_or_nothing(target) as temporary:
             write(temporary)
@@ -152,12 +149,14 @@ class _Notebook:
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = saved.clusters.clustering
         names = pd.Index(unique_names(self.dataset.source_obs_names))
+        taken = set(self.dataset.obs)
+        wanted = "map_cluster" if "cluster" in taken else "cluster"
+        self.column = unique_name(wanted, taken)
         self.rows = pd.DataFrame(
-            {"cluster": self.clustering.names},
+            {self.column: self.clustering.names},
             index=names[self.dataset.kept].rename("name"),
         )
         """What the code reads of each row."""
-        self.column = "cluster" if "cluster" not in self.dataset.obs else "map_cluster"
         table = self._beside("cells.csv", lambda target: self.rows.to_csv(target))
         self._text(
             TITLE,
@@ -208,28 +207,25 @@ class _Notebook:
     def _reading(self) -> tuple[str, str]:
         """Return how the data are read, in words and as code."""
         dataset, source = self.dataset, self.dataset.source
-        if _is_read_again(dataset):
-            told, options = dataset.name.lower(), {}
-            if source is not None:
-                source, folder = source.absolute(), self.path.absolute().parent
-                is_below = source.is_relative_to(folder)
-                told = (
-                    source.relative_to(folder).as_posix() if is_below else str(source)
-                )
-                options = _options(dataset.read_options)
-            code = _call("adata = read", _code_of(told), **options)
-            return "`read` reads the data as the window does.", code
-        if not dataset.X.shape[1]:
-            raise DataError(dataset.missing_reason)
-        name = self._beside(
-            "features.h5ad",
-            lambda path: write_h5ad(as_anndata(dataset), path),
-        )
-        how = (
-            f"The numbers are no file's: they are those of **{dataset.name}**, as they "
-            f"were in napari, saved in `{name}`."
-        )
-        return how, f"adata = sc.read_h5ad({_code_of(name)})"
+        if source is None and SAMPLE not in dataset.provenance:
+            name = self._beside(
+                "features.h5ad", lambda path: write_h5ad(as_anndata(dataset), path)
+            )
+            how = (
+                f"The numbers are no file's: they are those of **{dataset.name}**, as "
+                f"they were in napari, saved in `{name}`."
+            )
+            return how, f"adata = sc.read_h5ad({_code_of(name)})"
+        told, options = str(dataset.provenance.get(SAMPLE)), dict[str, Any]()
+        if source is not None:
+            source, folder = source.absolute(), self.path.absolute().parent
+            is_below = source.is_relative_to(folder)
+            told = source.relative_to(folder).as_posix() if is_below else str(source)
+            given, usual = dataset.read_options or ReadOptions(), ReadOptions()
+            values = {one.name: getattr(given, one.name) for one in fields(given)}
+            options = {k: v for k, v in values.items() if v != getattr(usual, k)}
+        code = _call("adata = read", _code_of(told), **options)
+        return "`read` reads the data as the window does.", code
 
     def _add_run(self, record: RunRecord) -> None:
         """Add what makes the map of the data."""
@@ -241,7 +237,9 @@ class _Notebook:
         check(record)
         title = get_method(record.settings.method).title
         if record.is_branch or record.forced or len(record.steps) > MOST_STEPS:
-            name = self._beside("run.zip", partial(_write_session, self.saved))
+            alone = replace(self.saved, parent=None, key="", view={})
+            run = SavedSession(maps=(alone,))
+            name = self._beside("run.zip", lambda path: archive.save(run, path))
             told = f"What was done by hand is in `{name}`, a session file."
             if self.saved.behind is not None:
                 reference = Path(self.saved.behind.reference).name
@@ -329,18 +327,6 @@ class _Notebook:
         )
 
 
-def _is_read_again(dataset: Dataset) -> bool:
-    """Return whether ``read`` gives the numbers that the window had."""
-    return dataset.source is not None or SAMPLE in dataset.provenance
-
-
-def _options(options: ReadOptions | None) -> dict[str, Any]:
-    """Return what ``read`` has to be given beside the file."""
-    given, usual = options or ReadOptions(), ReadOptions()
-    values = {one.name: getattr(given, one.name) for one in fields(given)}
-    return {name: v for name, v in values.items() if v != getattr(usual, name)}
-
-
 def parameters(record: RunRecord) -> dict[str, Any]:
     """Return the parameters of the estimator that are not its own."""
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
@@ -352,11 +338,6 @@ def parameters(record: RunRecord) -> dict[str, Any]:
     told = as_parameters(settings)
     own = EmbeddingGame().get_params()
     return {name: value for name, value in told.items() if value != own[name]}
-
-
-def _write_session(saved: SavedMap, path: Path) -> None:
-    alone = replace(saved, parent=None, key="", view={})
-    archive.save(SavedSession(maps=(alone,), current=""), path)
 
 
 def _code_of(value: Any) -> str:

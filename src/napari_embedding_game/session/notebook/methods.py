@@ -14,6 +14,7 @@ from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
+from napari_embedding_game.data.quality_control import LIMITS, words_of
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
@@ -55,26 +56,15 @@ _OF_METHODS = {
     "tsne": "(van der Maaten and Hinton 2008)",
     "umap": "(McInnes et al. 2018)",
     "umap_exact": "(McInnes et al. 2018)",
-} | {
-    f"{name}_{way}": "(Vladymyrov 2019)"
-    for name in ("ee", "ssne")
-    for way in ("spectral_direction", "homotopy", "pressured_points")
 }
+_MINIMISED = ("ee_", "ssne_")
+"""Methods of that paper begin so."""
 _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
-_WORDS = {
-    "le": "Laplacian eigenmaps",
-    "gradient_pca": "gradient PCA",
-} | {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
+_WORDS = {"le": "Laplacian eigenmaps", "gradient_pca": "gradient PCA"}
+_WORDS |= {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
 """What settings are called in a text, where it is not their own name."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
-_LIMITS = {
-    "min_genes": "fewer than {:,} genes",
-    "max_genes": "more than {:,} genes",
-    "min_counts": "fewer than {:,} counts",
-    "max_counts": "more than {:,} counts",
-    "max_mito": "more than {:g} % mitochondrial counts",
-}
 
 
 def methods_text(saved: SavedMap) -> str:
@@ -117,13 +107,13 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
         if mixed is not None:
             yield _of_harmony(mixed)
         return
-    used = recipe.get("cells_used", n)
+    used, least = recipe.get("cells_used", n), recipe["min_cells"]
+    rare = f"fewer than {least:,} cells" if least > 1 else "no cell"
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
         f"(Wolf et al. 2018; Zheng et al. 2017): {_of_cells_left_out(recipe)}, and "
-        f"genes in fewer than "
-        f"{max(1, recipe['min_cells']):,} cells ({recipe['genes_left_out']:,}) were "
+        f"genes in {rare} ({recipe['genes_left_out']:,}) were "
         f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
         f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
         f"were scaled to unit variance (at most {recipe['max_value']:g}), and "
@@ -145,11 +135,10 @@ def _of_harmony(noted: Mapping[str, Any]) -> str:
 def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
     """Return which cells were left out, with how many they were."""
     # Cells without a gene are left out in any case; any other limit of 0 is none.
-    limits = {**recipe, "min_genes": max(1, recipe["min_genes"])}
     *others, last = [
-        f"{told.format(limits[name])} ({recipe['left_out'][name]:,})"
-        for name, told in _LIMITS.items()
-        if limits[name]
+        f"{words_of(name, recipe[name])} ({recipe['left_out'][name]:,})"
+        for name in LIMITS
+        if recipe[name] or name == "min_genes"
     ]
     told = f"cells with {', '.join(others)}{' or ' if others else ''}{last}"
     if recipe.get("doublets"):
@@ -239,7 +228,8 @@ def _named(method: str) -> str:
     """Return what a method is called, with its citation."""
     title = get_method(method).title
     name = "the embedding game" if method == "game" else title.split(" (")[0]
-    return f"{name} {_OF_METHODS.get(method, '(Draganov and Dohn)')}"
+    others = "Vladymyrov 2019" if method.startswith(_MINIMISED) else "Draganov and Dohn"
+    return f"{name} {_OF_METHODS.get(method, f'({others})')}"
 
 
 def _in_words(name: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,11 @@ UNLIKE = 0.01
 """Share of the reference's cells that would be told to be unlike the reference."""
 MIN_SHARED_GENES = 0.5
 _ROWS_AT_ONCE = 8_192
+MOSTLY_UNLIKE = (
+    "{:.0%} of the new cells are unlike the reference: another tissue, species, assay "
+    "or treatment, or another batch. Their labels say little{}."
+)
+CORRECT = "; where the kinds of cells are the same, correct the batch"
 _OTHER_NAMES = {
     *("gene_ids", "gene_id", "ensembl_id", "gene_name", "gene_names", "gene_symbol"),
     *("gene_symbols", "feature_name", "symbol"),
@@ -111,48 +116,50 @@ def map_cells(
     n, dataset, fitted = cells.n_obs, reference.dataset, reference.fitted
     if n < 1:
         raise DataError(f"{name} has no cells: choose another file.")
-    way, notes, genes = reference.projection, reference.notes, None
+    starts = range(0, n, _ROWS_AT_ONCE)
+    blocks = [slice(begin, begin + _ROWS_AT_ONCE) for begin in starts]
+    way, notes, match, lognorm = reference.projection, reference.notes, None, None
     if way is None:
         rows = _brought_space(name, cells, reference)
     else:
-        genes, note = _aligned(name, cells, way, min_shared_genes)
+        match, lognorm, note = _aligned(name, cells, way, min_shared_genes)
         notes = (note, *notes)
-        parts = [way.components(genes.scaled(way, block)) for block in _blocks(n)]
+        parts = [way.components(way.scaled(lognorm[b], match)) for b in blocks]
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
         seed = fitted.settings.random_state
         rows = without_shift(rows, np.asarray(dataset.X), seed)
-    places, distances, near = [], [], []
-    for block in _blocks(n):
+    placed, k = [], min(n_neighbors, len(dataset.obs))
+    for block in blocks:
         yield Stage("Placing the new cells", block.start / n)
-        places.append(fitted.place(rows[block]))
-        found = fitted.search(rows[block], min(n_neighbors, len(dataset.obs)))
-        near.append(found[0])
-        distances.append(found[1])
-    embedding = np.concatenate(places).astype(np.float32, copy=False)
-    apart = np.concatenate(distances).mean(axis=1, dtype=np.float32)
-    own = fitted.graph.distances[:, :n_neighbors].mean(axis=1)
-    usual = own[np.concatenate(near)].mean(axis=1)
+        placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
+    places, near, distances = map(np.concatenate, zip(*placed, strict=True))
+    embedding, own = (
+        places.astype(np.float32, copy=False),
+        fitted.graph.distances[:, :k],
+    )
+    apart = distances[:, : own.shape[1]].mean(axis=1, dtype=np.float32)
+    own = own.mean(axis=1)
+    usual = own[near].mean(axis=1)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
-    if genes is not None and way is not None:
-        likeness = _unexplained(reference, way, genes, n, n_neighbors)
+    if match is not None and way is not None:
+        likeness = _unexplained(reference, way, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
     likeness = tail_share(apart, own) if likeness is None else likeness
     is_unlike = likeness < unlike
     if is_unlike.mean() > 0.5:
-        notes = (*notes, _told_unlike(is_unlike.mean(), correct_batch))
+        way_out = "" if correct_batch else CORRECT
+        notes = (*notes, MOSTLY_UNLIKE.format(is_unlike.mean(), way_out))
     of_cells: dict[str, Any] = {
         "likeness": likeness.astype(np.float32),
         "distance": np.divide(apart, usual, out=np.ones_like(apart), where=usual > 0),
         "unlike": is_unlike,
     }
     yield Stage("Predicting labels")
-    voters, distances_on_map = FittedSearch(fitted.points, "euclidean")(
-        embedding, near[0].shape[1]
-    )
-    weights = vote_weights(distances_on_map)
+    voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
+    weights = vote_weights(distances)
     predicted = {}
     for column in labels:
         told = dataset.obs[column].astype(object).map(str, na_action="ignore")
@@ -172,7 +179,7 @@ def map_cells(
         )
     return MappedCells(
         places=embedding,
-        rows=None if genes is None else rows,
+        rows=None if match is None else rows,
         labels=predicted,
         published=reference.in_its_coordinates(embedding),
         notes=notes,
@@ -182,10 +189,10 @@ def map_cells(
             "space": dataset.space,
             "reference_cells": len(dataset.obs),
             "labels": list(labels),
-            "n_neighbors": int(near[0].shape[1]),
-            "genes": 0 if genes is None else len(genes.match.genes),
-            "missing_genes": [] if genes is None else genes.match.missing,
-            "genes_matched_by": "" if genes is None else genes.match.by,
+            "n_neighbors": k,
+            "genes": 0 if match is None else len(match.genes),
+            "missing_genes": [] if match is None else match.missing,
+            "genes_matched_by": "" if match is None else match.by,
             "correct_batch": correct_batch,
             "unlike_by": how,
             "unlike_threshold": float(unlike),
@@ -221,25 +228,13 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     adata.uns[f"{KEY}_reference"] = record
 
 
-# Inside
-
-
-class _Genes(NamedTuple):
-    """The expression of n new cells, and which of its genes are the reference's."""
-
-    match: GeneMatch
-    lognorm: Any
-    """(n, M) log1p of counts of the reference's sum."""
-
-    def scaled(self, way: Projection, rows: Any) -> NDArray[np.float32]:
-        """Return the genes of the reference of some cells, scaled as it scales them."""
-        return way.scaled(self.lognorm[rows], self.match)
-
-
 def _aligned(
     name: str, cells: AnnData, way: Projection, min_share: float
-) -> tuple[_Genes, str]:
-    """Return the expression of new cells, and a sentence on what was compared."""
+) -> tuple[GeneMatch, Any, str]:
+    """Return where the genes of a reference are among those of new cells.
+
+    And log1p of their counts (n, M) of the reference's sum, and a sentence.
+    """
     others = {
         column: list(map(str, cells.var[column]))
         for column in cells.var.columns
@@ -275,67 +270,63 @@ def _aligned(
             f"reference's were to {way.target_sum:,.0f} a cell. If these were not, "
             "give raw counts, or logarithms of all genes."
         )
-    return _Genes(match, normalised(values, way.target_sum, name)), told
-
-
-def _told_unlike(share: float, correct_batch: bool) -> str:
-    way_out = "; where the kinds of cells are the same, correct the batch."
-    return (
-        f"{share:.0%} of the new cells are unlike the reference: another tissue, "
-        "species, assay or treatment, or another batch. Their labels say little"
-        f"{'.' if correct_batch else way_out}"
-    )
-
-
-def _blocks(n: int) -> list[slice]:
-    starts = range(0, n, _ROWS_AT_ONCE)
-    return [slice(begin, min(begin + _ROWS_AT_ONCE, n)) for begin in starts]
+    return match, normalised(values, way.target_sum, name), told
 
 
 def _brought_space(
     name: str, cells: AnnData, reference: ReferenceMap
 ) -> NDArray[np.float32]:
     """Return the space of a reference that new cells bring along, (n, width)."""
-    space, width = reference.dataset.space, reference.dataset.X.shape[1]
-    place = split_space(space)
-    has = place is not None and place[0] == "obsm" and place[1] in cells.obsm
-    rows = np.asarray(cells.obsm[place[1]]) if has and place else None
-    if rows is None or rows.shape[1] != width or not np.isfinite(rows).all():
+    known, space = reference.dataset, reference.dataset.space
+    group, key = split_space(space) or ("", "")
+    rows: Any = cells.X if space == "X" else getattr(cells, group or "obsm").get(key)
+    if rows is not None and group != "obsm":
+        places = cells.var_names.get_indexer(known.var_names)
+        is_alike = Expression(rows, True).kind == Expression(known.X, True).kind
+        rows = rows[:, places] if is_alike and (places >= 0).all() else None
+    rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+    width = known.X.shape[1]
+    if rows.shape != (cells.n_obs, width) or not np.isfinite(rows).all():
         raise DataError(
             f"How {space} of {reference.name} came of genes is not known, so that "
-            f"{name} has to bring it along: {space} with {width} columns without "
-            "missing values, computed by the model of the reference."
+            f"{name} has to bring it along: {space} with the same {width} columns "
+            "without missing values, computed as those of the reference."
         )
-    return rows.astype(reference.dataset.X.dtype, copy=False)
+    found: NDArray[np.float32] = rows.astype(known.X.dtype, copy=False)
+    return found
 
 
 def _unexplained(
-    reference: ReferenceMap, way: Projection, genes: _Genes, n: int, n_neighbors: int
+    reference: ReferenceMap,
+    way: Projection,
+    match: GeneMatch,
+    lognorm: Any,
+    n_neighbors: int,
 ) -> NDArray[np.float64] | None:
     """Return the share of reference cells that are as unlike as each new cell.
 
     None where the expression of the reference is not at hand, or its space is that of
     the genes, which leaves nothing unexplained.
     """
-    dataset, match = reference.dataset, genes.match
+    dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
     is_known = dataset.has_expression and Expression(profile, True).kind != "values"
     is_of_genes = way.loadings.shape[1] == len(way.genes)
     if n_rows < FEWEST_ROWS or not is_known or is_of_genes:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
-    lognorm = normalised(profile[sample], way.target_sum, dataset.name)
+    known = normalised(profile[sample], way.target_sum, dataset.name)
     mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.places >= 0) & (match.places >= 0)
-    values, depth = way.scaled(lognorm, mine), _n_found(lognorm, mine.places[both])
+    values, depth = way.scaled(known, mine), _n_found(known, mine.places[both])
     scores = Unexplained(values[:, both], depth, way.loadings.shape[1], n_neighbors)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MOST_ROWS)):
-        scaled = genes.scaled(way, part)
+        scaled = way.scaled(lognorm[part], match)
         rest = way.rest(scaled, way.components(scaled))
-        depth = _n_found(genes.lognorm[part], match.places[both])
+        depth = _n_found(lognorm[part], match.places[both])
         likeness[part] = scores(scaled[:, both], rest[:, both], depth)
     return likeness
 

@@ -25,8 +25,9 @@ class PlacedOn:
         both = np.concatenate([self.cells, self.placed])
         return np.stack([both.min(axis=0), both.max(axis=0)])
 
-    def holds(self, embedding: NDArray[np.floating] | None) -> bool:
-        """Return whether points (n, d) lie where the new cells were placed."""
-        if embedding is None or embedding is self.placed:
-            return embedding is not None
-        return np.array_equal(embedding, self.placed)
+
+def behind(on: PlacedOn | None, points: NDArray[np.floating] | None) -> PlacedOn | None:
+    """Return the map of a reference while points (n, d) lie where they were placed."""
+    if on is None or points is None:
+        return None
+    return on if on.placed is points or np.array_equal(on.placed, points) else None

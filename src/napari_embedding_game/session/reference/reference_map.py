@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve, settled
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression
 from napari_embedding_game.data.formats import anndata
@@ -91,7 +91,7 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
         return _published(adata, name, path)
     noted = adata.uns[KEY]
     parameters = {k: _plain(v) for k, v in noted["parameters"].items()}
-    space, notes = _space_of(adata, parameters, noted, name)
+    space, notes = _searched(adata, parameters, noted, name)
     dataset = from_anndata(adata, name, ReadOptions(space=space, missing="drop"))
     embedding = np.asarray(adata.obsm[at], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
@@ -100,7 +100,8 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     embedding = embedding[dataset.kept]
     projection = dataset.projection
     if projection is None:
-        projection = _way(adata, space, name)
+        mixed = noted.get("provenance", {}).get("harmony", {})
+        projection = _way(adata, str(mixed.get("space", space)), name)
     landmarks = np.asarray(noted["landmarks"], np.float32)
     fitted = _fitted(dataset.X, embedding, landmarks, parameters)
     notes = (*notes, *_batch_notes(space, noted))
@@ -161,7 +162,7 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
         name,
         dataset,
         fitted,
-        _way(adata, dataset.space, name) if "PCs" in adata.varm else None,
+        _way(adata, dataset.space, name),
         (f"New cells are placed on {basis}, by those nearest in {dataset.space}.",),
         path,
         basis,
@@ -177,21 +178,34 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _space_of(
+def space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
+    """Return the space that a map is of, if it is one of the AnnData's.
+
+    ``noted``: the record of the map in ``uns``.
+    """
+    parameters, made = noted.get("parameters", {}), noted.get("components")
+    space = str(parameters.get("use_rep", parameters.get("space")))
+    if made is not None:  # by the recipe or Harmony
+        space = f"obsm['{made}']"
+    space = str(noted.get("projection", {}).get("space", space))
+    group, key = split_space(space) or ("", "")
+    is_there = group in ("obsm", "layers") and key in getattr(adata, group)
+    return space if is_there or space == "X" else None
+
+
+def _searched(
     adata: AnnData, parameters: dict[str, Any], noted: Mapping[str, Any], name: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return the space of the rows of a map, and a note where it is guessed."""
-    projection = noted.get("projection")
-    if projection is not None:
-        return str(projection["space"]), ()
-    space = str(parameters.get("use_rep", parameters.get("space")) or "")
-    if space and split_space(space) is None and space != "X":
-        raise DataError(
-            f"The map of {name} is of {space}, which {name} does not hold: fit it "
-            "again, so that its components are written."
-        )
-    if space and not space.startswith("obsp"):
+    space = space_of_map(adata, noted)
+    if space is not None:
         return space, ()
+    of = str(parameters.get("use_rep", parameters.get("space")) or "")
+    if of and not is_of_pairs(of):
+        raise DataError(
+            f"The map of {name} is of {of}, which {name} does not hold: make it of X, "
+            "of a layer or of an entry of obsm."
+        )
     key = str(parameters.get("neighbors_key") or "neighbors")
     search = adata.uns.get(key, {}).get("params", {})
     parameters["neighbors_metric"] = _plain(search.get("metric"))
@@ -208,7 +222,8 @@ def _way(adata: AnnData, space: str, name: str) -> Projection | None:
     if space == "X":
         genes = ReadOptions(space="X", missing="drop")
         return _of_columns(from_anndata(adata, name, genes))
-    if space in ("obsm['X_pca']", "obsm['X_pca_harmony']"):
+    is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
+    if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return pca_projection(adata, name)
     return None
 

@@ -26,25 +26,18 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord, parameters, result_of
 
 
-def replay(X: Any, record: RunRecord) -> Snapshot:
-    """Play what was recorded on the rows of ``X`` and return the last snapshot.
+def replay_frames(
+    X: Any, record: RunRecord, n_frames: int | None = None
+) -> Iterator[Snapshot]:
+    """Play what was recorded on the rows of ``X``, and yield snapshots on the way.
+
+    There is one wherever the run was steered, and about ``n_frames`` at equal steps.
 
     ``X`` (n, D) array or sparse matrix: the same rows as then.
 
     Raises DataError: the record cannot be true: it steers after its end or out of
     order. Or the run went on from a map that the record does not hold. Raises
     InputError: a setting is out of its range for these data.
-    """
-    *_, last = replay_frames(X, record)
-    return last
-
-
-def replay_frames(
-    X: Any, record: RunRecord, n_frames: int | None = None
-) -> Iterator[Snapshot]:
-    """Do what :func:`replay` does, and yield all snapshots on the way.
-
-    There is one wherever the run was steered, and about ``n_frames`` at equal steps.
     """
     check(record)
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
@@ -116,9 +109,9 @@ def replayed_result(
 ) -> EmbeddingResult:
     """Play what was recorded and return the map, with its clusters.
 
-    ``X`` and ``record``: as for :func:`replay`, with its errors. ``where``: where
-    ``X`` is from, for the parameters of the result. ``n_clusters``: landmarks are
-    merged into so many; None leaves each a cluster.
+    ``X`` and ``record``: as for :func:`replay_frames`, with its errors. ``where``: of
+    ``X``, for the parameters of the result. ``n_clusters``: landmarks are merged into
+    so many; None leaves each a cluster.
     """
     check(record)
     edges, layout = prepared(X, record)

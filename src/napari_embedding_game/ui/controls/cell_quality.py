@@ -180,12 +180,13 @@ class CellQualityView(QWidget):
         if name == DOUBLETS and name not in self._values:
             self._find_doublets(dataset)
             return
-        obs = dataset.obs if dataset.source_obs is None else dataset.source_obs
+        axes = VIEWS.get(name, (name,))
+        n_cells = len(self._values[axes[0]])  # of the source, or those that were read
+        tables = dataset.obs, dataset.source_obs
+        known = (obs for obs in tables if obs is not None and len(obs) == n_cells)
+        samples = next((obs.get(self._column) for obs in known), None)
         plot = QualityPlot(
-            axes=VIEWS.get(name, (name,)),
-            values=self._values,
-            bounds=self._limits,
-            samples=obs.get(self._column),
+            axes=axes, values=self._values, bounds=self._limits, samples=samples
         )
         self.canvas.show_plot(plot)
 

@@ -68,9 +68,11 @@ class ColumnsPanel(Fold):
         return [self.list.item(row) for row in range(self.list.count())]
 
     def _tick(self, state: Qt.CheckState) -> None:
-        for item in self._items():
-            if not item.isHidden():
-                item.setCheckState(state)
+        with QSignalBlocker(self.list):  # each tick alone would count all of them
+            for item in self._items():
+                if not item.isHidden():
+                    item.setCheckState(state)
+        self._tell()
 
     def _tell(self) -> None:
         n_chosen = len(self.chosen())

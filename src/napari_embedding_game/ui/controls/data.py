@@ -170,7 +170,6 @@ class DataControls(QWidget):
         if is_other:
             self._offer(self.space, [])
             show_row(self._form, self.batches, False)
-            self._set_drop(False)
             self.drop.hide()
             self.columns.hide()
             self.join.show_join(None, is_table=False)
@@ -181,18 +180,15 @@ class DataControls(QWidget):
         """Offer what else could come of the source that was taken up."""
         self._read_complete = None
         self.relink.note_loaded()
-        self._set_drop(self._loading.options.missing == "drop")
+        self._show_drop()
         self._show_read(loaded)
 
     def go_back(self, read_complete: Then | None = None) -> None:
         """Go back to what is on show, and offer to read the complete rows only."""
         self._read_complete = read_complete
-        self._set_drop(self._loading.options.missing == "drop")
-        self.drop.hide()
+        self._show_drop()
         if self._loading.shown is not None:
             self._show_read(self._loading.shown)
-        if read_complete is not None:
-            self.drop.show()
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
@@ -334,9 +330,9 @@ class DataControls(QWidget):
             self._reload()
 
     def _on_image_ticked(self) -> None:
-        """Cut the pictures of a file's rows out of the images that are ticked."""
+        """Cut the pictures of a table's rows out of the images that are ticked."""
         layers, chosen = self._linked_layers, self.measure.linked()
-        linked, is_file = layers.current, FileSource | AnnDataSource
+        linked, is_file = layers.current, FileSource | FeaturesSource | AnnDataSource
         is_same = linked is not None and chosen and linked.labels is chosen.labels
         if is_same and isinstance(self._loading.taken, is_file):
             layers.set(chosen)
@@ -363,7 +359,7 @@ class DataControls(QWidget):
     def _on_dataset(self, dataset: Dataset | None) -> None:
         if dataset is not None:
             self.recovery.hide()  # the next start offers it again
-            self.others.collapse()
+            self.others.expand(False)
         self._show()
 
     def _show_read(self, loaded: ReadResult) -> None:
@@ -373,7 +369,6 @@ class DataControls(QWidget):
         is_table = isinstance(self._loading.taken, FileSource | FeaturesSource)
         self.join.show_join(loaded.join, is_table=is_table)
         self._offer(self.space, loaded.spaces, options.space or dataset.space)
-        self.drop.setVisible(self.drop.isChecked())
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
         show_text(self.genes_in_rows, question)
@@ -395,9 +390,13 @@ class DataControls(QWidget):
             better = [*counts_advice(dataset.X, dataset.space), question, COUNTS_NOTE]
             self._show_notes([note for note in dataset.notes if note not in better])
 
-    def _set_drop(self, drops: bool) -> None:
+    def _show_drop(self) -> None:
+        """Offer to do without incomplete rows, where they are in the way or were."""
+        is_offered = self._read_complete is not None  # of what was not taken up
+        drops = self._loading.options.missing == "drop" and not is_offered
         with QSignalBlocker(self.drop):
             self.drop.setChecked(drops)
+        self.drop.setVisible(drops or is_offered)
 
     def _offer(
         self, box: ComboBox, choices: Sequence[str], present: str | None = None

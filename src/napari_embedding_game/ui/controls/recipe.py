@@ -71,7 +71,7 @@ class RecipePanel(QWidget):
         self.offer = text_label(OFFER, "warning")
         self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
-        self.cells = CellQualityView(self._limit)
+        self.cells = CellQualityView(self._take)
         self.doublets = QCheckBox("Leave out doublets (scrublet)")
         self.doublets.setToolTip(DOUBLETS_TIP)
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
@@ -148,21 +148,21 @@ class RecipePanel(QWidget):
         if former is None or not quality.equals(former):
             self._found = None
             self.doublets.setChecked(False)
-            least = self.numbers["min_genes"].value
-            self._limit({**dict.fromkeys(LIMITS, 0), "min_genes": least})
+            none = dict.fromkeys(LIMITS, 0)
+            self._take({**none, "min_genes": DEFAULTS["min_genes"]})
         self.cells.show_cells(quality, dataset)
 
     def _show_applied(self, applied: Recipe, dataset: Dataset) -> None:
-        """Show the limits that cells were left out by, and how many were doublets."""
+        """Show the numbers that it was done with, and how many were doublets."""
         self.doublets.setChecked(applied.doublets)
-        self._limit({name: getattr(applied, name) for name in LIMITS})
+        self._take({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
         self._found = (self._present(), n_doublets) if applied.doublets else None
 
-    def _limit(self, limits: Limits) -> None:
-        """Take other limits."""
-        for name, value in limits.items():
+    def _take(self, numbers: Limits) -> None:
+        """Show other numbers."""
+        for name, value in numbers.items():
             with self.numbers[name].changed.blocked():
                 self.numbers[name].value = value
         self._tell()

@@ -1,8 +1,11 @@
-"""A button with the menu of formats to save in."""
+"""A button with the menu of what can be saved."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from qtpy.QtWidgets import QMenu, QPushButton
 
@@ -12,27 +15,22 @@ from napari_embedding_game.ui.style.layouts import add_entries
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
-FORMATS = {
-    ".h5ad": ("AnnData", "AnnData", ""),
-    ".csv": ("Table", "Comma-separated values", ""),
-    ".parquet": ("Table", "Parquet", ""),
-    ".png": ("Figure", "Picture", ""),
-    ".svg": ("Figure", "Scalable picture", ""),
-    ".pdf": ("Figure", "PDF", ""),
-    ".gif": ("Film of the run", "Animated picture", ""),
-    ".html": (
-        "Web page",
-        "Web page",
+FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
+    "AnnData": ({".h5ad": "AnnData"}, ""),
+    "Table": ({".csv": "Comma-separated values", ".parquet": "Parquet"}, ""),
+    "Figure": ({".png": "Picture", ".svg": "Scalable picture", ".pdf": "PDF"}, ""),
+    "Film of the run": ({".gif": "Animated picture"}, ""),
+    "Web page": (
+        {".html": "Web page"},
         "One file to send, with search, markers and a lasso.",
     ),
-    ".ipynb": (
-        "Notebook",
-        "Jupyter notebook",
+    "Notebook": (
+        {".ipynb": "Jupyter notebook"},
         "Code that makes this map again from the data.",
     ),
-    ".txt": ("Methods paragraph", "Text", "With versions and citations."),
+    "Methods paragraph": ({".txt": "Text"}, "With versions and citations."),
 }
-"""Entry, kind of file and tooltip of each ending."""
+"""Kinds of file, by their endings, and tooltip of each entry."""
 
 
 class SaveMenu(QPushButton):
@@ -41,27 +39,20 @@ class SaveMenu(QPushButton):
     def __init__(self, session: Session, writing: WritingTask) -> None:
         super().__init__("Save")
         self.setToolTip("Write map, clusters and settings to a file.")
-        self._session, self._writing = session, writing
-        menu = QMenu(self)
-        add_entries(
-            menu,
-            (
-                (f"{words} ({ending})…", partial(self._save, ending), tip)
-                for ending, (words, _, tip) in FORMATS.items()
-            ),
-        )
+        self._session = session
+        menu, save = QMenu(self), partial(self._save, "map", writing.save)
+        for words, (kinds, tip) in FORMATS.items():
+            text = f"{words} ({', '.join(kinds)})…"
+            add_entries(menu, [(text, partial(save, kinds), tip)])
         menu.addSeparator()
-        add_entries(menu, [("Session, to go on later…", self._save_session, "")])
+        kinds = {ENDING: "Embedding game session"}
+        save = partial(self._save, "session", writing.save_session, kinds)
+        add_entries(menu, [("Session, to go on later…", save, "")])
         self.setMenu(menu)
 
-    def _save(self, ending: str) -> None:
-        name = proposed(self._session.dataset, "map")
-        path = ask(self, name, {ending: FORMATS[ending][1]})
+    def _save(
+        self, what: str, write: Callable[[Path], Any], kinds: Mapping[str, str]
+    ) -> None:
+        path = ask(self, proposed(self._session.dataset, what), kinds)
         if path is not None:
-            self._writing.save(path)
-
-    def _save_session(self) -> None:
-        name = proposed(self._session.dataset, "session")
-        path = ask(self, name, {ENDING: "Embedding game session"})
-        if path is not None:
-            self._writing.save_session(path)
+            write(path)

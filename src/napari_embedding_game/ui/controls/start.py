@@ -140,6 +140,7 @@ class Recovery(QWidget):
 
     def refresh(self) -> None:
         """Offer the first of the files, if there is one."""
+        self._files = [file for file in self._files if file.exists()]
         self.setVisible(bool(self._files))
         if self._files:
             show_text(self.text, _told(self._files[0]))

@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QHeaderView, QWidget
+from qtpy.QtWidgets import QHeaderView
 from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
@@ -14,7 +14,7 @@ from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.session.view import is_same
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
@@ -66,7 +66,7 @@ WAITING = "Measured as soon as there is a map."
 MEASURING = "Measuring …"
 
 
-class TrustControls(QWidget):
+class TrustControls(Listener):
     """Measures the map in the background while it is unfolded, and once at its end."""
 
     warned = Signal(str)
@@ -76,8 +76,8 @@ class TrustControls(QWidget):
         super().__init__()
         self._session = session
         self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
-        self._is_open = False
         self._found: MapQuality | None = None
+        self._found_of: tuple[object, ...] = ()
         self.far = QElidingLabel()
         self.far.setProperty("role", "note")
         meaning = FIGURES["trustworthiness"][1]
@@ -99,22 +99,17 @@ class TrustControls(QWidget):
         self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self._measure)
-        connections = Connections(self)
         anew = session.looked_back, session.dataset_changed, session.restored
-        connections.connect_all(anew, self._forget)
-        connections.connect(session.state_changed, self._on_state)
+        self._heard.connect_all(anew, self._forget)
+        self._heard.connect(session.state_changed, self._on_state)
         changes = session.columns_changed, session.objects_changed
         changes += (session.look.events.color_by,)
-        connections.connect_all((*anew, session.progressed, *changes), self._on_change)
+        self._heard.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
 
-    def follow(self, is_open: bool) -> None:
-        """Measure the map from now on, or no longer."""
-        self._is_open = is_open
-        if is_open:
-            self._measure()
-        else:
-            self._due.stop()
+    def catch_up(self) -> None:
+        """Measure the map, and from now on whenever it has changed."""
+        self._measure()
 
     def show_quality(self, found: MapQuality | None) -> None:
         """Show figures; dashes where there are none."""
@@ -158,11 +153,14 @@ class TrustControls(QWidget):
         self.show_quality(None)
 
     def _on_state(self, state: str) -> None:
-        if state == "preparing":
+        is_open = self.is_open()
+        is_at_rest = not (self._session.is_moving or is_open)
+        is_other = is_at_rest and not is_same(self._found_of, self._map())
+        if state == "preparing" or is_other:  # open, it is measured anew
             self._forget()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
-        if state == "finished" and is_small and not self._is_open:
+        if state == "finished" and is_small and not is_open:
             self._measure()
         self._on_change()
 
@@ -173,7 +171,9 @@ class TrustControls(QWidget):
         else:
             self._words.cancel()  # it would be of what was before
             self._show_figures()
-        if self._is_open and not (is_moving and self._due.isActive()):
+        if not self.is_open():
+            self._has_missed = True
+        elif not (is_moving and self._due.isActive()):
             self._due.start(AGAIN_MS if is_moving else SOON_MS)
 
     def _measure(self) -> None:
@@ -199,6 +199,7 @@ class TrustControls(QWidget):
         found, of = found_of
         if not is_same(of, self._map()):
             return
+        self._found_of = of
         self.show_quality(found)
         if found is None:
             show_text(self.note, TOO_FEW)

@@ -29,7 +29,8 @@ def misfit(image: Image, labels: Labels) -> str:
     """
     ours = np.array(finest(labels).shape)
     n, name = len(ours), labels.name
-    theirs, (matrix, origin) = _sizes(image), _to_world(image)
+    theirs, (matrix, origin) = np.array(finest(image).shape), _to_world(image)
+    theirs = theirs[:-1] if image.rgb else theirs
     if len(theirs) == n + 1 and not image.rgb:
         # Channels are last, where napari takes them for one more axis, or first.
         is_last = (theirs[:-1] == ours).all() and (theirs[1:] != ours).any()
@@ -68,34 +69,29 @@ def proposed(
     chosen = [image for image in same if image in selected]
     if chosen and labels in selected:
         return chosen
-    if len(same) < 2:
-        return same
     words, path = _words(labels.name), labels.source.path
-    related = [
-        x
-        for x in same
-        if (words and words <= _words(x.name)) or (path and x.source.path == path)
-    ]
+    called = [x for x in same if words and words <= _words(x.name)]
+    related = called or [x for x in same if path and x.source.path == path]
     # napari shows the first channel of a picture as any image, the others added up.
-    if not related and all(image.blending in _ADDED_UP for image in same[1:]):
+    if len(same) < 2 or (
+        not related and all(image.blending in _ADDED_UP for image in same[1:])
+    ):
         return same
     return related or chosen
 
 
 def pixel_size(labels: Labels) -> tuple[float, ...]:
-    """Return the length of a pixel along each axis of a layer, in the world."""
+    """Return the length of a pixel along each axis of a layer, in the world.
+
+    Rounded, as places far from the origin have fewer digits than these lengths.
+    """
     matrix, _ = _to_world(labels)
-    return tuple(np.linalg.norm(matrix, axis=0).tolist())
+    return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
 
 
 def _words(name: str) -> set[str]:
     """Return words and numbers of a name, without those that say what it is."""
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
-
-
-def _sizes(image: Image) -> NDArray[np.int_]:
-    shape = finest(image).shape
-    return np.array(shape[:-1] if image.rgb else shape)
 
 
 def _to_world(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

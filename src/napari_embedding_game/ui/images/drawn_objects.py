@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.projection import (
-    Projection,
-    displayed_axes,
-    projection_of,
-)
+from napari_embedding_game.ui.canvas.projection import Projection, projection_of
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
+    axes_and_place,
     finest,
     row_at,
 )
@@ -64,15 +61,10 @@ def drawn_objects(
     viewer: napari.Viewer, session: Session, layers: LinkedLayers
 ) -> DrawnObjects | None:
     """Return the objects as they are drawn; None where their labels are not seen."""
-    linked = layers.current
+    linked, dims = layers.current, viewer.dims
     objects = None if session.dataset is None else session.dataset.objects
     if linked is None or objects is None:
         return None
-    labels = linked.labels
-    drawn = projection_of(viewer, labels, of_slice=True)
-    if drawn is None:
-        return None
-    n_axes = min(labels.ndim, viewer.dims.ndisplay)
-    axes = displayed_axes(viewer.dims, labels.ndim, n_axes)
-    at = np.asarray(labels.world_to_data(viewer.dims.point), dtype=float)
-    return DrawnObjects(linked, objects, drawn, axes, at)
+    drawn = projection_of(viewer, linked.labels, of_slice=True)
+    axes, at = axes_and_place(dims, linked.labels)
+    return None if drawn is None else DrawnObjects(linked, objects, drawn, axes, at)

@@ -82,49 +82,41 @@ class ShownField(QObject):
     ) -> None:
         super().__init__(dock)
         self._viewer, self._session, self._linked = viewer, session, linked
-        self._heard = Connections(self)
-        Connections(self).connect(linked.changed, self._on_linked)
+        self._heard, always = Connections(self), Connections(self)
+        always.connect(linked.changed, self._on_linked)
+        events = viewer.dims.events
+        always.connect_all((events.current_step, events.axis_labels), self._on_step)
         self._on_linked()
 
     def _on_linked(self, event: object = None) -> None:
-        """Hear of selection and slider while there are objects in images."""
-        heard, events = self._heard, self._viewer.dims.events
-        heard.close()
+        """Hear of the selection while there are objects in images."""
+        self._heard.close()
         if self._linked.current is not None:
-            heard.connect(self._session.selection.changed, self._on_selection)
-            heard.connect_all((events.current_step, events.axis_labels), self._on_step)
+            self._heard.connect(self._session.selection.changed, self._on_selection)
             self._on_step()
 
     def _on_selection(self) -> None:
         linked, dataset = self._linked.current, self._session.dataset
         objects = None if dataset is None else dataset.objects
-        selection = self._session.selection
-        if (
-            linked is None
-            or objects is None
-            or linked.labels not in self._viewer.layers
-        ):
+        selection, viewer = self._session.selection, self._viewer
+        is_one = selection.is_of_points and len(selection.rows) == 1
+        if linked is None or objects is None or not is_one:
             return
-        rows = selection.rows
-        is_one = selection.is_of_points and len(rows) == 1
-        if is_one and linked.labels.ndim > 2 and objects.present[rows[0]]:
-            chosen = objects.take(rows)
-            is_seen = _is_seen(self._viewer, linked.labels, chosen)
-            go_to(self._viewer, linked.labels, chosen, moves_camera=not is_seen)
+        chosen, axes = objects.take(selection.rows), linked.labels.ndim
+        if linked.labels in viewer.layers and axes > 2 and chosen.present[0]:
+            is_seen = _is_seen(viewer, linked.labels, chosen)
+            go_to(viewer, linked.labels, chosen, moves_camera=not is_seen)
 
     def _on_step(self, event: object = None) -> None:
         """Name the image on show beside the slider."""
-        linked, dims = self._linked.current, self._viewer.dims
-        if linked is None or linked.labels not in self._viewer.layers:
-            return
-        axis, names = (
-            dims.ndim - linked.labels.ndim,
-            linked.labels.metadata.get(FIELDS, ()),
-        )
-        if 0 <= dims.current_step[axis] < len(names):
-            shown = list(dims.axis_labels)
-            shown[axis] = names[dims.current_step[axis]]
-            dims.axis_labels = tuple(shown)
+        dims = self._viewer.dims
+        for layer in reversed(self._viewer.layers):
+            if names := layer.metadata.get(FIELDS):
+                axis, shown = dims.ndim - layer.ndim, list(dims.axis_labels)
+                place = round(layer.world_to_data(dims.point)[0])
+                shown[axis] = names[place] if 0 <= place < len(names) else AXES[0]
+                dims.axis_labels = tuple(shown)
+                break
 
 
 def _is_seen(viewer: napari.Viewer, labels: Labels, objects: Objects) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import napari
 from magicgui.widgets import ComboBox
@@ -73,27 +72,24 @@ class JoinPanel(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
-        join, layers = self._join, labels_of(self._viewer)
+        layers = labels_of(self._viewer)
         self.setVisible(self._is_table and bool(layers))
         if not self._is_table:
             return
-        request = JoinRequest("", None) if join is None else join.request
-        found = join is not None and join.objects is not None
-        refused = join is not None and bool(join.refusal)
-        is_about = join is not None and (found or refused)
+        join = self._join or Join(JoinRequest("", None), (), ())
+        request, is_about = join.request, bool(join.sentences or join.refusal)
         linked = layer_of(self._viewer, join) if is_about else NO_LAYER
-        chosen = (join.column if join else None) or request.column
-        columns = [(name, name) for name in join.columns] if join else []
-        pictures = [(" ".join(one), one) for one in join.pictures] if join else []
+        columns = [(name, name) for name in join.columns]
+        pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]
+        chosen = join.column or request.column or CHOOSE
         offer(self.layer, [(NO_LAYER, NO_LAYER), *named], linked)
-        offer(self.column, [(CHOOSE, CHOOSE), *columns], chosen or CHOOSE)
+        offer(self.column, [(CHOOSE, CHOOSE), *columns], chosen)
         offer(self.picture, [(CHOOSE, CHOOSE), *pictures], request.picture or CHOOSE)
         self._form.setRowVisible(1, is_about and bool(columns))
         self._form.setRowVisible(2, is_about and bool(pictures))
-        text = "\n".join(join.sentences) if join and found else OFFER
-        text = join.refusal if join and refused and not found else text
-        show_text(self.text, text, "warning" if refused and not found else "note")
+        text = join.refusal or "\n".join(join.sentences) or OFFER
+        show_text(self.text, text, "warning" if join.refusal else "note")
 
     def _on_layer(self, layer: object) -> None:
         """Join with another layer, by the column that fits best."""
@@ -115,8 +111,8 @@ def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:
 
 def layer_of(viewer: napari.Viewer, join: Join) -> Labels | None:
     """Return the Labels layer that was joined with; None if it is gone."""
-    found: Any = (x for x in labels_of(viewer) if finest(x) is join.request.pixels)
-    return next(found, None)
+    pixels = join.request.pixels
+    return next((x for x in labels_of(viewer) if finest(x) is pixels), None)
 
 
 def with_labels(source: Source, viewer: napari.Viewer) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import napari
@@ -18,7 +17,7 @@ from napari_embedding_game.ui.tasks.throttle import debounced
 class LayerPanel(QWidget):
     """A sentence and what belongs to it, in rows."""
 
-    def __init__(self, viewer: napari.Viewer | None = None) -> None:
+    def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__()
         self._viewer = viewer
         self.text = text_label()
@@ -30,14 +29,14 @@ class LayerPanel(QWidget):
     def refresh(self, event: object = None) -> None:
         """Show what there is now."""
 
-    def follow(self, signals: Iterable[Any] = ()) -> None:
+    def follow(self, *signals: Any) -> None:
         """Refresh when layers have come or gone, or at these signals.
 
         Later: by then a layer is whole, and others may have come with it.
         """
-        layers = () if self._viewer is None else self._viewer.layers.events
-        changes = (layers.inserted, layers.removed) if layers else ()
-        self._connections.connect_all((*changes, *signals), self.refresh_soon)
+        layers = self._viewer.layers.events
+        changes = (layers.inserted, layers.removed, *signals)
+        self._connections.connect_all(changes, self.refresh_soon)
 
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""

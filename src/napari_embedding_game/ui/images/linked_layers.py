@@ -12,13 +12,14 @@ from napari.layers import Image, Labels, Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.data.images.masks import as_labels
-from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.label_objects import Objects, as_labels
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.ui.canvas.projection import displayed_axes
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
+LAID = ("scale", "translate", "rotate", "shear", "affine")
+"""What decides where a layer lies."""
 FILE = "napari-embedding-game file"
 """Metadata of a layer: the file or folder it is of, where napari knows none."""
 OF_MAP = "napari-embedding-game map"
@@ -90,23 +91,31 @@ def finest(layer: Layer) -> Any:
 
 
 def labels_of(viewer: napari.Viewer) -> list[Labels]:
-    """Return the Labels layers of a viewer, the uppermost last."""
-    return [x for x in viewer.layers if isinstance(x, Labels)]
+    """Return the Labels layers whose objects a person may choose, uppermost last."""
+    return [x for x in _free(viewer) if isinstance(x, Labels)]
 
 
 def images_of(viewer: napari.Viewer) -> list[Image]:
     """Return the images in which objects may be measured."""
-    images = (x for x in viewer.layers if isinstance(x, Image))
-    return [x for x in images if FIELDS not in x.metadata]
+    return [x for x in _free(viewer) if isinstance(x, Image)]
 
 
-def use_as_labels(viewer: napari.Viewer, mask: Image) -> Labels:
-    """Put a Labels layer in the place of an image of whole numbers, and return it."""
+def _free(viewer: napari.Viewer) -> list[Layer]:
+    """Return the layers that are of no experiment, whose labels are of many images."""
+    return [x for x in viewer.layers if FIELDS not in x.metadata]
+
+
+def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
+    """Put a Labels layer in the place of an image of whole numbers, and return it.
+
+    ``first_axis``: what the first of three axes is; a mask has objects of its own in
+    each picture, where it is not "z".
+    """
     viewer.layers.remove(mask)  # its name is free then
-    kept = ("name", "scale", "translate", "rotate", "shear", "affine")
-    how = {name: getattr(mask, name) for name in kept}
+    how = {name: getattr(mask, name) for name in ("name", "units", *LAID)}
     metadata = {**mask.metadata, FILE: record_of(mask).path}
-    return viewer.add_labels(as_labels(finest(mask)), metadata=metadata, **how)
+    labels = as_labels(finest(mask), in_planes=first_axis != "z")
+    return viewer.add_labels(labels, metadata=metadata, **how)
 
 
 def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
@@ -116,6 +125,15 @@ def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
         loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
     )
     return Linked(labels, (image,))
+
+
+def axes_and_place(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
+    """Return the axes of a layer that are displayed, and the pixel the sliders are at.
+
+    Two axes, or three in space.
+    """
+    axes = displayed_axes(dims, layer.ndim, min(layer.ndim, dims.ndisplay))
+    return axes, np.asarray(layer.world_to_data(dims.point), dtype=float)
 
 
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
@@ -160,11 +178,11 @@ def go_to(
     objects = objects.take(objects.present)
     if not len(objects):
         return
-    centers = objects.centers
+    centers, dims = objects.centers, viewer.dims
     center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
     middle = np.asarray(labels.data_to_world(center))
-    shown = displayed_axes(viewer.dims, labels.ndim)
+    shown, _ = axes_and_place(dims, labels)
     for axis in set(range(labels.ndim)).difference(shown):
-        viewer.dims.set_point(viewer.dims.ndim - labels.ndim + axis, middle[axis])
+        dims.set_point(dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:
-        viewer.scene.camera.center = (0.0, *middle[shown])
+        viewer.scene.camera.center = (0.0, 0.0, *middle[shown])[-3:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import napari
@@ -17,11 +18,11 @@ from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import pixel_size
+from napari_embedding_game.ui.images.alignment import misfit, pixel_size
 from napari_embedding_game.ui.images.image_list import ImageList
 from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
 from napari_embedding_game.ui.images.linked_layers import (
-    FIELDS,
+    LAID,
     Linked,
     finest,
     images_of,
@@ -34,6 +35,7 @@ from napari_embedding_game.ui.style.layouts import panel
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
 SHAPE_ONLY = "No image is ticked: only the shape is measured."
+NO_IMAGE = "Only the shape was measured: no image was ticked."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
@@ -48,8 +50,6 @@ GROUP_TIPS = {
     "texture": "Entropy and contrast of each channel: 1 s.",
     "neighbours": "Distance to the nearest object, and to the nearest five: 1 s.",
 }
-_LAID = ("scale", "translate", "rotate", "shear", "affine", "data", "name", "blending")
-"""What decides how an image lies on the labels."""
 _MASKS = re.compile(
     r"(?<![a-z])(label(l?ed|s)?|masks?|seg(mentation|mented)?)(?![a-z])"
 )
@@ -99,17 +99,15 @@ class MeasurePanel(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are, the one that is selected first."""
-        images, chosen = images_of(self._viewer), self._viewer.layers.selection
-        labels = [x for x in labels_of(self._viewer) if FIELDS not in x.metadata]
+        images, labels = images_of(self._viewer), labels_of(self._viewer)
         objects = [*(x for x in images if _is_mask(x)), *labels]
-        selected = [x for x in objects if x in chosen]
+        selected = [x for x in objects if x in self._viewer.layers.selection]
         former = [x for x in objects if x is self.labels.value]
-        first = [*(selected if len(selected) == 1 else former or selected)]
-        first += objects[::-1]
-        offer(self.labels, [(x.name, x) for x in objects], first[0] if first else None)
+        first = selected if len(selected) == 1 else former or selected or objects[::-1]
+        offer(self.labels, [(x.name, x) for x in objects], next(iter(first), None))
         self._of_layers.close()
-        for layer in {*images, *labels}:
-            names = (*_LAID, "features") if layer in labels else _LAID
+        for layer in (*images, *labels):
+            names = (*LAID, "data", "name", "blending")
             events = [getattr(layer.events, name) for name in names]
             self._of_layers.connect_all(events, self.refresh_soon)
         is_asked = bool(images) and self._session.dataset is None
@@ -136,12 +134,11 @@ class MeasurePanel(LayerPanel):
         return source, self.linked_to(labels)
 
     def measured(self, linked: Linked) -> MeasuredSource:
-        """Return objects of layers as a source, measured where the images lie."""
-        labels, images = linked.labels, linked.images
-        notes = ["Only the shape was measured: no image was ticked."]
-        if images:
-            names = ", ".join(f"'{image.name}'" for image in images)
-            notes = [f"Measured in {names}."]
+        """Return objects of layers as a source, measured in the images that fit."""
+        labels = linked.labels
+        images = [image for image in linked.images if not misfit(image, labels)]
+        names = ", ".join(f"'{image.name}'" for image in images)
+        note = f"Measured in {names}." if images else NO_IMAGE
         return MeasuredSource(
             _pixels(images, labels),
             finest(labels),
@@ -152,7 +149,7 @@ class MeasurePanel(LayerPanel):
                 "groups": [one for one in GROUPS if self.groups[one].value],
                 "with_border": not self.whole.value,
             },
-            tuple(notes),
+            (note,),
         )
 
     # Inside
@@ -206,8 +203,8 @@ class MeasurePanel(LayerPanel):
         linked = self.linked()
         if linked is not None:
             if isinstance(linked.labels, Image):
-                labels = use_as_labels(self._viewer, linked.labels)
-                linked = Linked(labels, linked.images)
+                mask, axis = linked.labels, self.axis.value
+                linked = Linked(use_as_labels(self._viewer, mask, axis), linked.images)
             self.wanted.emit(self.measured(linked), linked)
 
 
@@ -216,14 +213,15 @@ def _is_mask(image: Image) -> bool:
     return is_whole and _MASKS.search(image.name.lower()) is not None
 
 
-def _pixels(images: tuple[Image, ...], labels: Labels) -> Any:
+def _pixels(images: Sequence[Image], labels: Labels) -> Any:
     """Return what ``measure_stages`` measures in: an array, or one by name."""
-    if len(images) < 2:
-        return finest(images[0]) if images else None
     channels: dict[str, Any] = {}
     for image in images:
-        parts = planes(finest(image), tuple(finest(labels).shape))
+        pixels = finest(image)[..., :3] if image.rgb else finest(image)  # no alpha
+        if len(images) == 1:
+            return pixels
+        parts = planes(pixels, tuple(finest(labels).shape))
         names = COLORS if image.rgb else [f"channel {i + 1}" for i in range(len(parts))]
-        for name, part in zip(names, parts, strict=False):  # alpha has no name
+        for name, part in zip(names, parts, strict=True):
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part
-    return channels
+    return channels or None

@@ -14,9 +14,8 @@ from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.ui.canvas.projection import displayed_axes
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import finest
+from napari_embedding_game.ui.images.linked_layers import axes_and_place, finest
 from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.workspace import Workspace
@@ -26,9 +25,11 @@ FADING = 0.4
 """Share of the opacity of the other objects, while some are selected."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
-MOST_COLORS = 1 << 16
-"""So many labels napari's colormap by number tells apart; one by a dictionary takes
-1.6 s for 20,000 objects, this one 16 ms."""
+MOST_COLORS = (1 << 16) - 1
+"""So many labels napari's colormap by number tells apart, in 16 bits; one by a
+dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
+MOST_COUNTED = 1 << 24
+"""Pixels of labels in memory that are looked at for the largest label."""
 
 
 class ObjectColors(QObject):
@@ -50,8 +51,6 @@ class ObjectColors(QObject):
         self._before: Any = None
         self._own: Any = None
         """Its own colormap, and the one that it has meanwhile."""
-        self._counted: tuple[object, int] = (None, 0)
-        """The pixels of labels, and the largest label in them."""
         self._soon = throttled(FOLLOW_MS, self.update, self)
         self._heard = Connections(self)
         connections = Connections(self)
@@ -64,7 +63,6 @@ class ObjectColors(QObject):
         session, heard, linked = self._session, self._heard, self._linked.current
         heard.close()
         if linked is not None:
-            heard.connect(linked.labels.events.paint, self._on_painted)
             dims, look = self._viewer.dims.events, session.look.events
             now = (session.selection.changed, session.state_changed, session.restored)
             now += (dims.current_step, dims.order, dims.ndisplay)
@@ -72,7 +70,8 @@ class ObjectColors(QObject):
             now += (look.color_objects, look.color_by, look.limits)
             heard.connect_all(now, self.update)
             later = (session.clusters.changed, session.columns_changed)
-            heard.connect_all((*later, session.looked_back), self._on_moved)
+            later += (session.looked_back, linked.labels.events.paint)
+            heard.connect_all(later, self._on_moved)
         self.update()
 
     def update(self, event: object = None) -> None:
@@ -89,22 +88,25 @@ class ObjectColors(QObject):
             self._end()
         if labels is None or objects is None or not is_wanted:
             return
-        largest = self._largest_in(finest(labels), objects)
-        if len(points) != len(objects) or largest + 2 > MOST_COLORS:
+        ids, pixels = objects.label_ids, finest(labels)
+        n = MOST_COLORS
+        if isinstance(pixels, np.ndarray) and pixels.size < MOST_COUNTED:
+            largest = max(pixels.max(initial=0), ids.max(initial=0))
+            n = int(largest) + 2  # one may be painted
+        if len(points) != len(ids) or n > MOST_COLORS or ids.max(initial=0) >= n:
             return
         if labels.colormap is not self._own:  # somebody has chosen another one
             self._layer, self._before = labels, labels.colormap
         here = self._here(labels, objects)
-        ids, numbers = objects.label_ids, np.arange(largest + 2)
+        colors = np.zeros((n, 4), np.float32)  # of no point: nothing
         if is_mapped:
             try:
                 mapped = colored(look.color_by, session, snapshot, look.limits)
             except DataError:  # the map says it
                 return
-            colors = np.zeros((len(numbers), 4), np.float32)
             colors[ids[here]] = mapped.rgba[here]
         else:
-            colors = np.array(self._before.map(numbers), np.float32)
+            colors[:] = self._before.map(np.arange(n))
         if points.any():
             chosen = ids[here & points]
             lit = colors[chosen] if is_mapped else transform_color(COLOR)
@@ -113,24 +115,9 @@ class ObjectColors(QObject):
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._own = labels.colormap
 
-    def _on_painted(self, event: object) -> None:
-        """Count anew: a label may be new."""
-        self._counted = None, 0
-        self._on_moved()
-
-    def _largest_in(self, pixels: Any, objects: Objects) -> int:
-        """Return the largest label, also of objects that are on no map."""
-        if self._counted[0] is not pixels:
-            # Other arrays are read from files, part by part.
-            largest = int(pixels.max()) if isinstance(pixels, np.ndarray) else 0
-            self._counted = pixels, largest
-        return max(self._counted[1], int(objects.label_ids.max(initial=0)))
-
     def _here(self, labels: Labels, objects: Objects) -> NDArray[np.bool_]:
         """(n,) objects in the slice on show; labels may occur again in others."""
-        dims = self._viewer.dims
-        at = np.asarray(labels.world_to_data(dims.point), dtype=float)
-        shown = displayed_axes(dims, labels.ndim, min(labels.ndim, dims.ndisplay))
+        shown, at = axes_and_place(self._viewer.dims, labels)
         others = np.setdiff1d(range(labels.ndim), shown)
         return objects.present & objects.contain(at)[:, others].all(axis=1)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import napari
-from napari.layers import Image, Labels
+from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 
@@ -32,7 +32,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     LinkedLayers,
     finest,
     images_of,
-    labels_of,
     record_of,
     use_as_labels,
 )
@@ -84,12 +83,11 @@ class Relink(LayerPanel):
         self._watched: Labels | None = None
         self._of_labels = Connections(self)
         self._act: Callable[[], None] = self._locate
-        self.rows.addWidget(self.text)
         self.button = push_button("", TIP, lambda: self._act())
+        self.rows.addWidget(self.text)
         self.rows.addWidget(self.button)
-        # What it brings is done in the window's thread.
-        self._beside = Latest(self, lambda act: act(), self._on_failed)
-        self.follow((viewer.layers.selection.events.changed,))
+        self._looking = Latest(self, self._on_looked, self._on_failed)
+        self.follow(viewer.layers.selection.events.changed)
         self._connections.connect(record.changed, self._on_linked)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._connections.connect(session.restored, self._on_restored)
@@ -113,13 +111,13 @@ class Relink(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
-        record = self._record
-        linked, objects = record.current, self._objects()
+        record, dataset = self._record, self._session.dataset
+        linked = record.current
         if linked is not None and linked.labels not in self._viewer.layers:
             self._of_folder = ""
             record.set(None, record.record)
-        if objects is not None and record.missed is not None:
-            found = find(self._viewer, record.missed, objects)
+        if dataset is not None and dataset.objects is not None and record.missed:
+            found = find(self._viewer, record.missed, dataset.objects)
             if found is not None:
                 self._link(found)
         self._tell()
@@ -148,22 +146,22 @@ class Relink(LayerPanel):
                 self._of_labels.connect_all(events, self._on_edit)
         self.refresh_soon()
 
-    def _on_edit(self, event: object = None) -> None:
-        self._is_read = False
+    def _on_edit(self, event: object) -> None:
         assert self._watched is not None
-        self._differs = EDITED.format(self._watched.name)
+        self._is_read, self._differs = False, EDITED.format(self._watched.name)
         self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:
         """Look for the layers that a file tells of, which may hold anything."""
-        if self._record.current is None and self._objects() is not None:
-            self._record.missed, self._of_folder = LayersRecord(), ""
+        dataset, record = self._session.dataset, self._record
+        if record.current is None and dataset is not None and dataset.objects:
+            record.missed, self._of_folder = LayersRecord(), ""
             with suppress(msgspec.ValidationError):
-                layers = saved.view.get("layers")
-                self._record.missed = msgspec.convert(layers, LayersRecord)
+                record.missed = msgspec.convert(saved.view.get("layers"), LayersRecord)
             self.refresh()
 
     def _on_dataset(self, dataset: object) -> None:
+        self._looking.stop()
         self._record.missed = None
         self._tell()
 
@@ -175,8 +173,7 @@ class Relink(LayerPanel):
         record.set(found, None if is_whole else lost)
         is_new = former is None or former.labels is not found.labels
         if is_new and dataset is not None and dataset.source_objects is not None:
-            pixels = finest(found.labels)
-            share = share_shown(pixels, dataset.source_objects, COMPARED)
+            share = share_shown(finest(found.labels), dataset.source_objects, COMPARED)
             if share < 1:
                 self._differs = OTHERS.format(1 - share, found.labels.name)
 
@@ -201,17 +198,19 @@ class Relink(LayerPanel):
             text = self._of_folder or NO_FOLDER.format(folder)
             return text, LOCATE, self._locate
         if lost is not None and (text := missing(lost, linked)):
-            image = None if linked is None else self._candidate(linked)
+            image = self._candidate()
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, self._take_image
-        dataset = self._session.dataset
-        is_measured = dataset is not None and "measured" in dataset.provenance
+        is_measured = bool(_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._loading.taken is not None
         return self._differs, words if can_read else "", self.wanted.emit
 
-    def _candidate(self, linked: Linked) -> Image | None:
+    def _candidate(self) -> Image | None:
         """Return a layer that may be the missing image: the active, else the last."""
+        linked = self._record.current
+        if linked is None:
+            return None
         images = [x for x in images_of(self._viewer) if x not in linked.images]
         fitting = [x for x in images if not misfit(x, linked.labels)]
         fitting.sort(key=lambda x: x is self._viewer.layers.selection.active)
@@ -220,25 +219,21 @@ class Relink(LayerPanel):
     def _take_image(self) -> None:
         """Take the offered layer for the image that is missing."""
         lost, linked = self._record.missed, self._record.current
-        image = None if linked is None else self._candidate(linked)
+        image = self._candidate()
         if lost is not None and linked is not None and image is not None:
             unknown, found = _lost_image(lost, linked), record_of(image)
             images = tuple(found if x is unknown else x for x in lost.images)
             self._record.missed = LayersRecord(lost.labels, images)
             self.refresh()
 
-    def _objects(self) -> Objects | None:
-        dataset = self._session.dataset
-        return None if dataset is None else dataset.objects
-
     # Files
 
     def _folder(self) -> Path | None:
         """Return the folder of the images that were measured; None of other data."""
         dataset, lost = self._session.dataset, self._record.missed
-        if dataset is None or lost is None or not _measured(dataset):
+        if lost is None or not _image_names(dataset):
             return None
-        path = lost.labels.path or str(dataset.provenance["measured"].get("folder", ""))
+        path = lost.labels.path or str(_measured(dataset).get("folder", ""))
         return Path(path) if path else None
 
     def _locate(self) -> None:
@@ -248,28 +243,28 @@ class Relink(LayerPanel):
 
     def _open_folder(self, folder: Path) -> None:
         """Show the images of a folder that were measured before, and link them."""
-        dataset, experiment = self._session.dataset, Experiment(folder)
-        if dataset is None or not folder.is_dir():
+        if not folder.is_dir():
             return
-        names = _measured(dataset)
 
-        def look() -> Stages[Callable[[], None]]:
-            images = yield from experiment.look()
-
-            def show() -> None:
-                if dataset is not self._session.dataset:
-                    return
-                if images.names[: len(names)] != names:
-                    self._of_folder = OTHER_IMAGES.format(folder.name)
-                else:
-                    self._loading.ask_again_as(ExperimentSource(experiment))
-                    self._link(show_experiment(self._viewer, images, dataset.name))
-                self._tell()
-
-            return show
+        def look() -> Stages[Experiment]:
+            experiment = Experiment(folder)
+            yield from experiment.look()
+            return experiment
 
         self._of_folder = f"Opening the images of {folder} again …"
-        self._beside.ask(look)
+        self._looking.ask(look)
+        self._tell()
+
+    def _on_looked(self, experiment: Experiment) -> None:
+        dataset, images = self._session.dataset, experiment.images
+        assert dataset is not None
+        assert images is not None
+        names = _image_names(dataset)
+        if images.names[: len(names)] == names:
+            self._loading.ask_again_as(ExperimentSource(experiment))
+            self._link(show_experiment(self._viewer, images, dataset.name))
+        else:
+            self._of_folder = OTHER_IMAGES.format(experiment.folder.name)
         self._tell()
 
     def _on_failed(self, error: BaseException) -> None:
@@ -278,15 +273,19 @@ class Relink(LayerPanel):
         self._tell()
 
     def _open(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
-        """Open the file of a layer, where there is one."""
+        """Open the file of a layer, where there is one, with pixels of their size."""
         path, name = layer.path, layer.name
         if not path or not Path(path).is_file():
             return
         how = {"plugin": "napari", "layer_type": "image"}
+        measured = _measured(self._session.dataset)
         try:
             opened = self._viewer.open(path, **how, **({"name": name} if name else {}))
             if is_labels:  # they may have been made of a mask
-                use_as_labels(self._viewer, opened[0])
+                axis = measured.get("first_axis", "z")
+                opened = [use_as_labels(self._viewer, opened[0], axis)]
+            for one in opened:
+                _scale(one, measured.get("scale"))
         except Exception as error:  # whatever the reader raises: it stays missing
             log_error(f"{path} could not be opened again", error)
 
@@ -298,7 +297,7 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     of the same name; the images are known by name or file, or else as they are proposed
     for measuring.
     """
-    known = labels_of(viewer)
+    known = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
         (share_shown(finest(x), objects), x.name == lost.labels.name) for x in known
     ]
@@ -339,16 +338,36 @@ def _lost_image(lost: LayersRecord, linked: Linked) -> LayerRecord | None:
 
 
 def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
-    """Return the layer of this name, else of this file."""
-    named = [x for x in images if x.name == recorded.name]
+    """Return the layer of this name, else of this file.
+
+    None of another file that has the same name, where the recorded one still exists.
+    """
     path = recorded.path
-    of_file = [x for x in images if path and record_of(x).path == path]
-    return next(iter([*named, *of_file]), None)
+    paths = ("", path) if Path(path).is_file() else None
+
+    def rank(image: Image) -> int:
+        known = record_of(image)
+        may_be = paths is None or known.path in paths
+        return 2 * (known.name == recorded.name and may_be) + (known.path == path != "")
+
+    best = max(images, key=rank, default=None)
+    return best if best is not None and rank(best) else None
 
 
-def _measured(dataset: Dataset) -> tuple[str, ...]:
+def _measured(dataset: Dataset | None) -> Mapping[str, Any]:
+    """Return how objects were measured; a session file may say anything."""
+    known = None if dataset is None else dataset.provenance.get("measured")
+    return known if isinstance(known, Mapping) else {}
+
+
+def _image_names(dataset: Dataset | None) -> tuple[str, ...]:
     """Return the names of the images of a folder that was measured."""
-    measured = dataset.provenance.get("measured")
-    images = measured.get("images") if isinstance(measured, Mapping) else None
+    images = _measured(dataset).get("images")
     known = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in known if isinstance(x, Mapping))
+
+
+def _scale(layer: Layer, scale: Any) -> None:
+    """Give pixels without a size the one that they were measured with."""
+    if isinstance(scale, list | tuple) and (layer.scale == 1).all():
+        layer.scale = [*layer.scale[: layer.ndim - len(scale)], *scale]

@@ -17,11 +17,11 @@ from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit
-from napari_embedding_game.ui.images.linked_layers import Linked, finest
+from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 from napari_embedding_game.ui.tasks.throttle import debounced
 
-LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible")
+LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *LAID)
 """What a picture is made of: an event of the layer tells of each."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)

@@ -18,19 +18,16 @@ from napari_embedding_game.data.palette import (
     level_colors,
 )
 from napari_embedding_game.session.groups import is_of_levels
-from napari_embedding_game.session.reclustering import (
-    Reclustered,
-    reclustering,
-    take_parts,
-)
+from napari_embedding_game.session.reclustering import Take, reclustering
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
-from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.style.layouts import in_lines, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
-MOST_PARTS = 60
+MOST_PARTS, MOST_LETTERS = 60, 44
+"""Of clusters found anew; of a line on a button."""
 AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
 RECLUSTER_TIP = "Find clusters among the selected points alone."
@@ -92,7 +89,7 @@ class ClusterEdits(QWidget):
             (self.undo, book.undo_label),
             (self.redo, book.redo_label),
         ):
-            label = label or f"Nothing to {action.text().lower()}"
+            action.setText(in_lines(label, MOST_LETTERS))
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
         for button in (*self._buttons, self.back):
             button.setVisible(button.defaultAction().isEnabled())
@@ -104,23 +101,37 @@ class ClusterEdits(QWidget):
     # Making
 
     def _make(self) -> None:
-        book, action = self._book, self._action
-        name_tip = "Give the cluster a name (F2)."
-        self.rename = action("Rename", name_tip, self._rename, "F2")
-        merge_tip = "Make one cluster of the selected ones."
-        self.merge = action("Merge", merge_tip, self._merge)
-        self.split = action("Split", "Divide the cluster in two.", self._split)
+        session, book, action = self._session, self._book, self._action
+        do, select = self._do, self._select
+        self.rename = action(
+            "Rename",
+            "Give the cluster a name (F2).",
+            lambda: self.edit_name(self._first.id),
+            "F2",
+        )
+        self.merge = action(
+            "Merge",
+            "Make one cluster of the selected ones.",
+            lambda: select(book.merge, [c.id for c in self._chosen()]),
+        )
+        self.split = action(
+            "Split",
+            "Divide the cluster in two.",
+            lambda: select(session.split, self._first.id),
+        )
         color_tip = "Give the cluster another colour."
         self.recolor = action("Colour…", color_tip, self._recolor)
         note_tip = "Write down what is known of the cluster."
         self.note = action("Note…", note_tip, self._annotate)
-        self.release = action("Remove annotation", RELEASE_TIP, self._release)
+        self.release = action(
+            "Remove annotation", RELEASE_TIP, lambda: do(book.release, self._first.id)
+        )
         make_tip = "Make the selected points a cluster of their own."
         self.make = action("New cluster", make_tip, self._make_cluster)
         self.recluster = action("Cluster again…", RECLUSTER_TIP, self._recluster)
         self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
-        self.undo = action("Undo", "", lambda: self._do(book.undo), "Ctrl+Z")
-        self.redo = action("Redo", "", lambda: self._do(book.redo), "Ctrl+Shift+Z")
+        self.undo = action("", "", lambda: do(book.undo), "Ctrl+Z")
+        self.redo = action("", "", lambda: do(book.redo), "Ctrl+Shift+Z")
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
         self._rare.append(self.redo)
 
@@ -141,9 +152,8 @@ class ClusterEdits(QWidget):
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
-        self.undo.setIconText("↶")  # its word would push a tab out of a narrow dock
         self.back = _button(self.undo)
-        """Undoes the last edit, whatever tab it was made in."""
+        """Undoes the last edit, and says which, whatever tab it was made in."""
         self.setLayout(row(*self._buttons, more, None, spacing=3, wide=()))
 
     def _open_menu(self, place: QPoint) -> None:
@@ -155,6 +165,11 @@ class ClusterEdits(QWidget):
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting
+
+    @property
+    def _first(self) -> Cluster:
+        """The selected cluster, of which there is one at least."""
+        return self._chosen()[0]
 
     def _chosen(self) -> list[Cluster]:
         known = self._book.clustering.by_id
@@ -169,26 +184,15 @@ class ClusterEdits(QWidget):
             self._tell(str(error))
             return None
 
-    def _select(self, clusters: Any) -> None:
-        """Select what an edit has made, if it could."""
-        if clusters is not None:
-            many = [clusters] if isinstance(clusters, int) else clusters
-            self._session.selection.replace(many)
-
-    def _rename(self) -> None:
-        self.edit_name(self._chosen()[0].id)
-
-    def _merge(self) -> None:
-        self._select(self._do(self._book.merge, [c.id for c in self._chosen()]))
-
-    def _split(self) -> None:
-        self._select(self._do(self._session.split, self._chosen()[0].id))
-
-    def _release(self) -> None:
-        self._do(self._book.release, self._chosen()[0].id)
+    def _select(self, edit: Callable[..., Any], *what: Any) -> Any:
+        """Make an edit, and select what it has made, if it could."""
+        made = self._do(edit, *what)
+        if made is not None:
+            self._session.selection.replace([made] if isinstance(made, int) else made)
+        return made
 
     def _recolor(self) -> None:
-        cluster = self._chosen()[0]
+        cluster = self._first
         present = QColor(hexes(cluster_colors([cluster]))[0])
         dataset = self._session.dataset
         color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
@@ -196,7 +200,7 @@ class ClusterEdits(QWidget):
             self._do(self._book.recolor, cluster.id, color.name())
 
     def _annotate(self) -> None:
-        cluster, dataset = self._chosen()[0], self._session.dataset
+        cluster, dataset = self._first, self._session.dataset
         note, given = QInputDialog.getMultiLineText(
             self, "Note", f"What is known of {cluster.name}:", cluster.note
         )
@@ -204,8 +208,7 @@ class ClusterEdits(QWidget):
             self._do(self._book.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        made = self._do(self._book.make_cluster, self._session.selection.points)
-        self._select(made)
+        made = self._select(self._book.make_cluster, self._session.selection.points)
         if made is not None:
             self.edit_name(made)
 
@@ -250,8 +253,8 @@ class ClusterEdits(QWidget):
             self._finding.ask(find)
             self.follow()
 
-    def _on_reclustered(self, found: Reclustered) -> None:
-        self._select(self._do(take_parts, self._session, found))
+    def _on_reclustered(self, take: Take) -> None:
+        self._select(take)
         self.follow()
 
     def _on_trouble(self, error: BaseException) -> None:

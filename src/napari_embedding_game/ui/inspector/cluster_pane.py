@@ -67,13 +67,13 @@ class ClusterPane(Listener):
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
-        self._soon = followed(session, self.refresh, self)
+        self._soon = followed(session, self.catch_up, self)
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
         self.listen([session.clusters.changed, session.state_changed], self._soon)
         self.setLayout(column(self.table, self.slider))
         self.tell("")
-        self.refresh()
+        self.catch_up()
 
     def tell(self, message: str) -> None:
         """Show a sentence on an edit; "" takes it away."""
@@ -85,10 +85,6 @@ class ClusterPane(Listener):
         self._ask_firmness()
 
     def catch_up(self) -> None:
-        """Bring the list up to date, now."""
-        self.refresh()
-
-    def refresh(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
         if self.table.is_typed_into:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,6 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     iter_markers,
 )
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.groups import (
@@ -40,7 +41,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
-from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -130,9 +131,8 @@ class MarkersPane(Listener):
 
     def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__()
-        self._session = session
+        self.session = session
         self._search = Latest(self, self._show, self._on_failed, self._on_share)
-        self._offered: tuple[Against, ...] = (REST,)
         self._level_column = ""
         """Column whose levels are in the two boxes."""
         self.viewers: list[Listener] = []
@@ -141,8 +141,8 @@ class MarkersPane(Listener):
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
         """The metadata whose columns are offered; each change makes others."""
-        self._asked: ShownComparison | None = None
-        """What was asked for last."""
+        self._asked: object = None
+        """What was asked for last: the title, the points and the test."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
         self.against = self._box(AGAINST_TIP)
@@ -161,48 +161,39 @@ class MarkersPane(Listener):
         self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
         self._offer_tests()
-        self._enable()
-        others = session.dataset_changed, session.columns_changed
+        self._say("")
         self._heard.connect(session.dataset_changed, self._let_go)
-        self.listen([session.selection.changed, *others], self.refresh)
-        self.listen([session.state_changed], self._on_state)
+        others = session.dataset_changed, session.columns_changed
+        self.listen([session.selection.changed, *others], self.catch_up)
         soon = followed(session, self._follow, self)
-        self.listen([session.clusters.changed], soon)
+        self.listen([session.state_changed, session.clusters.changed], soon)
 
     @property
     def result(self) -> MarkerTable | None:
         """All columns of what is shown, by falling score; None while nothing is."""
         return None if self.compared is None else self.compared.markers
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether groups are being compared."""
-        return self._search.is_busy
-
     def is_open(self) -> bool:
         """Whether what is compared would be seen, here or in a plot."""
         return super().is_open() or any(viewer.is_open() for viewer in self.viewers)
 
-    def catch_up(self) -> None:
-        """Compare what was selected while nobody looked, if it was not before."""
-        dataset = self._session.dataset
-        is_of_these = dataset is not None and dataset.obs is self._obs
-        if is_of_these and (self.compared is not None or self.is_busy):
-            self._follow()
-        else:
-            self.refresh()
-
-    def refresh(self, *event: object) -> None:
-        """Compare what is selected."""
-        self._search.stop()
-        dataset, selection = self._session.dataset, self._session.selection
+    def catch_up(self, *event: object) -> None:
+        """Compare what is selected, unless that was asked for last."""
+        dataset, selection = self.session.dataset, self.session.selection
         if self._obs is not (None if dataset is None else dataset.obs):
             self._offer_tests()
         self._offer()
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
             return
-        self._asked = shown = self._wanted()
+        shown = self._wanted()
+        points = shown.inside, shown.outside
+        codes = [one if one is None else one.tobytes() for one in points]
+        asked = shown.title, shown.method, shown.samples, *codes
+        if asked == self._asked:
+            return
+        self._asked = asked
+        self._search.stop()
         if len(selection.rows) < 2:
             self._show_none("Select two or more points to find their markers.")
             return
@@ -236,7 +227,7 @@ class MarkersPane(Listener):
         box = QComboBox()
         box.setToolTip(tip)
         let_be_narrow(box, 6)
-        box.activated.connect(self.refresh)
+        box.activated.connect(self.catch_up)
         return box
 
     def _let_go(self, *event: object) -> None:
@@ -245,106 +236,90 @@ class MarkersPane(Listener):
         self._show_none("")
         self._asked, self._has_missed = None, True
 
-    def _on_state(self) -> None:
-        if self._session.state != "running":
-            self.refresh()
-
     def _follow(self) -> None:
         """Compare anew where clusters, or their names, are others than were asked."""
-        if not self._session.is_moving and self._session.dataset is not None:
-            self._offer()
-            if self._asked is None or not _is_same(self._wanted(), self._asked):
-                self.refresh()
+        if not self.session.is_moving:
+            self.catch_up()
 
     def _offer_tests(self) -> None:
         """Let samples be named by a column; what was chosen stays, if it can."""
-        dataset, present = self._session.dataset, self.test.currentText()
+        dataset, present = self.session.dataset, self.test.currentText()
         named: list[str] = []
-        self._obs, self._columns = None, []
+        self._obs, self._columns, self._asked = None, [], None
         if dataset is not None:
             self._obs, self._columns = dataset.obs, level_columns(dataset.obs)
             named = sample_columns(dataset.obs, composition_columns(dataset))
         tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
-        self.test.clear()
-        for text, how in tests.items():
-            self.test.addItem(text, how)
+        _fill(self.test, tests)
         self.test.setCurrentIndex(max(0, self.test.findText(present)))
 
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""
-        present = self._against()
-        choices = offered(self._session, self._columns)
-        labels, self._offered = zip(*choices, strict=True)
+        present, choices = self._against(), dict(offered(self.session, self._columns))
+        _fill(self.against, choices)
         # Of a column of many levels there is one choice, whichever two are compared.
-        columns = [one.kind == "levels" and one.column for one in self._offered]
+        columns = [one.kind == "levels" and one.column for one in choices.values()]
         place = 0
-        if present in self._offered:
-            place = self._offered.index(present)
+        if present in choices.values():
+            place = [*choices.values()].index(present)
         elif present.column in columns:
             place = columns.index(present.column)
-        self.against.clear()
-        self.against.addItems(labels)
         self.against.setCurrentIndex(place)
         self._offer_levels(present)
-        self._enable()
 
     def _offer_levels(self, present: Against) -> None:
         """Offer two boxes where two of many levels are to be chosen."""
-        of = self._choice().column
-        levels = levels_in(self._session, of) if of else {}
+        of = self._choice.column
+        levels = levels_in(self.session, of) if of else {}
         is_wanted = len(levels) > 2
         self._level_column = of if is_wanted else ""
         self.levels.setVisible(is_wanted)
         if is_wanted:
-            texts = {name: f"{name} ({n:,})" for name, n in levels.items()}
+            texts = {f"{name} ({n:,})": name for name, n in levels.items()}
             one, other = present.levels if present.column == of else ("", "")
             _fill(self.one, texts, one)
-            texts.pop(self.one.currentData())
-            _fill(self.other, {"": OTHERS} | texts, other)
+            texts.pop(self.one.currentText())
+            _fill(self.other, {OTHERS: "", **texts}, other)
 
     def _wanted(self) -> ShownComparison:
         against, (method, samples) = self._against(), self.test.currentData()
-        inside, outside = groups(self._session, against)
+        inside, outside = groups(self.session, against)
         return ShownComparison(
             title=self._title(against),
-            inside=inside.copy(),
+            inside=inside,
             outside=outside,
             method=method,
             samples=samples,
         )
 
+    @property
     def _choice(self) -> Against:
-        index = self.against.currentIndex()
-        return self._offered[index] if 0 <= index < len(self._offered) else REST
+        choice: Against | None = self.against.currentData()
+        return choice or REST
 
     def _against(self) -> Against:
-        choice = self._choice()
+        choice = self._choice
         if not self._level_column or choice.column != self._level_column:
             return choice
         pair = self.one.currentData(), self.other.currentData()
         return replace(choice, levels=pair)
 
-    def _enable(self) -> None:
-        self.saved.setEnabled(self.compared is not None)
-
     def _save(self) -> None:
         compared = self.compared
-        name = proposed(self._session.dataset, "comparison")
-        path = ask(self, name, {".csv": "Table"})
-        if path is None or compared is None:
-            return
-        try:
+        assert compared is not None
+
+        def write(path: Path) -> None:
             with whole_or_nothing(path) as temporary:
                 compared.markers.frame().to_csv(temporary, index=False)
-        except (DataError, OSError) as error:
-            self._session.say(sentence(error))
-        else:
+
+        said = save(self, self.session, "comparison", {".csv": "Table"}, write)
+        if said:
             self._remember(compared)
-            self._say(f"Saved as {path.name}.")
+            self._say(said)
 
     def _remember(self, compared: Compared | None) -> None:
         """Have a notebook tell a comparison."""
-        session = self._session
+        session = self.session
         if compared is not None:
             session.comparisons = newest(session.comparisons, compared.groups)
 
@@ -353,7 +328,7 @@ class MarkersPane(Listener):
         if against.kind == "levels":
             one, other = against.levels
             return f"{against.column}: {one} against {other or OTHERS}"
-        session = self._session
+        session = self.session
         clusters = session.clusters.clustering.by_id
         names = [clusters[c].title for c in session.selection.clusters]
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
@@ -368,40 +343,31 @@ class MarkersPane(Listener):
     def _show_none(self, why: str) -> None:
         self.compared = None
         self.table.show_frame(pd.DataFrame())
-        self._enable()
         self._say(why)
 
     def _say(self, text: str, tip: str = "") -> None:
         """Tell something on as many lines as it takes."""
+        self.saved.setEnabled(self.compared is not None)
         show_text(self.state, text, "note")
         self.state.setToolTip(tip)
         self.compared_changed.emit()
 
     def _show(self, compared: Compared) -> None:
         self.compared = compared
-        markers, dataset = compared.markers, self._session.dataset
+        markers, dataset = compared.markers, self.session.dataset
         what = "points" if dataset is None else f"{dataset.noun}s"
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
         told = "" if dataset is None else dataset.expression.told
         self.table.show_frame(compared.frame())
-        self._enable()
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         self._say(f"{sizes} {words}", " ".join(filter(None, (told, tip))))
 
 
-def _is_same(one: ShownComparison, other: ShownComparison) -> bool:
-    """Return whether the same points are compared under the same title."""
-    return (
-        one.title == other.title
-        and np.array_equal(one.inside, other.inside)
-        and np.array_equal(one.outside, other.outside)
-    )
-
-
-def _fill(box: QComboBox, texts: dict[str, str], chosen: str) -> None:
+def _fill(box: QComboBox, choices: Mapping[str, Any], chosen: Any = None) -> None:
+    """Offer what texts stand for."""
     box.clear()
-    for name, text in texts.items():
-        box.addItem(text, name)
+    for text, value in choices.items():
+        box.addItem(text, value)
     box.setCurrentIndex(max(0, box.findData(chosen)))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from qtpy.QtWidgets import QToolButton, QWidget
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, write_plot
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
-from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.layouts import column, plain_tabs
-from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
@@ -56,19 +56,11 @@ class PlotsTab(QWidget):
         if plot is not None:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
-            show_text(pane.state, said or pane.state.text(), "note")
             if said:
+                pane.say(said)
                 remember()
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
     """Ask for a file and write a plot; return what came of it in a sentence."""
-    path = ask(parent, proposed(session.dataset, name), FIGURES)
-    if path is None:
-        return ""
-    try:
-        write_plot(plot, path)
-    except (DataError, OSError) as error:
-        session.say(sentence(error))
-        return ""
-    return f"Saved as {path.name}."
+    return save(parent, session, name, FIGURES, partial(write_plot, plot))

@@ -18,7 +18,7 @@ from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import worded
-from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
+from napari_embedding_game.ui.style.form_widgets import add_row, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
@@ -68,8 +68,7 @@ class ScatterPane(PlotPane):
     """Two fields for the axes, the plot, and how many points are in the gate."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(lambda x, y: TIP, is_dragged=True)
-        self._session = session
+        super().__init__(session, lambda x, y: TIP, is_dragged=True)
         self._obs: object = None
         """The metadata, of which each change makes another frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
@@ -83,7 +82,7 @@ class ScatterPane(PlotPane):
         add_row(fields, "Across", self.across)
         add_row(fields, "Up", self.up)
         self.head.addLayout(fields)
-        show_text(self.state, HINT, "note")
+        self.say(HINT)
         self.canvas.mark(self._outline)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
@@ -91,16 +90,19 @@ class ScatterPane(PlotPane):
         others = session.state_changed, session.dataset_changed, session.columns_changed
         self.listen([clusters, selection, *others], self.catch_up)
 
+    def let_go(self) -> None:
+        """Keep nothing of data that are gone, also while nobody looks."""
+        self._obs = None
+        self._show(None)
+
     def catch_up(self) -> None:
         """Show the present data in the colours of the present clusters."""
         dataset = self._session.dataset
-        obs = None if dataset is None else dataset.obs
-        if obs is not self._obs:
-            self._obs = obs
+        if dataset is not None and dataset.obs is not self._obs:
+            self._obs, self._axes = dataset.obs, None
             for field in (self.across, self.up):
                 field.setPlaceholderText(worded("Gene, score or column", dataset))
-            self.names.setStringList([] if dataset is None else axis_names(dataset))
-            self._axes = None
+            self.names.setStringList(axis_names(dataset))
             self._on_names()
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
@@ -161,14 +163,14 @@ class ScatterPane(PlotPane):
         role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
-        show_text(self.state, said, role)
+        self.say(said, role)
         self.canvas.show_plot(self.plot())
 
     def _tell_axes(self) -> None:
         if self._axes is not None:
             r = correlation(*self._axes)
             told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-            show_text(self.state, f"{told}Drag to select cells.", "note")
+            self.say(f"{told}Drag to select cells.")
 
     def _outline(self, axes: Any) -> Sequence[Any]:
         """Draw the gate."""
@@ -194,8 +196,7 @@ class ScatterPane(PlotPane):
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
-        told = GATED.format(inside=n, all=n_all, share=n / n_all)
-        show_text(self.state, told, "note")
+        self.say(GATED.format(inside=n, all=n_all, share=n / n_all))
 
 
 def _limits(axis: pd.Series) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from qtpy.QtCore import QModelIndex, QStringListModel, Qt
@@ -23,22 +22,12 @@ from napari_embedding_game.ui.workspace import Workspace
 MOST = 12
 MOST_ROWS = 50_000
 """Rows that are found by a part of their names; of more, by the whole name."""
-CLUSTER, CELL = "cluster", "row"
+CLUSTER, ROW, VALUE = "cluster", "row", "value"
 TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
 SHEET = (
     "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
     "selection-background-color: {accent}; selection-color: white; }}"
 )
-
-
-class Hit(NamedTuple):
-    """One name that was found."""
-
-    kind: str
-    """Which list it stands in, such as "gene"."""
-    index: int
-    """Its place in that list."""
-    name: str
 
 
 class SearchBox(QLineEdit):
@@ -47,7 +36,8 @@ class SearchBox(QLineEdit):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self.hits: list[Hit] = []
+        self.hits: list[tuple[str, str]] = []
+        """What each name is, and the name."""
         self._shown = QStringListModel(self)
         self._offer = QCompleter(self._shown, self)
         self._offer.setCompletionMode(
@@ -94,8 +84,8 @@ class SearchBox(QLineEdit):
             around.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _find(self, text: str) -> None:
-        self.hits = _found(self._names(text), text)
-        self._shown.setStringList([f"{hit.name}   ({hit.kind})" for hit in self.hits])
+        self.hits = _found(self._names(text.strip()), text)
+        self._shown.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
             self._offer.complete()
         else:
@@ -103,29 +93,27 @@ class SearchBox(QLineEdit):
 
     def _take(self, place: int) -> None:
         if place < len(self.hits):
-            hit, self.hits = self.hits[place], []
+            (kind, name), self.hits = self.hits[place], []
             self._offer.popup().hide()
-            self.setText(hit.name)
-            self._show(hit)
+            self.setText(name)
+            self._show(kind, name)
 
-    def _show(self, hit: Hit) -> None:
+    def _show(self, kind: str, name: str) -> None:
         """Select a cluster, reveal a cell, or colour by anything else."""
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:
             return
-        if hit.kind == CLUSTER:
+        if kind == CLUSTER:
             clusters = session.clusters.clusters
-            session.selection.replace([c.id for c in clusters if c.name == hit.name])
-        elif hit.kind == CELL:
-            row = int((dataset.obs.index.astype(str) == hit.name).argmax())
-            session.selection.select_points(np.array([row]))
-            self._workspace.reveal.emit(row)
+            session.selection.replace([c.id for c in clusters if c.name == name])
+        elif kind == ROW:  # of which a file may have several of one name
+            rows = np.flatnonzero(dataset.obs.index.astype(str) == name)
+            session.selection.select_points(rows)
+            self._workspace.reveal.emit(int(rows[0]))
         else:
-            columns = metadata_columns(dataset)
-            is_column = hit.kind == COLUMN and hit.index < len(columns)
-            choice_of = choice_of_column if is_column else choice_of_value
-            session.look.color_by = choice_of(hit.name, dataset)
+            choice_of = choice_of_column if kind == COLUMN else choice_of_value
+            session.look.color_by = choice_of(name, dataset)
 
     def _names(self, text: str) -> dict[str, Sequence[str]]:
         """Return all that can be searched, in the order in which it is offered."""
@@ -133,36 +121,31 @@ class SearchBox(QLineEdit):
         dataset = session.dataset
         if dataset is None:
             return {}
-        names: dict[str, Sequence[str]] = {
-            CLUSTER: [cluster.name for cluster in session.clusters.clusters]
-        }
-        columns, word = metadata_columns(dataset), dataset.word
-        values = dataset.profile_names if dataset.images is None else ()  # else pixels
-        if word == COLUMN:
-            names[COLUMN] = [*columns, *values]
-        else:
-            names |= {word: values, COLUMN: columns}
-        rows = dataset.obs.index
+        rows, values = dataset.obs.index, dataset.profile_names
         if len(rows) > MOST_ROWS:
-            name = text.strip()
-            is_number = rows.dtype.kind in "iu" and name.isdecimal()
-            rows = rows[rows == (int(name) if is_number else name)]
-        return names | {CELL: rows.astype(str).tolist()}
+            is_number = rows.dtype.kind in "iu" and text.isdecimal()
+            rows = rows[rows == (int(text) if is_number else text)]
+        names: dict[str, Sequence[str]] = {
+            CLUSTER: [cluster.name for cluster in session.clusters.clusters],
+            COLUMN: metadata_columns(dataset),
+        }
+        if dataset.images is None:  # else these are pixels
+            names[VALUE if dataset.word == COLUMN else dataset.word] = values
+        return names | {ROW: rows.astype(str).tolist()}
 
 
-def _found(lists: Mapping[str, Sequence[str]], query: str) -> list[Hit]:
-    """Return names that are a query, then those that begin with it or contain it.
+def _found(lists: Mapping[str, Sequence[str]], query: str) -> list[tuple[str, str]]:
+    """Return kind and name of what is a query, then begins with it or contains it.
 
-    ``lists``: such as {"cluster": ..., "gene": ..., "cell": ...}; what comes first is
-    found first. 60,000 names take some 10 ms. ``query``: a part of a name; case is
-    the same.
+    ``lists``: names by what they are; what comes first is found first. 60,000 names
+    take some 10 ms. ``query``: a part of a name; case is the same.
     """
     query = query.strip().casefold()
-    ranked: tuple[list[Hit], ...] = [], [], []
+    ranked: tuple[list[tuple[str, str]], ...] = [], [], []
     for kind, names in lists.items() if query else ():
-        for index, name in enumerate(names):
+        for name in names:
             folded = name.casefold()
             if query in folded:
                 rank = 0 if folded == query else 1 if folded.startswith(query) else 2
-                ranked[rank].append(Hit(kind, index, name))
-    return [hit for hits in ranked for hit in hits][:MOST]
+                ranked[rank].append((kind, name))
+    return [hit for hits in ranked for hit in dict.fromkeys(hits)][:MOST]

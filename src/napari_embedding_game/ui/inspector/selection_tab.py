@@ -142,9 +142,13 @@ class SelectionTab(Listener):
         self.differences.setToolTip(DIFFERENCES_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
         self.tabs = plain_tabs(self.channels)
-        for page in (self.thumbnails, self.texts, self.markers, self.differences):
-            page.setParent(self.tabs)  # one without a parent outlives the window
-            page.hide()
+        for page, name in (
+            (self.thumbnails, "Pictures"),
+            (self.texts, "Texts"),
+            (self.markers, "Markers"),
+            (self.differences, "Differences"),
+        ):
+            self.tabs.addTab(page, name)
         let_be_narrow(self.column.native, 8)
         head = self.title, self.numbers, self.note, self.two, self.actions
         inside = column(*head, self.column, self.composition, self.tabs)
@@ -219,7 +223,6 @@ class SelectionTab(Listener):
             self.thumbnails.row_name = str
             self.thumbnails.set_pictures(None)
             self.texts.show_frame(pd.DataFrame())
-            self.tabs.clear()
 
     def _on_objects(self, *event: object) -> None:
         """Cut the pictures of the same rows anew."""
@@ -227,30 +230,29 @@ class SelectionTab(Listener):
         self._on_looks()
 
     def _offer_tabs(self) -> None:
-        """Offer a tab for each kind of thing that is known of the rows."""
+        """Show a tab for each kind of thing that is known of the rows."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._looks.watch(linked)
         self._show_pictures()
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
-        before, are_same = self.tabs.currentWidget(), dataset is self._tabs_of[0]
-        self._tabs_of = dataset, linked
-        self.tabs.clear()
-        if dataset is not None:
-            names = dataset.obs.index
-            self.thumbnails.row_name = lambda row: str(names[row])
-            for page, name, is_there in (
-                (self.thumbnails, "Pictures", self.thumbnails.pictures is not None),
-                (self.texts, "Texts", dataset.texts is not None),
-                (self.markers, "Markers", dataset.images is None),  # not of pixels
-                (self.differences, "Differences", has_contrasts(dataset)),
-            ):
-                if is_there:
-                    self.tabs.addTab(page, name)
-        if are_same and self.tabs.indexOf(before) >= 0:
-            self.tabs.setCurrentWidget(before)  # layers were linked: nobody went away
-        elif dataset is not None and dataset.word == "measure":
-            self.tabs.setCurrentWidget(self.differences)
+        is_other, self._tabs_of = dataset is not self._tabs_of[0], (dataset, linked)
+        if dataset is None:
+            return
+        names = dataset.obs.index
+        self.thumbnails.row_name = lambda row: str(names[row])
+        pages = {
+            self.thumbnails: self.thumbnails.pictures is not None,
+            self.texts: dataset.texts is not None,
+            self.markers: dataset.images is None,  # not of pixels
+            self.differences: has_contrasts(dataset),
+        }
+        for page, is_there in pages.items():
+            self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
+        if is_other:
+            is_measured = dataset.word == "measure"
+            first = next(page for page, is_there in pages.items() if is_there)
+            self.tabs.setCurrentWidget(self.differences if is_measured else first)
         self._on_tab()
 
     def _show_pictures(self) -> None:
@@ -314,9 +316,9 @@ class SelectionTab(Listener):
 
     def _on_levels(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
         """Select the points of some values of the column that is described by."""
-        dataset, column = self._session.dataset, self.column.value
-        if dataset is not None and column and levels:
-            rows = as_levels(dataset.obs[column]).isin(levels[0]).to_numpy()
+        dataset, report = self._session.dataset, self.report
+        if dataset is not None and report is not None and levels:
+            rows = as_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
             self._session.selection.pick(rows, is_added=is_added)
 
     def _on_tab(self, place: int = 0) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, told_p
-from napari_embedding_game.ui.style.form_widgets import show_text
+from napari_embedding_game.ui.inspector.markers_pane import (
+    Compared,
+    MarkersPane,
+    told_p,
+)
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 NONE_YET = "Select a group on the map: its genes are compared with all others'."
@@ -25,22 +28,30 @@ class VolcanoPane(PlotPane):
     """
 
     def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
-        super().__init__(self._tip)
+        super().__init__(markers.session, self._tip)
         self._markers, self._on_name = markers, on_name
-        self._shown: VolcanoPlot | None = None
+        self._shown: Compared | None = None
         markers.viewers.append(self)
-        self.listen([markers.compared_changed], self._show)
+        self.listen([markers.compared_changed], self.catch_up)
         self.canvas.clicked.connect(self._pick)
-        self._show()
+        self.catch_up()
 
     def showEvent(self, event: object) -> None:
         """Compare now what was selected while nobody looked."""
         super().showEvent(event)
         self._markers.meet()
 
+    def let_go(self) -> None:
+        """Keep nothing of data that are gone."""
+        super().let_go()
+        self._shown = None
+
     def catch_up(self) -> None:
         """Show what was compared."""
-        self._show()
+        self.say(self._markers.state.text() or NONE_YET)
+        if self._markers.compared is not self._shown:
+            self._shown = self._markers.compared
+            self.canvas.show_plot(self.plot())
 
     def plot(self) -> VolcanoPlot | None:
         """Return what is shown; None where nothing is."""
@@ -50,26 +61,22 @@ class VolcanoPane(PlotPane):
         """Return what has a notebook tell the comparison on show."""
         return self._markers.remembering()
 
-    def _show(self) -> None:
-        show_text(self.state, self._markers.state.text() or NONE_YET, "note")
-        plot, shown = self._markers.plot(), self._shown
-        if plot is None or shown is None or shown.names is not plot.names:
-            self._shown = plot
-            self.canvas.show_plot(plot)
-
     def _row_at(self, x: float, y: float) -> int | None:
         shown = self._shown
-        return None if shown is None else self.canvas.nearest(shown.places(), x, y)
+        if shown is None:
+            return None
+        return self.canvas.nearest(shown.plot().places(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
-        place, found = self._row_at(x, y), self._markers.result
-        if place is not None and found is not None:
-            self._on_name(str(found.names[place]))
+        place, shown = self._row_at(x, y), self._shown
+        if place is not None and shown is not None:
+            self._on_name(str(shown.markers.names[place]))
 
     def _tip(self, x: float, y: float) -> str:
-        place, found = self._row_at(x, y), self._markers.result
-        if place is None or found is None:
+        place, shown = self._row_at(x, y), self._shown
+        if place is None or shown is None:
             return HINT
+        found = shown.markers
         return (
             f"{found.names[place]}\nlog2 fold {found.logfoldchanges[place]:+.2f}, "
             f"p adj. {told_p(found.pvals_adj[place])}\nin {found.pts[place]:.0%}, "

@@ -330,7 +330,7 @@ def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the lowest and the highest value, which are never the same."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    return low, high if high > low else low + 1
+    return low, high if high > low else low + max(1.0, abs(low))
 
 
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import (
     QAbstractSlider,
@@ -12,7 +12,6 @@ from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QScrollBar,
     QSizePolicy,
@@ -31,13 +30,12 @@ def adds(event: QMouseEvent) -> bool:
     return bool(event.modifiers() & adding)
 
 
-def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
+def text_label(text: str = "", role: str = "note") -> QLabel:
     """Return a label of one of the roles that the theme's sheet knows."""
     label = QLabel(text)
     label.setProperty("role", role)
-    label.setWordWrap(wraps)
-    if wraps:
-        label.setMinimumWidth(1)  # a long word must not widen the dock
+    label.setWordWrap(True)
+    label.setMinimumWidth(1)  # a long word must not widen the dock
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
 
@@ -110,72 +108,55 @@ def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
 
 def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
     """Show or hide a widget together with its label."""
-    layout.labelForField(widget.native).setVisible(shown)
-    widget.native.setVisible(shown)
+    layout.setRowVisible(widget.native, shown)
 
 
 class Fold(QWidget):
     """Something used now and then, folded away under a line of text."""
 
-    toggled = Signal(bool)
-    """Whether it is open now."""
     indent, letters = 12, 36
     """Pixels of what is inside, and letters of a line of the title."""
 
     def __init__(self, title: str, inside: QWidget) -> None:
         super().__init__()
         self._title = title
-        self._button = push_button("", "", self._flip, "fold")
-        self._button.setMinimumWidth(1)
-        self._inside = panel(column(inside, margins=(self.indent, 0, 0, 0)))
-        self.setLayout(column(self._button, self._inside, spacing=2))
-        self.collapse()
+        self.button = push_button("", "", self._flip, "fold")
+        """The line of text, which opens and shuts it."""
+        self.button.setMinimumWidth(1)
+        self.inside = panel(column(inside, margins=(self.indent, 0, 0, 0)))
+        self.setLayout(column(self.button, self.inside, spacing=2))
+        self.expand(False)
 
-    def toggleButton(self) -> QPushButton:
-        """Return the line of text, which opens and shuts it."""
-        return self._button
+    @property
+    def is_expanded(self) -> bool:
+        """Whether it is open."""
+        return not self.inside.isHidden()
 
-    def content(self) -> QWidget:
-        """Return what is folded."""
-        return self._inside
-
-    def isExpanded(self) -> bool:
-        """Return whether it is open."""
-        return not self._inside.isHidden()
-
-    def expand(self) -> None:
-        """Show what is inside."""
-        self._set(True)
-
-    def collapse(self) -> None:
-        """Hide what is inside."""
-        self._set(False)
+    def expand(self, is_open: bool = True) -> None:
+        """Show what is inside, or hide it."""
+        self.inside.setVisible(is_open)
+        self.set_title(self._title)
 
     def set_bare(self, is_bare: bool) -> None:
         """Show what is inside without a line of text, or fold it away under one."""
-        if is_bare != self._button.isHidden():
-            self._button.setVisible(not is_bare)
+        if is_bare != self.button.isHidden():
+            self.button.setVisible(not is_bare)
             indent = 0 if is_bare else self.indent
-            self._inside.layout().setContentsMargins(indent, 0, 0, 0)
-            self._set(is_bare)
+            self.inside.layout().setContentsMargins(indent, 0, 0, 0)
+            self.expand(is_bare)
 
     def set_title(self, title: str) -> None:
         """Show another line of text."""
         self._title = title
-        sign = "▾" if self.isExpanded() else "▸"
+        sign = "▾" if self.is_expanded else "▸"
         text = f"{sign}  {title}"
         if len(text) > self.letters:  # what is beside the name goes below it
             parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
             text = "\n     ".join(parts)
-        self._button.setText(text)
+        self.button.setText(text)
 
     def _flip(self) -> None:
-        self._set(not self.isExpanded())
-
-    def _set(self, is_open: bool) -> None:
-        self._inside.setVisible(is_open)
-        self.set_title(self._title)
-        self.toggled.emit(is_open)
+        self.expand(not self.is_expanded)
 
 
 def calm(root: QWidget) -> None:

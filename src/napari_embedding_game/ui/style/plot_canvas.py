@@ -12,6 +12,7 @@ from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QRubberBand, QScrollArea
 
 from napari_embedding_game.data.export.plots import Plot, paint
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import adds, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel
@@ -80,11 +81,14 @@ class PlotCanvas(QScrollArea):
         return QSize(320, 320)
 
     def show_plot(self, plot: Plot | None, *, is_scrolled: bool = False) -> None:
-        """Show a plot, or nothing.
+        """Show a plot, or nothing, at once: no former data are seen meanwhile.
 
         ``is_scrolled``: where it has more parts than room, it is as large as in a file.
         """
         self.plot, self._is_scrolled = plot, is_scrolled
+        if plot is None and self.axes is not None:
+            self._clear()
+            self.canvas.draw()
         self._repaint()
 
     def mark(self, mark: Callable[[Any], Sequence[Any]]) -> None:
@@ -137,9 +141,8 @@ class PlotCanvas(QScrollArea):
             self._make()
         begun, self.is_due = time.monotonic(), False
         figure = self.canvas.figure
-        figure.clear()
+        self._clear()
         figure.set_facecolor(self._colors.background.name())
-        self.axes, self._marks = None, ()
         size = self.plot.size() if self.plot and self._is_scrolled else (0, 0)
         self.canvas.setMinimumSize(*(round(DENSITY * side) for side in size))
         if self.plot is not None:
@@ -152,6 +155,10 @@ class PlotCanvas(QScrollArea):
         self.canvas.draw()
         end = time.monotonic()
         self._rests_until = end + REST * (end - begun)
+
+    def _clear(self) -> None:
+        self.canvas.figure.clear()
+        self.axes, self._marks = None, ()
 
     def _make(self) -> None:
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
@@ -216,20 +223,42 @@ class PlotCanvas(QScrollArea):
 
 
 class PlotPane(Listener):
-    """Choices, a sentence below them, and a canvas.
+    """Choices, a sentence below them, and a canvas with a plot of a session.
 
-    Parameters are those of :class:`PlotCanvas`.
+    ``tip`` and ``is_dragged`` are those of :class:`PlotCanvas`.
     """
 
-    def __init__(self, tip: Tip, *, is_dragged: bool = False) -> None:
+    def __init__(self, session: Session, tip: Tip, *, is_dragged: bool = False) -> None:
         super().__init__()
+        self._session = session
         self.state = text_label()
         self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
         self.head = column()
         parts = self.head, self.state, self.canvas
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
-        show_text(self.state, "")
+        self._heard.connect(session.dataset_changed, self._on_data)
+        self._has_looked = False
+        """Whether something may be kept of the present data."""
+        self.say("")
+
+    def say(self, text: str, role: str = "note") -> None:
+        """Show a sentence."""
+        show_text(self.state, text, role)
+
+    def meet(self) -> None:
+        """Catch up, if anything was missed."""
+        self._has_looked = True
+        super().meet()
+
+    def let_go(self) -> None:
+        """Keep nothing of data that are gone, also while nobody looks."""
+        self.canvas.show_plot(None)
+
+    def _on_data(self, *event: object) -> None:
+        if self._has_looked:
+            self._has_looked = self.is_open()
+            self.let_go()
 
     def remembering(self) -> Callable[[], None]:
         """Return what is done once what is on show has been written to a file."""

@@ -31,10 +31,12 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import (
     QApplication,
     QHeaderView,
+    QLineEdit,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
+    QWidget,
 )
 
 from napari_embedding_game.ui.style.form_widgets import adds
@@ -162,6 +164,8 @@ class Table(QTableWidget):
     ) -> None:
         super().__init__(0, len(columns))
         self._is_following = self._adds = False
+        self._later: tuple[Any, ...] | None = None
+        """What is to be shown when nobody types."""
         self._most_rows, self._least_rows = most_rows, least_rows or most_rows
         self._head = HEAD if has_head else 0
         self._columns = columns
@@ -239,7 +243,13 @@ class Table(QTableWidget):
         colors: Mapping[Any, str] | None = None,
         tips: Mapping[Any, str] | None = None,
     ) -> None:
-        """Show other rows; the same ones again leave all as it is."""
+        """Show other rows; the same ones again leave all as it is.
+
+        While a name is typed its row stays where it is: they are shown after that.
+        """
+        if self.is_typed_into:
+            self._later = frame, colors, tips
+            return
         looks = colors or {}, tips or {}
         if looks == (self._colors, self.tips) and frame.equals(self.frame):
             return
@@ -328,11 +338,23 @@ class Table(QTableWidget):
         return [self.key(row) for row in rows]
 
     def type_into(self, key: Any) -> None:
-        """Open the editor of a row's first cell."""
+        """Open the editor of a row's first cell; what is typed elsewhere counts."""
+        for editor in self.viewport().findChildren(QLineEdit):
+            self.commitData(editor)
+            self.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
         for row in self.rows_of([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
             self.edit(index)
+
+    def closeEditor(
+        self, editor: QWidget, hint: QStyledItemDelegate.EndEditHint
+    ) -> None:
+        """Show the rows that have waited for it."""
+        super().closeEditor(editor, hint)
+        later, self._later = self._later, None
+        if later is not None:
+            self.show_frame(*later)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a row."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.session import Session, sentence
 
 
 def proposed(dataset: Dataset | None, what: str) -> str:
@@ -32,6 +34,28 @@ def ask(parent: QWidget | None, name: str, kinds: Mapping[str, str]) -> Path | N
         if path.exists() and not _is_replaced(parent, path):
             return None
     return path if typed else None
+
+
+def save(
+    parent: QWidget,
+    session: Session,
+    what: str,
+    kinds: Mapping[str, str],
+    write: Callable[[Path], object],
+) -> str:
+    """Ask for a file and write it; return what came of it in a sentence.
+
+    ``kinds``: as for :func:`ask`. "": nothing was written; the session says why.
+    """
+    path = ask(parent, proposed(session.dataset, what), kinds)
+    if path is None:
+        return ""
+    try:
+        write(path)
+    except (DataError, OSError) as error:
+        session.say(sentence(error))
+        return ""
+    return f"Saved as {path.name}."
 
 
 def _is_replaced(parent: QWidget | None, path: Path) -> bool:

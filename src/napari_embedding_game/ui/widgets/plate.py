@@ -49,7 +49,7 @@ class PlateWidget(MapTool):
         self._columns: list[str] = []
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
-        """What is told of each well of the plate that is shown."""
+        """What is told of each well on show."""
         self.plate = QComboBox()
         self.plate.setToolTip("Which of the plates is shown.")
         self.plate.activated.connect(self._draw)
@@ -103,15 +103,14 @@ class PlateWidget(MapTool):
 
     def _draw(self, event: object = None) -> None:
         """Show the wells of the chosen plate."""
-        if not self._plates:
+        dataset, plates = self._session.dataset, self._plates
+        if not plates:
             self.say(NO_PLATE)
             self.canvas.show_plot(None)
-        if not self._plates or not self.isVisible():
+        if not plates or dataset is None or not self.isVisible():
             return
-        dataset, plates = self._session.dataset, self._plates
-        assert dataset is not None
-        plate, clusters = plates[self.plate.currentIndex()], self._session.clusters
-        known = clusters.clustering.by_id
+        number, clusters = self.plate.currentIndex(), self._session.clusters
+        plate, known = plates[number], clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in known]
         self.say("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
@@ -119,20 +118,22 @@ class PlateWidget(MapTool):
         names = [known[c].title for c in chosen[:MOST_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MOST_NAMED else "")
         figures = [one.shares(points) if is_share else one.counts() for one in plates]
-        every = np.concatenate(figures)  # so that plates can be compared
-        highest = float(np.max(every, where=np.isfinite(every), initial=0.0)) or 1.0
-        values = figures[self.plate.currentIndex()]
+        # So that plates can be compared.
+        highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0
         self.texts = {
             well: well_text(dataset, plate, well, self._columns)
             + (f"\n{share:.1%} in {named}" if is_share and len(rows) else "")
-            for (well, rows), share in zip(plate.wells.items(), values, strict=True)
+            for (well, rows), share in zip(
+                plate.wells.items(), figures[number], strict=True
+            )
         }
-        wells = [well for one in plates for well in one.wells]
         plot = PlatePlot(
-            shape=FORMATS[smallest_format(wells)],
+            shape=FORMATS[
+                smallest_format(well for one in plates for well in one.wells)
+            ],
             wells=tuple(plate.wells),
             plate=plate.name,
-            rgba=value_colors(values, (0.0, highest)),
+            rgba=value_colors(figures[number], (0.0, highest)),
             title=f"Share of {named}" if is_share else COUNT,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
             limits=(0.0, highest),

@@ -123,7 +123,8 @@ class TeachWidget(MapTool):
         if selection.is_empty or chosen is None:
             self._tell(NOTHING_SELECTED)
         else:
-            self._session.clusters.add_to(chosen, selection.points)
+            add_to = self._session.clusters.add_to
+            self._do(lambda: add_to(chosen, selection.points))
 
     def _rename(self, cluster: int, name: str) -> None:
         self._do(lambda: self._session.clusters.rename(cluster, name))
