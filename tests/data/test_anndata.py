@@ -1,5 +1,6 @@
 import warnings
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +9,11 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import (
+    adata_stages,
     from_anndata,
 )
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
 from worlds import read
 
@@ -77,6 +80,20 @@ def test_spellings_of_a_space(tmp_path, space, expected):
     np.testing.assert_allclose(found, values, rtol=1e-6)
 
 
+def test_parts_that_are_read_when_they_are_asked_for(tmp_path):
+    da = pytest.importorskip("dask.array")
+    adata = cells(X_pca=4)
+    adata.obsm["X_map"] = sp.csr_matrix(np.eye(12, 2))
+    backed = anndata.read_h5ad(saved(adata, tmp_path), backed="r")
+    lazy = adata.copy()
+    lazy.X = da.from_array(adata.X.toarray(), chunks=5).map_blocks(sp.csr_matrix)
+    for one in (backed, lazy):
+        for space in ("X_pca", "X"):
+            dataset = from_anndata(one, "cells", ReadOptions(space=space))
+            assert (dataset.profile != adata.X).nnz == 0
+            assert dataset.obs["X_map 1"].tolist() == [1] + [0] * 11
+
+
 def with_raw(counts, tmp_path, ending="h5ad"):
     """File with scaled X, as scanpy's pp.scale leaves it, and logarithms in raw."""
     sc = pytest.importorskip("scanpy")
@@ -96,7 +113,8 @@ def with_raw(counts, tmp_path, ending="h5ad"):
 def test_what_others_do_to_an_object_changes_no_map(space):
     adata = cells(X_pca=4)
     adata.layers["dense"] = adata.layers["dense"].astype(np.float32)
-    dataset = from_anndata(adata, "layer", ReadOptions(space=space))
+    options = ReadOptions(space=space)
+    dataset = finish(adata_stages(adata, "layer", options, is_shared=True)).dataset
     X, genes = dataset.X.copy(), dataset.expression.column(0).copy()
     adata.X.data[:] = 7
     adata.obsm["X_pca"][:] = adata.layers["dense"][:] = 7

@@ -25,6 +25,8 @@ def test_few_different_values_are_groups(values, grouped):
 def test_ids_beyond_double_precision_are_exact(kind):
     ids = pd.Series([2**53 + 1, None, 2**53 + 3], dtype="Int64").astype(kind)
     assert columns.numbers_of(ids).tolist() == [2**53 + 1, -1, 2**53 + 3]
+    for beyond in (pd.Series([2**63 + 5, 3], dtype="uint64"), pd.Series([1e300, 1])):
+        assert columns.numbers_of(beyond) is None
 
 
 def test_truth_values_with_gaps_are_no_texts():

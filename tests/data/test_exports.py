@@ -48,7 +48,8 @@ def dataset(labels):
         "tone": [1.0, 2, 2, 3],
     }
     return with_objects(
-        from_features(table, "cells", options=ReadOptions(missing="drop")), labels
+        from_features(table, "cells", options=ReadOptions(missing="drop")).dataset,
+        labels,
     )
 
 

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata import from_anndata
 
 NORMALISED = "Expression: counts, normalised to 10,000 per cell, log1p."
@@ -72,7 +71,6 @@ def test_markers_of_counts_beside_given_components_are_those_of_scanpy(form, met
     dataset = from_anndata(adata, "cells")
     assert dataset.space == "obsm['X_pca']"
     assert dataset.expression.told == NORMALISED
-    assert dataset.notes.count(COUNTS_NOTE) == 1
     theirs = by_scanpy(normalised(adata), "A", method)
     ours = found(dataset, "A", method)
     expected = theirs.loc[list(ours.names)]

@@ -134,7 +134,7 @@ def test_a_row_about_the_background_is_on_no_map(numbered):
     assert "1 row about the background, left out." in found.sentences
     dataset = from_features(
         table(index=range(6)), "t", ReadOptions(id_column=found.column)
-    )
+    ).dataset
     assert dataset.kept.tolist() == [False] + [True] * 5
 
 
@@ -155,7 +155,7 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
 
 def test_what_an_earlier_map_wrote_is_not_embedded():
     frame = table(embedding_game_x=[0.5, 1, 2, 4], embedding_game_pressure=range(4))
-    assert from_features(frame, "t").var_names == ("area", "tone")
+    assert from_features(frame, "t").dataset.var_names == ("area", "tone")
 
 
 def read(path, labels, **request):

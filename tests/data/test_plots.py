@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,14 @@ def test_the_last_group_of_a_file_does_not_cover_the_others():
     assert 120 < rows[:150][rows[:150] < 150].size * 2 < 180
     assert sorted(rows) == list(range(300))
     np.testing.assert_array_equal(rows, drawing_order(300))
+
+
+def test_rows_without_a_level_are_not_those_called_missing(clusters):
+    levels = pd.Categorical.from_codes([0, 1, -1], ["missing", "T"])
+    colors = PointColors(np.eye(4)[:3], "Cluster", levels)
+    plot = replace(clusters, embedding=np.zeros((3, 2)), colors=colors)
+    names = [name for name, _ in plot.key()]
+    assert names == ["missing (1)", "T (1)", "missing-1 (1)"]
 
 
 def texts_in(path):

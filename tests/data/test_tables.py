@@ -69,7 +69,9 @@ def test_every_format_gives_the_same(tmp_path, cells, ending):
 def test_left_out_rows_never_shift_the_others(values):
     table = {f"c{i}": column for i, column in enumerate(values.T)}
     try:
-        dataset = from_features(table, "cells", options=ReadOptions(missing="drop"))
+        dataset = from_features(
+            table, "cells", options=ReadOptions(missing="drop")
+        ).dataset
     except DataError:
         return  # nothing left, or constant: asked elsewhere
     columns = [int(name[1:]) for name in dataset.var_names]
@@ -84,6 +86,23 @@ def test_left_out_rows_never_shift_the_others(values):
 def test_semicolons_and_decimal_commas(tmp_path):
     dataset = read(text(tmp_path, "a;b\n1,5;2\n2,5;3\n4,5;7\n"))
     np.testing.assert_allclose(dataset.profile[:, 0], [1.5, 2.5, 4.5])
+    # Separators within quotation marks part no names.
+    dataset = read(text(tmp_path, '"a, b, c";"d"\n1,5;2\n2,5;3\n4,5;7\n'))
+    assert dataset.var_names == ("a, b, c", "d")
+
+
+@pytest.mark.parametrize(
+    ("rows", "numbers"),
+    [
+        ("0,5\tx\n1,5\ty\n", [0.5, 1.5]),
+        ("0.5\t1,234\n1.5\t2,345\n", [0.5, 1.5]),  # thousands: no number of ours
+        ("0.5\t1,2-dichloro\n1.5\ta, 3,4\n", [0.5, 1.5]),
+    ],
+)
+def test_commas_between_tabs(tmp_path, rows, numbers):
+    dataset = read(text(tmp_path, "a\tb\n" + rows, "cells.tsv"))
+    assert dataset.var_names == ("a",)
+    np.testing.assert_allclose(dataset.profile[:, 0], numbers)
 
 
 def test_row_names_as_r_writes_them(tmp_path):
@@ -169,6 +188,9 @@ def test_text_among_numbers_is_named(tmp_path, cells):
         'cells.csv has the text "abc" in row 12 of column area, where all other '
         "values are numbers: correct it, or leave the cell empty."
     )
+    # Those that are not embedded may have any.
+    dataset = read(tmp_path / "cells.csv", columns=("count",))
+    assert dataset.obs["area"].iloc[11] == "abc"
 
 
 def test_missing_values_name_row_and_column(tmp_path):
@@ -202,7 +224,7 @@ def test_tables_that_give_no_map(tmp_path, content, sentence):
 
 def test_tiny_and_huge_units_are_standardised():
     table = {"a": [1e-300, 2e-300, 3e-300], "b": [1e300, 2e300, 3e300]}
-    X = from_features(table, "cells").X
+    X = from_features(table, "cells").dataset.X
     np.testing.assert_allclose(X, [[-1.2247449] * 2, [0] * 2, [1.2247449] * 2], 1e-5)
 
 
@@ -216,7 +238,7 @@ def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
     frame = pd.DataFrame(rng.integers(0, 90, (10, 7)), columns=names)
-    dataset = from_features(frame, "cells")
+    dataset = from_features(frame, "cells").dataset
     assert dataset.var_names == ("area", "tone")
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
     assert dataset.notes[0] == (
@@ -225,11 +247,11 @@ def test_places_are_not_embedded_beside_measurements():
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])
-    ).var_names == (
+    ).dataset.var_names == (
         "x",
         "area",
     )
-    alone = from_features(frame[["x", "centroid-0", "area"]], "cells")
+    alone = from_features(frame[["x", "centroid-0", "area"]], "cells").dataset
     assert alone.var_names == ("x", "centroid-0", "area")
 
 

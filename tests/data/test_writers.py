@@ -126,10 +126,15 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
             "seen": pd.to_datetime(["2020-01-01"] * 4),
             "bin": pd.cut([1, 2, 3, 4], 2),
             "mixed": [1, "a", None, 2.5],
+            "both": pd.Categorical([1, "1", None, 2]),
+            "gaps": pd.array([1.5, None, 2.5, 3.5], dtype="Float64"),
+            "arrow": pd.array([1, None, 3, 4], dtype="int64[pyarrow]"),
+            "list": [[1], [2], [], None],
             "_index": ["x", "y", "z", "z"],
         }
     )
-    dataset = from_features(features, "nuclei", options=ReadOptions(missing="drop"))
+    options = ReadOptions(missing="drop", columns=("area",))
+    dataset = from_features(features, "nuclei", options).dataset
     result = layout(3)
     write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
@@ -140,6 +145,12 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     assert adata.obs["CD4_CD8-1"].tolist() == ["a", "b", "c", "d"]
     assert adata.obs["ok"].tolist() == [True, False, True, True]
     assert adata.obs["mixed"].tolist() == ["1", "a", np.nan, "2.5"]
+    assert adata.obs["both"].tolist() == ["1", "1", np.nan, "2"]
+    assert adata.obs["gaps"].tolist() == pytest.approx(
+        [1.5, np.nan, 2.5, 3.5], nan_ok=True
+    )
+    assert adata.obs["arrow"].tolist() == [1, pd.NA, 3, 4]
+    assert adata.obs["list"].tolist() == ["[1]", "[2]", "[]", np.nan]
     assert adata.obs["seen"].iloc[1].startswith("2020-01-01")
     assert adata.obs["index"].tolist() == ["x", "y", "z", "z"]
 

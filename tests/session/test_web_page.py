@@ -1,5 +1,8 @@
 """The web page of a map, opened from its file in a browser, with real clicks."""
 
+import base64
+import gzip
+import re
 import shutil
 import subprocess
 import sys
@@ -174,6 +177,16 @@ def test_genes_of_one_name_are_written(tmp_path, cells):
     assert (tmp_path / "map.html").stat().st_size > 1000
     cells.X = None
     write_web_page(cells, tmp_path / "map.html", basis="X_umap")
+
+
+@pytest.mark.parametrize("has_expression", [True, False])
+def test_whole_numbers_of_a_table_are_no_counts(tmp_path, cells, has_expression):
+    cells.uns["embedding_game"] = {"input": {"has_expression": has_expression}}
+    write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
+    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+    packed = re.search(r'id="payload"[^>]*>([^<]*)<', text)[1]
+    limits = f'"limits": [0.0, {cells.X[:, 1].max()}]'.encode()
+    assert (limits in gzip.decompress(base64.b64decode(packed))) is not has_expression
 
 
 def test_the_command_line_writes_a_page(tmp_path, cells):

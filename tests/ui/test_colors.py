@@ -40,11 +40,13 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     numbers = np.random.default_rng(0).random((40, 3))
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20
-    listed = choices(from_features(table, "nuclei"))
+    listed = choices(from_features(table, "nuclei").dataset)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert choices(from_features(many.add_prefix("m"), "many")) == list(BUILT_IN)
+    assert choices(from_features(many.add_prefix("m"), "many").dataset) == list(
+        BUILT_IN
+    )
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(

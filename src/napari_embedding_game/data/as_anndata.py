@@ -31,13 +31,9 @@ def read(source: str | Path, **options: Any) -> AnnData:
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
         folder, counts of 10x; or the name of a sample: "digits" or "pbmc".
     **options
-        Those of :class:`~.read_options.ReadOptions`.  ``space`` is what is embedded,
-        such as "X_pca", by default what suits a map best; ``columns`` keeps
-        only some columns of it; ``missing="drop"`` leaves out rows with missing or
-        infinite values; with ``transposed=True`` the columns of a table are the rows,
-        as of genes in rows.  ``recipe=Recipe()`` makes principal components of raw
-        counts; cells that it leaves out are no rows.  ``batch_key`` is a column whose
-        levels Harmony mixes in components that the file came with.
+        Those of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
+        ``missing="drop"``, or ``recipe=Recipe()``; cells that a recipe leaves out are
+        no rows.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -50,12 +50,15 @@ FIRST = 100
 _MOST_GROUPS = {"integer": 30, "string": 100}
 
 
-def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
+def numbers(
+    column: pd.Series, where: str, wanted: Collection[str] | None = None
+) -> NDArray[np.float64] | None:
     """Values of a column of numbers as (N,) float64, or None for another kind.
 
     Missing values become NaN.  Numbers written as text count as numbers.
 
-    Raises DataError if the column holds numbers but for a few texts; names the first.
+    Raises DataError if the column holds numbers but for a few texts, and is `wanted`
+    if not all are; names the first.
     """
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
@@ -68,9 +71,10 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
         parsed = to_numbers(column)
         says_nan = column.astype(str).str.strip().str.lower() == "nan"
         wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
-        if wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
+        n, is_wanted = wrong.sum(), wanted is None or column.name in wanted
+        if n > (1 - _MOSTLY_NUMBERS) * filled.sum() or (n and not is_wanted):
             return None
-        if wrong.any():
+        if n:
             raise DataError(_text_among_numbers(column, wrong, where))
         column = parsed
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -79,7 +83,8 @@ def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
 def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
 
-    Numbers written as text or as 1.0 count.
+    Numbers written as text or as 1.0 count, and ids beyond 2^53 stay exact; those that
+    64 bits do not hold are none.
     """
     if pd.api.types.is_bool_dtype(column):
         return None
@@ -89,10 +94,8 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
         values = part[known]
         if not pd.api.types.is_numeric_dtype(values):
             values = to_numbers(values.astype(object))
-        if not pd.api.types.is_integer_dtype(values):  # ids beyond 2^53 stay exact
-            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            if not (np.isfinite(values) & (values % 1 == 0)).all():
-                return None
+        if not ((values.abs() < 2**63) & (values % 1 == 0)).all():
+            return None
     if not known.any():
         return None
     found = np.full(len(column), -1, np.int64)
@@ -164,19 +167,29 @@ def is_row_name(column: pd.Series) -> bool:
 def as_metadata(column: pd.Series) -> pd.Series:
     """Return the column with few different whole numbers or texts as groups.
 
-    Truth values with gaps are pandas' own, which files keep as what they are.
+    Truth values with gaps are pandas' own, which files keep as what they are; lists and
+    other things become texts.
     """
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "boolean" and column.dtype == object:
         return column.astype("boolean")  # with gaps
+    if kind == "mixed":
+        return column.astype(str).where(column.notna())
     if pd.api.types.is_integer_dtype(column):
         kind = "integer"
-    elif kind == "integer":
+    elif kind not in _MOST_GROUPS or kind == "integer":
         return column
-    few = column.nunique() <= min(_MOST_GROUPS.get(kind, -1), len(column) // 2)
+    few = column.nunique() <= min(_MOST_GROUPS[kind], len(column) // 2)
     return column.astype("category") if few else column
+
+
+def text_levels(values: pd.Series) -> pd.Series:
+    """Return a column as levels that are texts; 1 and "1" are one."""
+    levels = values.astype("category").cat
+    codes, names = pd.factorize(levels.categories.map(str))
+    codes = np.append(codes, -1)[levels.codes]
+    made = pd.Categorical.from_codes(codes, names, ordered=levels.ordered)
+    return pd.Series(made, index=values.index, name=values.name)
 
 
 def check_chosen(names: Sequence[str], wanted: Sequence[str], where: str) -> None:

@@ -28,10 +28,6 @@ _BLOCK = 1 << 22
 """Values that are normalised at a time, so that no other copy is needed."""
 
 Kind = Literal["counts", "logarithms", "values"]
-COUNTS_NOTE = (
-    f"Genes are compared and coloured by their counts normalised to {TARGET_SUM:,.0f} "
-    "per cell, log1p, because the file has raw counts of them."
-)
 _TOLD: dict[Kind, str] = {
     "counts": f"Expression: counts, normalised to {TARGET_SUM:,.0f} per cell, log1p.",
     "logarithms": "Expression: log1p of the file, as it is.",

@@ -6,30 +6,50 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 MOST_TOLD = 8
 """Names that are not in the data and are told one by one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class FoundNames:
-    """Which of the names that were asked for the data have."""
+    """Which of the G names that were asked for the data have."""
 
-    places: tuple[int, ...]
-    """Where they stand among the names of the data, each once."""
-    missing: tuple[str, ...]
+    names: tuple[str, ...]
+    each: NDArray[np.intp]
+    """(G,) where each name stands among those of the data, -1 for one that is missing.
+    """
+    by: str = "names"
+    """What was compared: "names", or the column with others."""
+
+    @property
+    def places(self) -> list[int]:
+        """Where the names stand among those of the data, each place once."""
+        return list(dict.fromkeys(self.each[self.each >= 0].tolist()))
+
+    @property
+    def share(self) -> float:
+        """Share of the names that are there, 0 to 1."""
+        return float(np.mean(self.each >= 0))
+
+    @property
+    def missing(self) -> list[str]:
+        """The names that are not there."""
+        return [n for n, place in zip(self.names, self.each, strict=True) if place < 0]
+
+    @property
+    def listed(self) -> str:
+        """The first few of the missing names, and how many there are more."""
+        first, more = ", ".join(self.missing[:MOST_TOLD]), len(self.missing) - MOST_TOLD
+        return f"{first} and {more:,} more" if more > 0 else first
 
     @property
     def told(self) -> str:
         """A sentence on the names that are not there; empty if all are."""
-        if not self.missing:
-            return ""
-        return f"Not in the data: {named(self.missing)}."
-
-
-def named(names: Sequence[str]) -> str:
-    """Return the first few of many names, and how many there are more."""
-    more = len(names) - MOST_TOLD
-    return ", ".join(names[:MOST_TOLD]) + (f" and {more:,} more" if more > 0 else "")
+        return f"Not in the data: {self.listed}." if self.missing else ""
 
 
 def split_names(text: str) -> list[str]:
@@ -45,23 +65,32 @@ def split_names(text: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def find_names(wanted: Sequence[str], names: Sequence[str]) -> FoundNames:
+def find_names(
+    wanted: Sequence[str], names: Sequence[str], by: str = "names"
+) -> FoundNames:
     """Find names among those of the data.
 
-    Letters may be of the other case where only one name of the data is meant.
+    Letters may be of the other case, and Ensembl identifiers of another version, where
+    only one name of the data is meant.
     """
-    exact: dict[str, int] = {}
-    folded: dict[str, int] = {}
-    for place, name in enumerate(names):
-        exact.setdefault(name, place)
-        key = name.casefold()
-        folded[key] = -1 if key in folded else place
-    places: dict[int, None] = {}
-    missing = []
-    for name in wanted:
-        place = exact.get(name, folded.get(name.casefold(), -1))
-        if place < 0:
-            missing.append(name)
-        else:
-            places[place] = None
-    return FoundNames(tuple(places), tuple(missing))
+    asked, known = pd.Series(list(wanted), dtype=str), pd.Series(list(names), dtype=str)
+    each = _places(asked, known.drop_duplicates())
+    rest = each < 0
+    if rest.any():
+        each[rest] = _places(
+            _plain(asked[rest]), _plain(known).drop_duplicates(keep=False)
+        )
+    return FoundNames(tuple(asked), each, by)
+
+
+def _plain(names: pd.Series) -> pd.Series:
+    """Return names without the version of an Ensembl identifier, in small letters."""
+    texts = names.str.casefold()
+    return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
+
+
+def _places(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
+    found: NDArray[np.intp] = np.append(known.index, -1)[
+        pd.Index(known).get_indexer(asked)
+    ]
+    return found

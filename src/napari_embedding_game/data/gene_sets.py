@@ -50,8 +50,8 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     named = [(path.stem, "\n".join(lines))]
     if path.suffix.lower() == ".gmt":
-        parts = [line.split("\t", 2) for line in lines]
-        named = [(name, f"\t{genes}") for name, _, genes in filter(_is_set, parts)]
+        parts = (line.split("\t", 2) for line in lines)
+        named = [(part[0], f"\t{part[2]}") for part in parts if len(part) == 3]
     sets = [GeneSet(name.strip(), tuple(split_names(text))) for name, text in named]
     sets = [one for one in sets if one.genes]
     if not sets:
@@ -60,10 +60,6 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
             "description and genes between tabs; a text file has a gene in each line."
         )
     return sets
-
-
-def _is_set(parts: list[str]) -> bool:
-    return len(parts) == 3
 
 
 def score_genes(

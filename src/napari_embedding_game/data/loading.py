@@ -39,47 +39,40 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     :class:`~.dataset.Dataset`.  Closing it cancels and closes the file; nothing is
     left behind.  :func:`~.stages.finish` does it all at once.
 
-    Takes all options of :class:`~.read_options.ReadOptions`: ``recipe`` makes principal
-    components of raw counts, ``batch_key`` mixes the batches of components that the
-    file came with; the recipe has a column of its own.
-
-    Raises DataError with one sentence that names the file and the way out.
+    Takes all options of :class:`~.read_options.ReadOptions`.  Raises DataError with one
+    sentence that names the file and the way out.
     """
     chosen = ReadOptions(**options)
     result = yield from read_stages(path, chosen)
     return (yield from prepared(result, chosen)).dataset
 
 
-def load_with_choices(
-    path: str | Path,
-    options: ReadOptions,
-    made: Prepared | None = None,
-) -> Stages[ReadResult]:
+def load_with_choices(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
     """Do what :func:`load` does for a window, and tell what else is in the file.
-
-    What the recipe has `made` another time is not made again.
 
     The file is read in a process of its own; what is made of it is worked on here.
     """
     result = yield from read_apart(path, read_stages, options=options)
-    return (yield from prepared(result, options, made))
+    return (yield from prepared(result, options))
 
 
 def prepared(
     result: ReadResult, options: ReadOptions, made: Prepared | None = None
 ) -> Stages[ReadResult]:
-    """Apply the recipe, or mix batches, and tell of the quality of raw counts."""
-    dataset = result.dataset
+    """Apply the recipe, or mix batches, and tell of the quality of raw counts.
+
+    What the recipe has `made` another time is not made again.
+    """
+    dataset, quality = result.dataset, None
     if made is not None and len(made.kept) != dataset.n_source_rows:
         made = None
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)
-        result = replace(result, quality=quality)
     if options.recipe is not None:
         dataset = yield from apply_recipe(dataset, options.recipe, made)
     elif options.batch_key is not None:
         dataset = yield from with_batches_mixed(dataset, options.batch_key, made)
-    return replace(result, dataset=dataset)
+    return replace(result, dataset=dataset, quality=quality)
 
 
 def with_batches_mixed(

@@ -24,22 +24,20 @@ _FIRST = {
     USUAL: "4c8dd6 f28e2b 3fae6a d6504f 9a7bc8 b5836a e377c2 8c9aa6 bcb22d 29b5c2",
     COLOR_BLIND: "e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7",  # Okabe and Ito
 }
+# fmt: off
 _NORMAL = np.eye(3)
 # Of linear RGB, as eyes without one kind of cones see it (Machado and others, 2009).
-_NO_RED = np.array(
-    [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ]
-)
-_NO_GREEN = np.array(
-    [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ]
-)
+_NO_RED = np.reshape([0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216,
+                      -0.003882, -0.048116, 1.051998], (3, 3))
+_NO_GREEN = np.reshape([0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413,
+                        -0.011820, 0.042940, 0.968881], (3, 3))
+_TO_LMS = np.reshape([0.4122214708, 0.5363325363, 0.0514459929,
+                      0.2119034982, 0.6806995451, 0.1073969566,
+                      0.0883024619, 0.2817188376, 0.6299787005], (3, 3))
+_TO_LAB = np.reshape([0.2104542553, 0.7936177850, -0.0040720468,
+                      1.9779984951, -2.4285922050, 0.4505937099,
+                      0.0259040371, 0.7827717662, -0.8086757660], (3, 3))
+# fmt: on
 EYES = {USUAL: (_NORMAL,), COLOR_BLIND: (_NORMAL, _NO_RED, _NO_GREEN)}
 """Those that are to tell the colours of a palette apart."""
 _WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
@@ -47,20 +45,6 @@ _WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
 does not glare; eyes without one kind of cones need all chroma there is."""
 _STEPS = 20
 """Shades of red, green and blue of the screen that are chosen from."""
-_TO_LMS = np.array(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-)
-_TO_LAB = np.array(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-)
 N_COLORS = 256
 """More groups than these have the same colours again."""
 _chosen = {"palette": USUAL}

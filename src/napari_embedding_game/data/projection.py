@@ -15,13 +15,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression, log_times
-from napari_embedding_game.data.gene_names import named
+from napari_embedding_game.data.gene_names import FoundNames, find_names
 
 _SAMPLED = 200
 """Cells that tell which sum counts were normalised to."""
@@ -37,8 +36,8 @@ class Projection:
     """(G,) what is taken away from the logarithm of each gene."""
     std: NDArray[np.float32]
     """(G,) what it is then divided by."""
-    loadings: NDArray[np.float32]
-    """(G, C) what it is then multiplied by."""
+    loadings: Any
+    """(G, C) float32, dense or sparse: what it is then multiplied by."""
     offset: NDArray[np.float32]
     """(C,) what is taken away from the components."""
     target_sum: float = TARGET_SUM
@@ -46,14 +45,14 @@ class Projection:
     max_value: float = np.inf
     """Largest size of a scaled value."""
 
-    def scaled(self, lognorm: Any, genes: GeneMatch) -> NDArray[np.float32]:
+    def scaled(self, lognorm: Any, genes: FoundNames) -> NDArray[np.float32]:
         """Return the scaled genes of cells, (n, G).
 
         ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
         tells where among the M columns the genes are.
         """
-        there = genes.places >= 0
-        part = lognorm[:, genes.places[there]]
+        there = genes.each >= 0
+        part = lognorm[:, genes.each[there]]
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
         values[:, there] = part.toarray() if sp.issparse(part) else part
         values[:, there] -= self.mean[there]
@@ -92,48 +91,14 @@ class Projection:
             made = cls(genes, **parts)
             n, n_comps = made.loadings.shape
             shapes = [one.shape for one in (made.offset, made.mean, made.std)]
-            fits = shapes == [(n_comps,), (n,), (n,)] and len(genes) == n
-        except (KeyError, TypeError, ValueError, AttributeError):
-            fits = False
-        if not fits:
+            if shapes != [(n_comps,), (n,), (n,)] or len(genes) != n:
+                raise ValueError(shapes)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
                 f"What {where} tells of its principal components is damaged: fit the "
                 "map again with the recipe."
-            )
+            ) from error
         return made
-
-
-@dataclass(frozen=True, eq=False)
-class GeneMatch:
-    """Where the genes of a reference are among those of new cells."""
-
-    genes: tuple[str, ...]
-    places: NDArray[np.intp]
-    """(G,) column of each gene, -1 for one that is missing."""
-    by: str
-    """What was compared: "names", or the column of var with identifiers."""
-
-    @property
-    def share(self) -> float:
-        """Share of the genes that are there, 0 to 1."""
-        return float(np.mean(self.places >= 0))
-
-    @property
-    def missing(self) -> list[str]:
-        """The genes that are not there."""
-        return [g for g, at in zip(self.genes, self.places, strict=True) if at < 0]
-
-    @property
-    def told(self) -> str:
-        """A sentence on how many genes were met with."""
-        n, missing = len(self.genes), self.missing
-        if not missing:
-            return f"All {n:,} genes of the reference are there."
-        verb = "is" if len(missing) == 1 else "are"
-        return (
-            f"{n - len(missing):,} of {n:,} genes of the reference are there; missing "
-            f"{verb} {named(missing)}, taken to be as in its mean cell."
-        )
 
 
 def match_genes(
@@ -143,21 +108,14 @@ def match_genes(
     *,
     min_share: float = 0.5,
     where: str = "The new cells",
-) -> GeneMatch:
-    """Find the genes of a reference among those of new cells.
+) -> FoundNames:
+    """Find the genes of a reference among those of new cells, by :func:`find_names`.
 
-    Names are compared as they are; where that finds fewer, without the version of an
-    Ensembl identifier, or in other letters (upper, lower).  So are other columns of the
-    table of genes, of which that with the most genes is taken.
-
-    `others` are other names of the M genes, by the column that they are of.  Raises
-    DataError if less than `min_share` of the genes are there.
+    `others` are other names of the M genes, by the column that they are of; what finds
+    the most is taken.  Raises DataError if less than `min_share` of them are found.
     """
-    tried = [
-        GeneMatch(tuple(genes), _places(how(genes), how(known)), by)
-        for by, known in {"names": names, **(others or {})}.items()
-        for how in (pd.Series, _plain)
-    ]
+    known = {"names": names, **(others or {})}
+    tried = [find_names(genes, known[by], by) for by in known]
     best = max(tried, key=lambda match: match.share)
     if best.share >= min_share:
         return best
@@ -168,19 +126,6 @@ def match_genes(
         f"are needed): theirs are called {few}, the map's {', '.join(genes[:3])}. Give "
         "both the same kind of names, or cells of the same species and assay."
     )
-
-
-def _plain(names: Sequence[str]) -> pd.Series:
-    """Return names without the version of an Ensembl identifier, in small letters."""
-    texts = pd.Series(names, dtype=str).str.casefold()
-    return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
-
-
-def _places(genes: pd.Series, names: pd.Series) -> NDArray[np.intp]:
-    first = names.drop_duplicates()
-    places = pd.Index(first).get_indexer(genes)
-    found: NDArray[np.intp] = np.append(first.index, -1)[places]
-    return found
 
 
 def normalised(values: Any, target_sum: float, where: str) -> Any:

@@ -67,10 +67,10 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     for limit, (column, _) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
-        values = quality[column].to_numpy() if column in quality else 0 * told
-        rows = values < number if is_least else values > (number or np.inf)
+        values = quality.get(column, 0 * told)
+        rows = np.asarray(values < number if is_least else values > (number or np.inf))
         found[limit] = rows & ~told, words_of(limit, number)
-        told = told | rows
+        told |= rows
     return found
 
 
@@ -93,8 +93,9 @@ def find_doublets(
     Raises DataError if there are too few cells, cells of too few genes, or the scores
     do not part.
     """
-    names = pd.Series("", range(X.shape[0])) if batches is None else batches.astype(str)
-    smallest = int(names.value_counts().min())
+    smallest = (
+        X.shape[0] if batches is None else int(batches.astype(str).value_counts().min())
+    )
     if smallest < FEWEST_FOR_DOUBLETS:
         raise DataError(
             f"Doublets cannot be told among {smallest} cells, and "
@@ -104,20 +105,16 @@ def find_doublets(
     import scanpy as sc
     from anndata import AnnData
 
-    adata = AnnData(sp.csr_matrix(X, dtype=np.float32))
+    adata, key = AnnData(sp.csr_matrix(X, dtype=np.float32)), None
     if batches is not None:
-        adata.obs["batch"] = pd.Categorical(names)
+        key = "batch"
+        adata.obs[key] = pd.Categorical(batches.astype(str))
+    # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
+    options: Any = {"use_approx_neighbors": False, "random_state": 0, "verbose": False}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
-            sc.pp.scrublet(
-                adata,
-                batch_key=None if batches is None else "batch",
-                use_approx_neighbors=False,
-                random_state=0,
-                verbose=False,
-            )
+            sc.pp.scrublet(adata, batch_key=key, **options)
         scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
         found = adata.obs["predicted_doublet"]
         if np.isnan(scores).any() or found.isna().any():

@@ -138,24 +138,24 @@ class _Process:
         assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
         most, before = 3 * memory.budget() // 2, self._resident()
-        name, earnest = Path(path).name, float("inf")
-        if os.path.isfile(path):
-            earnest = SPARE + TIMES * os.path.getsize(path)
+        name, is_file = Path(path).name, os.path.isfile(path)
+        earnest = SPARE + TIMES * os.path.getsize(path) if is_file else float("inf")
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            memory.check_taken(self._resident() - before, name, most)
-            if self._resident() - before > earnest:
+            taken = self._resident() - before
+            memory.check_taken(taken, name, most)
+            if taken > earnest:
                 raise DataError(
                     f"{name} takes far more memory than a file of its size, so it is "
                     "damaged: copy or export it again."
                 )
-            kind: str = "stage"
-            content: Any = stage
-            with suppress(Empty):
+            try:
                 kind, content = self._answers.get(timeout=LOOK_SECONDS)
+            except Empty:
+                kind, content = "stage", stage
             if kind == "ended":
                 raise DataError(
                     f"{name} could not be read: the library that reads such files "

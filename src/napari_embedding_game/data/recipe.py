@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
-from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.harmony import (
     SEED,
     check_batches,
@@ -85,25 +84,23 @@ def apply_recipe(
     counts = sp.csr_matrix(dataset.X)
     quality = cell_quality(counts, dataset.var_names)
     reasons = left_out_by(recipe, quality, name)
+    kept = passing(reasons)
+    if key is not None:
+        check_batches(dataset.obs[kept], key, name)
     if recipe.doublets:
-        kept = passing(reasons)
-        if key is not None:
-            check_batches(dataset.obs[kept], key, name)
         yield Stage("Finding doublets")
-        batches = None if key is None else dataset.obs[key][kept]
         scores, found = np.full(len(kept), np.nan), np.zeros_like(kept)
         if made is not None and made.doublet_scores is not None:
             scores = made.doublet_scores[dataset.kept]
             found = kept & ~made.kept[dataset.kept]
         else:
+            batches = None if key is None else dataset.obs[key][kept]
             scores[kept], found[kept] = find_doublets(counts[kept], batches)
         quality["doublet_score"], reasons["doublets"] = scores, (found, _DOUBLET)
-    kept = passing(reasons)
+        kept = passing(reasons)
     if made is not None and not np.array_equal(kept, made.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
-    if key is not None:
-        check_batches(dataset.obs[kept], key, name)
-    counts = counts[kept]
+    counts, part = counts[kept], dataset.subset(kept)
     n_found = np.asarray((counts > 0).sum(axis=0)).ravel()
     genes, adata = yield from lognormalised(counts, n_found, recipe, name)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
@@ -113,21 +110,20 @@ def apply_recipe(
         variable.var_names = names[variable.var_names.astype(int)]
         projection = _projection(variable, recipe)
         if key is not None:
-            obs = dataset.obs[kept]
-            components = yield from mixed_by_harmony(components, obs, key)
+            components = yield from mixed_by_harmony(components, part.obs, key)
     else:
         components, projection = made.X, made.projection
     yield Stage("Putting the map's data together")
-    n_comps, part = int(components.shape[1]), dataset.subset(kept)
-    mixed = "" if key is None else f', "{key}" mixed by Harmony'
+    n_comps, mixed = components.shape[1], f', "{key}" mixed by Harmony' if key else ""
     fresh = {k: v.to_numpy() for k, v in quality.items() if k not in part.obs}
-    facts = recipe_facts(
-        recipe, dataset.space, kept, genes, len(projection.genes), n_comps
-    )
-    facts["left_out"] = {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()}
-    if key is not None:
-        facts["harmonypy"] = metadata.version("harmonypy")
-    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
+    facts = {
+        **recipe_facts(
+            recipe, dataset.space, kept, genes, len(projection.genes), n_comps
+        ),
+        "left_out": {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()},
+        **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
+    }
+    advice = counts_advice(dataset.X, dataset.space)
     notes = [note for note in dataset.notes if note not in advice]
     left_out = {
         why: dataset.expand(rows, False) for rows, why in reasons.values() if rows.any()
@@ -154,11 +150,13 @@ def _told(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
     """Return sentences on what a recipe left out, and on its steps."""
-    n_cells = facts["cells_left_out"] + facts["cells_used"]
-    notes = []
+    n_cells, notes = facts["cells_left_out"] + facts["cells_used"], list[str]()
     for rows, why in reasons.values():
-        words = f"they have {why}"
-        words = "scrublet takes them for doublets" if why == _DOUBLET else words
+        words = (
+            "scrublet takes them for doublets"
+            if why == _DOUBLET
+            else f"they have {why}"
+        )
         if n := np.count_nonzero(rows):
             notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
     if n_lost := facts["genes_left_out"]:
@@ -185,12 +183,10 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
     """
     reasons = left_out(recipe, quality)
     n, n_kept = len(quality), int(passing(reasons).sum())
-    n_genes = int(
-        np.count_nonzero(quality["n_genes_by_counts"] >= max(1, recipe.min_genes))
-    )
-    if n_genes < 3:
+    n_rich = n - int(reasons["min_genes"][0].sum())
+    if n_rich < 3:
         raise DataError(
-            f"Only {n_genes} of {n:,} cells of {where} have at least "
+            f"Only {n_rich} of {n:,} cells of {where} have at least "
             f"{recipe.min_genes} genes: lower that number of the recipe."
         )
     if n_kept < 3:
@@ -203,8 +199,7 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
 
 def passing(reasons: Reasons) -> NDArray[np.bool_]:
     """Return the cells, (n,), that nothing speaks against."""
-    stay: NDArray[np.bool_] = ~np.any([rows for rows, _ in reasons.values()], axis=0)
-    return stay
+    return np.asarray(~np.any([rows for rows, _ in reasons.values()], axis=0))
 
 
 def lognormalised(

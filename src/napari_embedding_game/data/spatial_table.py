@@ -54,19 +54,19 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     name = metadata.get("name")
     element = name if isinstance(name, str) and name else layer_name
     adata: Any = metadata.get("adata")
-    tables = getattr(metadata.get("sdata"), "tables", None) or {}
-    tables = [tables[key] for key in tables if hasattr(tables[key], "obs")]
-    about = [one for one in tables if element in _regions(one)]
     if hasattr(adata, "obs"):
         return _rows_about(adata, metadata, element, is_own=True)
-    if about:
-        return _rows_about(about[0], metadata, element)
-    if not tables:
+    tables = getattr(metadata.get("sdata"), "tables", None) or {}
+    found = [(one, _regions(one)) for one in tables.values() if hasattr(one, "obs")]
+    for one, regions in found:
+        if element in regions:
+            return _rows_about(one, metadata, element)
+    if not found:
         return None
-    regions = {region for one in tables for region in _regions(one)}
+    regions = sorted({region for _, names in found for region in names})
     raise DataError(
         f"No table of the SpatialData of '{layer_name}' is about '{element}': they "
-        f"annotate {listed(sorted(regions)) or 'no element'}. Choose the layer of one "
+        f"annotate {listed(regions) or 'no element'}. Choose the layer of one "
         "of these, or name the layer as its element is called."
     )
 
@@ -74,12 +74,11 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
 def _regions(adata: Any) -> list[str]:
     """Return the elements that a table says it annotates."""
     noted = adata.uns.get(ATTRIBUTES) or {}
-    region, key = noted.get("region"), noted.get("region_key")
-    if key in adata.obs:
+    if (key := noted.get("region_key")) in adata.obs:
         return list(adata.obs[key].dropna().astype(str).unique())
-    if isinstance(region, str):
-        return [region]
-    return [] if region is None else list(map(str, region))
+    if (region := noted.get("region")) is None:
+        return []
+    return [region] if isinstance(region, str) else list(map(str, region))
 
 
 def _rows_about(
@@ -89,22 +88,21 @@ def _rows_about(
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
     keys = [noted.get(name) for name in ("region_key", "instance_key")]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)
-    n_all, told = int(adata.n_obs), ""
-    rows = np.arange(n_all)
-    if region_key is not None:
-        regions = adata.obs[region_key].astype(str).to_numpy()
-        others = [one for one in np.unique(regions) if one != element]
-        # Where there is one region alone, the layer may have another name than it.
-        if element in regions or not is_own or len(others) > 1:
-            rows = np.flatnonzero(regions == element)
-        if not len(rows):
-            raise DataError(
-                f"The table of '{element}' has no row about it: column '{region_key}' "
-                f"names {listed(others)}. Name the layer as one of these."
-            )
-        if len(rows) < n_all:
-            told = (
-                f"Left out: {n_all - len(rows):,} rows of other regions ({region_key}: "
-                f"{listed(others)})."
-            )
-    return SpatialTable(adata, rows, instance_key, told)
+    rows = np.arange(adata.n_obs)
+    if region_key is None:
+        return SpatialTable(adata, rows, instance_key, "")
+    regions = adata.obs[region_key].astype(str).to_numpy()
+    others = [one for one in np.unique(regions) if one != element]
+    # Where there is one region alone, the layer may have another name than it.
+    if element in regions or not is_own or len(others) > 1:
+        rows = np.flatnonzero(regions == element)
+    if not len(rows):
+        raise DataError(
+            f"The table of '{element}' has no row about it: column '{region_key}' "
+            f"names {listed(others)}. Name the layer as one of these."
+        )
+    n_other = len(regions) - len(rows)
+    told = f"{n_other:,} rows of other regions ({region_key}: {listed(others)})"
+    return SpatialTable(
+        adata, rows, instance_key, f"Left out: {told}." if n_other else ""
+    )

@@ -63,26 +63,23 @@ def usable_rows(
     if not len(rows):
         return kept, ()
     kept[rows] = False
-    n_bad, n_rows, n = int(np.count_nonzero(~kept)), len(kept), len(rows)
+    n_bad, n = int(np.count_nonzero(~kept)), len(rows)
     name = str(var_names[columns[0]]).removeprefix("column ")
-    first = f"{row_text(rows[0], row_names)}, column {name}"
+    first = f"the first in {row_text(rows[0], row_names)}, column {name}"
+    of_rows = f"{n_bad} of {len(kept)} rows"
     if missing == "error":
         raise MissingValuesError(
-            f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {n_bad} of "
-            f"{n_rows} rows, the first in {first}: fill them in, or have these rows "
-            "left out"
+            f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {of_rows}, "
+            f"{first}: fill them in, or have these rows left out"
         )
-    if n_rows - n_bad < 2:
+    if len(kept) - n_bad < 2:
         raise DataError(
-            f"{where} has missing or infinite values in {n_bad} of {n_rows} rows, the "
-            f"first in {first}, so that no map is left without them: fill them in, "
-            "or embed other columns."
+            f"{where} has missing or infinite values in {of_rows}, {first}, so that no "
+            "map is left without them: fill them in, or embed other columns."
         )
     have = "it has" if n_bad == 1 else "they have"
-    return kept, (
-        f"{n_bad} of {n_rows} rows left out because {have} missing or infinite "
-        f"values, the first in {first}.",
-    )
+    told = f"{of_rows} left out because {have} missing or infinite values, {first}."
+    return kept, (told,)
 
 
 def check_values(X: Matrix, where: str) -> None:
@@ -137,17 +134,16 @@ def as_rows(X: Any) -> Matrix:
 
 def _as(dtype: Any, X: Any) -> Matrix:
     with np.errstate(over="ignore"):  # what overflows is told by check_values
-        if sp.issparse(X):
-            return sp.csr_matrix(X, dtype=dtype)
-        return np.ascontiguousarray(X, dtype=dtype)
+        return (sp.csr_matrix if sp.issparse(X) else np.ascontiguousarray)(
+            X, dtype=dtype
+        )
 
 
 def _differences(X: Matrix) -> NDArray[np.float64]:
     """Distance of each row to the next one."""
     apart = X[1:] - X[:-1]
     squared = apart.multiply(apart) if sp.issparse(X) else np.square(apart)
-    lengths: NDArray[np.float64] = np.sqrt(np.asarray(squared.sum(axis=1)).ravel())
-    return lengths
+    return np.asarray(np.sqrt(np.asarray(squared.sum(axis=1)).ravel()))
 
 
 def row_text(row: int, row_names: pd.Index) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from string import ascii_uppercase as letters
 from typing import TypeAlias
 
 Well: TypeAlias = tuple[int, int]
@@ -12,8 +13,8 @@ Well: TypeAlias = tuple[int, int]
 _WELL = re.compile(
     r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]|[1-3]\d|4[0-8])\s*", re.IGNORECASE
 )
-_ROW = re.compile(r"\s*([A-P]|A[A-F])\s*", re.IGNORECASE)
-_LETTERS = 26
+_ROWS: list[str] = [*letters, *(one + other for one in letters for other in letters)]
+"""A, B, to Z, AA, AB: what rows are called."""
 FORMATS: dict[int, tuple[int, int]] = {
     6: (2, 3),
     12: (3, 4),
@@ -29,16 +30,13 @@ FORMATS: dict[int, tuple[int, int]] = {
 def parse_well(text: object) -> Well | None:
     """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
     match = _WELL.fullmatch(str(text))
-    if match is None:
-        return None
-    return _row(match[1]), int(match[2]) - 1
+    return (_ROWS.index(match[1].upper()), int(match[2]) - 1) if match else None
 
 
 def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
-    if match := _ROW.fullmatch(str(text)):
-        return _row(match[1])
-    return _counted(text, FORMATS[1536][0])
+    name, known = str(text).strip().upper(), _ROWS[: FORMATS[1536][0]]
+    return known.index(name) if name in known else _counted(text, len(known))
 
 
 def parse_column(text: object) -> int | None:
@@ -53,9 +51,7 @@ def _counted(text: object, most: int) -> int | None:
 
 def row_letters(row: int) -> str:
     """Return "A" for row 0, "AA" for row 26."""
-    if row < _LETTERS:
-        return chr(ord("A") + row)
-    return row_letters(row // _LETTERS - 1) + row_letters(row % _LETTERS)
+    return _ROWS[row]
 
 
 def well_name(well: Well) -> str:
@@ -68,10 +64,3 @@ def smallest_format(wells: Iterable[Well]) -> int:
     rows, columns = zip((0, 0), *wells, strict=True)
     fitting = (n for n, (a, b) in FORMATS.items() if max(rows) < a and max(columns) < b)
     return next(fitting, max(FORMATS))
-
-
-def _row(letters: str) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = number * _LETTERS + ord(letter) - ord("A") + 1
-    return number - 1

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -139,16 +139,12 @@ def as_levels(values: pd.Series) -> pd.Series:
 
     Where all numbers are the same, they are one category.
     """
-    if is_continuous(values):
-        values = _quarters(values)
-    levels = values.astype("category").cat
-    codes, names = pd.factorize(levels.categories.map(str))  # 1 and "1" are one
-    codes = np.append(codes, -1)[levels.codes]
-    if (codes < 0).any():
-        codes = np.where(codes < 0, len(names), codes)
-        names = unique_names(names.append(pd.Index([MISSING])))
-    named = pd.Categorical.from_codes(codes, names, ordered=levels.ordered)
-    return pd.Series(named, index=values.index, name=values.name)
+    levels = text_levels(_quarters(values) if is_continuous(values) else values)
+    if not levels.isna().any():
+        return levels
+    names = levels.cat.categories
+    missing = unique_names(names.append(pd.Index([MISSING])))[-1]
+    return levels.cat.add_categories(missing).fillna(missing)
 
 
 def is_continuous(values: pd.Series) -> bool:

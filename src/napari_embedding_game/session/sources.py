@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
+from napari_embedding_game.data.formats.anndata import adata_stages
 from napari_embedding_game.data.images.experiment import Experiment
 from napari_embedding_game.data.images.join import JoinRequest, join
 from napari_embedding_game.data.images.measure import measure_stages
@@ -94,9 +94,11 @@ class AnnDataSource(Source):
         """Read the rows about the layer, and find the object of each."""
         yield Stage("Reading the table")
         part = self.table.part()
-        dataset = from_anndata(part, self.layer_name, options)
-        spaces = object_spaces(part, f"'{self.layer_name}'")
-        result = yield from prepared(ReadResult(dataset, spaces, []), options)
+        # Rows that are some of the table are a copy already.
+        result = yield from adata_stages(
+            part, self.layer_name, options, is_shared=part is self.table.adata
+        )
+        result = yield from prepared(replace(result, columns=()), options)
         dataset = result.dataset
         if self.labels is not None:
             yield FINDING
@@ -131,12 +133,9 @@ class FeaturesSource(Source):
             options = replace(options, id_column=found.column)
         yield Stage("Checking the numbers")
         how = replace(options, space=None)
-        dataset = tables.from_features(self.features, self.layer_name, how)
-        return ReadResult(
-            dataset=dataset if found is None else joined(dataset, found),
-            columns=tables.number_columns(self.features, self.name),
-            join=found,
-        )
+        result = tables.from_features(self.features, self.layer_name, how)
+        dataset = result.dataset if found is None else joined(result.dataset, found)
+        return replace(result, dataset=dataset, join=found)
 
 
 @dataclass(frozen=True, eq=False)

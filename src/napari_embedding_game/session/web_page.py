@@ -91,7 +91,8 @@ def write_web_page(
     chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
-    expression = Expression(adata.X, is_expression=True)
+    made_of = adata.uns.get(KEY, {}).get("input", {})  # whole numbers may be no counts
+    expression = Expression(adata.X, bool(made_of.get("has_expression", True)))
     markers, has_genes = {}, adata.X is not None and adata.n_vars > 0
     if groups is not None and has_genes:
         markers = _markers(adata, expression, groups)

@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY, unique_names
+from napari_embedding_game.data.columns import KEY, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
@@ -21,7 +21,7 @@ from napari_embedding_game.data.export.result import EmbeddingResult, storable, 
 from napari_embedding_game.data.formats.anndata import read_whole
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
-from napari_embedding_game.data.formats.tenx import tenx_parts
+from napari_embedding_game.data.formats.tenx import read_counts
 from napari_embedding_game.data.palette import scanpy_colors
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _CLUSTER, _ANNOTATION, _LEFT_OUT = (
     f"{KEY}_{word}" for word in ("cluster", "annotation", "left_out")
 )
 _COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
+_GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
+"""Types of numbers with gaps that anndata writes, by numpy's kind."""
 _FIGURES = ("pressure", "stretch", "isolation")
 _NOT_ALWAYS = [*(f"{KEY}_{word}" for word in _FIGURES), _LEFT_OUT, _ANNOTATION]
 """Columns of a former map, that another one may not have."""
@@ -51,9 +53,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     values[_CLUSTER] = names = result.shown.names
     if said := [one.name for one in result.shown.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(said)
-    for word in _FIGURES:
-        figure = getattr(result, word)
-        if figure is not None and (word != "pressure" or result.has_pressure):
+    for word in _FIGURES if result.has_pressure else _FIGURES[1:]:
+        if (figure := getattr(result, word)) is not None:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
         values[f"{KEY}_landmark"] = result.labels
@@ -106,7 +107,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     elif source.name.lower().endswith(".h5ad"):
         shutil.copyfile(source, target)  # without loading what is only copied
     else:
-        adata = read_whole(source) if is_zarr(source) else _of_counts(source)
+        adata = read_whole(source) if is_zarr(source) else read_counts(source)[0]
         write_h5ad(adata, target)
     _add(dataset, result, target)
 
@@ -131,13 +132,6 @@ def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 
 
 # The AnnData that a result goes into
-
-
-def _of_counts(source: Path) -> AnnData:
-    from anndata import AnnData
-
-    parts = tenx_parts(source)
-    return AnnData(parts["X"], parts["obs"], parts["var"])
 
 
 def _of_dataset(dataset: Dataset) -> AnnData:
@@ -176,16 +170,16 @@ def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
 
 def _storable(column: pd.Series) -> pd.Series:
     """Return a column in a type that an .h5ad file can hold."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        if column.cat.categories.dtype.kind in "biuf":
-            return column
-        return column.cat.rename_categories([str(c) for c in column.cat.categories])
-    if column.dtype.kind in "biuf":
-        return column
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        is_number = dtype.categories.dtype.kind in "biuf"
+        return column if is_number else text_levels(column)
+    if dtype.kind in _GAPS:  # of numpy, of pandas or of Arrow
+        return (
+            column if isinstance(dtype, np.dtype) else column.astype(_GAPS[dtype.kind])
+        )
     texts = column.astype(object).astype(str)
-    if column.notna().all():
-        return texts
-    return texts.where(column.notna()).astype("category")
+    return texts if column.notna().all() else text_levels(texts.where(column.notna()))
 
 
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
@@ -238,9 +232,9 @@ def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.int
     if len(names) != len(known):
         why = f"it now has {len(names)} rows instead of {len(known)}"
     elif names.is_unique and known.is_unique:
-        places: NDArray[np.intp] = known.get_indexer(names)
+        places = known.get_indexer(names)
         if (places >= 0).all():
-            return places
+            return np.asarray(places)
         why = f'it had no row "{names[int(places.argmin())]}"'
     raise DataError(f"{where} has changed since it was read: {why}; open it again.")
 
@@ -274,15 +268,15 @@ def _made(
 
 def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
     """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
-    take = pd.api.extensions.take
+    fill: Any = UNASSIGNED
     if not isinstance(values, pd.Categorical):
         values = np.asarray(values)
-        fill: Any = -1 if values.dtype.kind in "iu" else np.nan
-        return take(values, places, allow_fill=True, fill_value=fill)
-    if (places < 0).any() and UNASSIGNED not in values.categories:
+        fill = -1 if values.dtype.kind in "iu" else np.nan
+    elif (places < 0).any() and UNASSIGNED not in values.categories:
         values = values.add_categories(UNASSIGNED)
-    fill = UNASSIGNED if UNASSIGNED in values.categories else None
-    return take(values, places, allow_fill=True, fill_value=fill)
+    elif (places >= 0).all():
+        return values.take(places)
+    return pd.api.extensions.take(values, places, allow_fill=True, fill_value=fill)
 
 
 def _record(
@@ -301,6 +295,7 @@ def _record(
         "input": {
             "name": dataset.name,
             "space": dataset.space,
+            "has_expression": dataset.has_expression,
             "rows": dataset.n_source_rows,
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),

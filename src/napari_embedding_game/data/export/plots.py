@@ -7,7 +7,7 @@ anew where it is drawn, so that nothing here has a place by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.wells import Well, row_letters
@@ -168,12 +169,12 @@ class MapPlot(Plot):
         levels, key = self.colors.levels, list[tuple[str, Any]]()
         if levels is None:
             return key
-        found = np.unique(levels.codes, return_index=True, return_counts=True)
+        names = unique_names(levels.categories.append(pd.Index([MISSING])))
+        codes = np.where(levels.codes < 0, len(names) - 1, levels.codes)
+        found = np.unique(codes, return_index=True, return_counts=True)
         for code, row, count in zip(*found, strict=True):
-            name = levels.categories[code] if code >= 0 else MISSING
-            key.append((f"{name} ({count:,})", self.colors.rgba[row]))
-        is_some_missing = bool(len(key)) and found[0][0] < 0
-        return [*key[1:], key[0]] if is_some_missing else key
+            key.append((f"{names[code]} ({count:,})", self.colors.rgba[row]))
+        return key
 
     def paint(self, axes: Any) -> None:
         """Draw into empty axes."""
@@ -199,7 +200,9 @@ class MapPlot(Plot):
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
         ways = [("center", 0.0, 1.25 * line) for line in lines]
         under = {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6}
-        _write_names(axes, self.names, ways, bbox=under, color="black")
+        taken = list[Any]()
+        for name in self.names:
+            _write(axes, name, ways, taken, bbox=under, color="black")
 
 
 # Genes in groups
@@ -262,8 +265,7 @@ class ExpressionPlot(Plot):
 
 def _diameters(shares: Points) -> Points:
     """Return the diameters of dots; the largest just fits into its cell of side 1."""
-    diameters: Points = 0.9 * np.sqrt(shares**SIZE_EXPONENT)
-    return diameters
+    return np.asarray(0.9 * np.sqrt(shares**SIZE_EXPONENT))
 
 
 # Two groups compared
@@ -303,14 +305,10 @@ class VolcanoPlot(Plot):
         places = self.places()
         x, y = places.T
         is_known, stands_out = np.isfinite(x), _stand_out(places)
-        for rows, color in (
-            (is_known & ~stands_out, "#b8b8b8"),
-            (stands_out & (x < 0), "#d9804f"),
-            (stands_out & (x > 0), "#3f7cb5"),
-        ):
-            is_picture = len(x) > MOST_VECTOR
-            look: Any = {"c": color, "linewidths": 0, "rasterized": is_picture}
-            axes.scatter(*places[rows].T, s=6.0, **look)
+        look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MOST_VECTOR}
+        axes.scatter(*places[is_known & ~stands_out].T, c="#b8b8b8", **look)
+        axes.scatter(*places[stands_out & (x < 0)].T, c="#d9804f", **look)
+        axes.scatter(*places[stands_out & (x > 0)].T, c="#3f7cb5", **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
@@ -325,27 +323,21 @@ class VolcanoPlot(Plot):
 
     def finish(self, axes: Any) -> None:
         """Write the names of the first and last genes that have room."""
-        places = self.places()
+        places, taken = self.places(), list[Any]()
         found = np.flatnonzero(_stand_out(places))
-        named = dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]])
-        names = [(str(self.names[row]), places[row]) for row in named]
-        look: dict[str, Any] = {"may_be_left_out": True, "size": "small", "taken": []}
-        highest = -np.log10(LEAST_P)
-        # Genes whose p is 0 lie in a row: a name stands below it, towards the middle.
-        for side, sign in (("right", 1), ("left", -1)):
-            in_row = [n for n in names if n[1][1] >= highest and n[1][0] * sign > 0]
-            steps = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
-            _write_names(axes, in_row, steps, **look)
-        others = [name for name in names if name[1][1] < highest]
-        _write_names(axes, others, [("left", 0.3, 0.0), ("right", -0.3, 0.0)], **look)
+        for row in dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]]):
+            ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
+            if self.p_values[row] <= LEAST_P:  # in a row: below it, towards the middle
+                side = "right" if places[row, 0] > 0 else "left"
+                ways = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
+            name = str(self.names[row]), places[row]
+            _write(axes, name, ways, taken, may_be_left_out=True, size="small")
 
 
 def _stand_out(places: Points) -> NDArray[np.bool_]:
     """Return which genes differ surely and much, by their places."""
-    found: NDArray[np.bool_] = (places[:, 1] > -np.log10(SURE)) & (
-        abs(places[:, 0]) > LARGE
-    )
-    return found
+    x, y = places.T
+    return np.asarray((y > -np.log10(SURE)) & (abs(x) > LARGE))
 
 
 def drawn_changes(changes: Points, p_values: Points) -> Points:
@@ -355,15 +347,12 @@ def drawn_changes(changes: Points, p_values: Points) -> Points:
     without a count on one side, whose change has no bound, would squeeze the others.
     Of log2 fold changes (G,), NaN where there is none, and adjusted p-values (G,).
     """
-    known = np.isfinite(changes)
-    if not known.any():
-        return changes
     size = np.abs(changes)
-    usual = np.quantile(size[known], USUAL)
+    known = np.isfinite(changes)
+    usual = np.quantile(size[known], USUAL) if known.any() else 0.0
     sure = size[known & (p_values < SURE)].max(initial=0.0)
     limit = min(max(usual, sure, 2 * LARGE), MOST_CHANGE)
-    drawn: Points = np.clip(changes, -limit, limit)
-    return drawn
+    return np.asarray(np.clip(changes, -limit, limit))
 
 
 # Plates
@@ -460,17 +449,15 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
         axes.set_xlabel(plain(f"{title}: {len(key)} colours, too many to list"))
         return
     look: Any = {"linestyle": "", "marker": "o", "markersize": 5}
-    discs = [Line2D([], [], **look) for _ in key]
-    for disc, (name, color) in zip(discs, key, strict=True):
-        disc.set_color(tuple(np.asarray(color, float).tolist()))
-        # matplotlib hides labels that begin with "_".
-        disc.set_label(plain(f" {name}" if name.startswith("_") else name))
+    # matplotlib hides labels that begin with "_".
+    texts = [plain(f" {name}" if name.startswith("_") else name) for name, _ in key]
     axes.legend(
-        handles=discs,
+        [Line2D([], [], color=color, **look) for _, color in key],
+        texts,
         title=plain(title),
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
-        ncols=1 + (len(discs) > _MOST_LEVELS // 2),
+        ncols=1 + (len(texts) > _MOST_LEVELS // 2),
         frameon=False,
         fontsize="small",
         handletextpad=0.1,
@@ -479,51 +466,41 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
     )
 
 
-def _write_names(
+def _write(
     axes: Any,
-    names: Iterable[Name],
+    name: Name,
     ways: Sequence[tuple[str, float, float]],
+    taken: list[Any],
     *,
     may_be_left_out: bool = False,
-    taken: list[Any] | None = None,
     **style: Any,
 ) -> None:
-    """Write names on axes that have their size, so that none covers another.
+    """Write a name on axes that have their size, so that it covers no other.
 
-    `ways` are how a name may stand to its place (2,), the first one best: "left",
-    "center" or "right" of the text at so many heights of a letter to the right, and
-    up.  A name without room `may_be_left_out`, or is written over others.  `taken` are
-    boxes of other texts, to which those of the names are added.
+    `ways` are how it may stand to its place (2,), the first one best: "left", "center"
+    or "right" of the text at so many heights of a letter to the right, and up.  Without
+    room it `may_be_left_out`, or is written over others.  `taken` are boxes of other
+    texts, to which its own is added.
     """
-    inside = axes.get_window_extent()
-    taken = [] if taken is None else taken
-    for name, place in names:
-        text = axes.annotate(
-            *(plain(name), tuple(map(float, place))),
-            xytext=(0, 0),
-            textcoords="offset points",
-            va="center",
-            **style,
-        )
-        text.set_in_layout(False)
-        height = text.get_size()
-        for side, right, up in ways:
-            text.set(ha=side, position=(right * height, up * height))
-            box = text.get_window_extent()
-            is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
-            if is_in and not any(box.overlaps(other) for other in taken):
-                taken.append(box)
-                break
-        else:
-            if may_be_left_out:
-                text.remove()
-                continue
-            text.set(ha=ways[0][0], position=(0, 0))
-        box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
-        beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
-        if beyond:
-            right, up = text.get_position()
-            text.set_position((right + beyond * 72 / axes.figure.dpi, up))
+    look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
+    text = axes.annotate(plain(name[0]), name[1], (0, 0), **look)
+    inside, height = axes.get_window_extent(), text.get_size()
+    for side, right, up in ways:
+        text.set(ha=side, position=(right * height, up * height))
+        box = text.get_window_extent()
+        is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
+        if is_in and not any(map(box.overlaps, taken)):
+            taken.append(box)
+            break
+    else:
+        if may_be_left_out:
+            text.remove()
+            return
+        text.set(ha=ways[0][0], position=(0, 0))
+    box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
+    beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
+    right, up = text.get_position()
+    text.set_position((right + beyond * 72 / axes.figure.dpi, up))
 
 
 def _discs(

@@ -35,14 +35,11 @@ from napari_embedding_game.data.palette import level_colors
 def check_output(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
     check_other(path, source)
-    if source is not None and source.resolve() in path.resolve().parents:
-        raise DataError(
-            f"{path.name} would lie inside the input {source.name}, which stays as it "
-            "is: choose a folder beside it."
-        )
     folder = target_of(path).parent
     trouble = ""
-    if path.is_dir():
+    if source is not None and source.resolve() in path.resolve().parents:
+        trouble = f"it would lie inside the input {source.name}: choose a folder beside"
+    elif path.is_dir():
         trouble = "it is a folder: add the name of a file"
     elif not folder.is_dir():
         trouble = f"the folder {folder} does not exist: make it, or choose another"

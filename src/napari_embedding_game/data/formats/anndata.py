@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import (
     KEY,
@@ -23,7 +24,6 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.formats.spaces import (
     choose,
@@ -33,12 +33,10 @@ from napari_embedding_game.data.formats.spaces import (
     root_of,
     spaces_of,
     split_space,
-    width_of,
 )
 from napari_embedding_game.data.formats.store import (
     declared_bytes,
     first_values,
-    is_array,
     is_stored,
     open_store,
     read_element,
@@ -74,6 +72,8 @@ class _Source:
     where: str
     """The subject of what is told about it."""
     path: Path | None = None
+    is_shared: bool = False
+    """Whether others may change its numbers."""
 
 
 class _Genes(NamedTuple):
@@ -96,26 +96,26 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         return (yield from _read(_Source(root, path.name, path.name, path), options))
 
 
-def from_anndata(adata: AnnData, name: str, options: ReadOptions = AS_USUAL) -> Dataset:
-    """Dataset from an AnnData object in memory; see :func:`anndata_stages`."""
-    return finish(_read(_Source(root_of(adata), name, f"'{name}'"), options)).dataset
-
-
-def from_parts(
-    root: dict[str, Any], path: Path, options: ReadOptions
+def adata_stages(
+    adata: AnnData,
+    name: str,
+    options: ReadOptions,
+    path: Path | None = None,
+    *,
+    is_shared: bool = False,
 ) -> Stages[ReadResult]:
-    """Dataset from the parts of an AnnData that were read from a file of another kind.
+    """Read one space of an AnnData in memory, which may be of a file.
 
-    Notes on them may stand under "notes".
+    The numbers of one that `is_shared` are copied, as others may change them.
     """
-    result = yield from _read(_Source(root, path.name, path.name, path), options)
-    notes = (*root.get("notes", ()), *result.dataset.notes)
-    return replace(result, dataset=replace(result.dataset, notes=notes))
+    where = f"'{name}'" if path is None else name
+    source = _Source(root_of(adata), name, where, path, is_shared)
+    return (yield from _read(source, options))
 
 
-def object_spaces(adata: AnnData, where: str) -> list[str]:
-    """Spaces of an AnnData in memory that can be embedded, the default first."""
-    return spaces_of(root_of(adata), where)
+def from_anndata(adata: AnnData, name: str, options: ReadOptions = AS_USUAL) -> Dataset:
+    """Dataset from an AnnData in memory; see :func:`adata_stages`."""
+    return finish(adata_stages(adata, name, options)).dataset
 
 
 def read_whole(path: Path) -> AnnData:
@@ -171,7 +171,6 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
             f"{where} is damaged: {space} has {X.shape[0]} rows, and the file "
             f"describes {len(obs)} cells; export it again."
         )
-    whole = genes.profile is values and options.columns is None
     dataset = from_matrix(
         X,
         obs,
@@ -182,18 +181,17 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         name=source.name,
         source=source.path,
         notes=[*genes.notes, *([OF_DISTANCES] if are_pairs else [])],
-        profile=None if whole else X if genes.profile is values else genes.profile,
-        profile_names=() if whole else genes.names,
+        profile=X if genes.profile is values else genes.profile,
+        profile_names=genes.names,
         has_expression=genes.profile is not None,
         level_colors=_level_colors(obs, source),
     )
     advice = [] if are_pairs else counts_advice(X, space)
     notes = (*dataset.notes, *repeated_names(obs.index), *advice)
-    projection = None
-    if space.startswith("obsm") and options.columns is None:
-        way = _noted(source, KEY, "projection")
-        if way is not None and str(way.get("space")) == space:
-            projection = Projection.from_stored(way, where)
+    way, projection = _noted(source, KEY, "projection"), None
+    is_whole = space.startswith("obsm") and options.columns is None
+    if is_whole and way is not None and str(way.get("space")) == space:
+        projection = Projection.from_stored(way, where)
     dataset = replace(dataset, notes=notes, projection=projection)
     return ReadResult(dataset, spaces_of(root, where), columns)
 
@@ -202,7 +200,8 @@ def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     """Return the coordinates of the maps in ``obsm``, a column for each axis."""
     found: dict[str, Any] = {}
     for key in maps_of(root):
-        values = np.asarray(read_element(root["obsm"][key], where, f"its map {key}"))
+        values = read_element(root["obsm"][key], where, f"its map {key}")
+        values = np.asarray(values.toarray() if sp.issparse(values) else values)
         if len(values) == len(obs):
             found |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in found.items() if name not in obs}
@@ -218,7 +217,7 @@ def _column_names(space: str, var: Any, values: Any) -> list[str]:
     place = split_space(space)
     if place is not None and place[0] == "obsm":
         label = place[1].removeprefix("X_")
-        return [f"{label} {i + 1}" for i in range(width_of(values))]
+        return [f"{label} {i + 1}" for i in range(values.shape[1])]
     return unique_names(var.index)
 
 
@@ -263,20 +262,16 @@ def _genes(
             f"{shape[1]} genes; export it again."
         )
     unique, repeats = numbered_names(names)
-    notes = [*notes, note, *repeats]
-    if are_counts(profile):
-        notes.append(COUNTS_NOTE)
-    if profile is not values:
-        profile = as_float32(profile)
-    return _Genes(profile, unique, [note for note in notes if note])
+    notes = [note for note in (*notes, note, *repeats) if note]
+    profile = profile if profile is values else as_float32(profile)
+    return _Genes(profile, unique, notes)
 
 
 def _goes_below_0(item: Any) -> bool:
     """Tell whether there are values below 0, as there are where genes were scaled."""
     values = first_values(item)
-    if values.dtype.kind not in "buif":
-        return False
-    return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
+    is_number = values.dtype.kind in "buif"
+    return is_number and bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 
 
 def _compared(source: _Source, part: str, item: Any) -> Any:
@@ -287,16 +282,16 @@ def _compared(source: _Source, part: str, item: Any) -> Any:
 
 
 def _numbers(source: _Source, item: Any, part: str) -> Any:
-    """Read a matrix; of an AnnData in memory a copy, as others may change that."""
+    """Read a matrix; of one that is shared a copy."""
     values = read_element(item, source.where, part)
-    return values.copy() if source.path is None and values is item else values
+    return values.copy() if source.is_shared and values is item else values
 
 
 def _noted(source: _Source, *keys: str) -> Any:
     """Return what ``uns`` holds under some keys; None where it has none."""
     item = source.root.get("uns", {})
     for key in keys:
-        if is_array(item) or key not in item:
+        if not hasattr(item, "keys") or key not in item:
             return None
         item = item[key]
     return read_element(item, source.where, f"its {keys[-1]}")
@@ -308,9 +303,7 @@ def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str
     scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
     """
     found = {}
-    for name in obs.columns[~obs.columns.duplicated(keep=False)]:
-        if not isinstance(obs[name].dtype, pd.CategoricalDtype):
-            continue
+    for name in obs.select_dtypes("category"):
         levels, colors = obs[name].cat.categories, _noted(source, f"{name}_colors")
         if np.ndim(colors) == 1 and len(colors) >= len(levels):
             pairs = zip(map(str, levels), map(str, colors), strict=False)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import as_metadata, unique_names
+from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import check_fits
@@ -46,16 +46,13 @@ def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
-    names = (table["marker"] + " (" + table["detector"] + ")").where(
-        is_marked, table["detector"]
-    )
+    both = table["marker"] + " (" + table["detector"] + ")"
+    names = pd.Index(both.where(is_marked, table["detector"]))
     measures = ~table["detector"].str.fullmatch(_BESIDE)
     is_area = table["detector"].str.endswith("-A")
     wanted = (some & measures for some in (is_marked, is_area, ~is_area))
     usual = next((some for some in wanted if some.any()), measures | True)
-    return table.assign(
-        name=unique_names(pd.Index(names)), measures=measures, usual=usual
-    )
+    return table.assign(name=unique_names(names), measures=measures, usual=usual)
 
 
 def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -82,11 +79,10 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         measures = channels["measures"].to_numpy()
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
     chosen = options.columns or tuple(names[channels["usual"]])
-    columns = pd.DataFrame(events, [str(i + 1) for i in range(len(events))], names)
-    others = {c: as_metadata(columns[c]) for c in names if c not in chosen}
+    index = pd.RangeIndex(1, len(events) + 1).astype(str)
     dataset = from_matrix(
         as_rows(events),
-        pd.DataFrame(others, index=columns.index),
+        pd.DataFrame(events, index, names).drop(columns=[*chosen], errors="ignore"),
         list(names),
         space,
         path.name,
@@ -95,9 +91,8 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         source=path,
         notes=notes,
     )
-    return ReadResult(
-        dataset, sorted(COFACTORS, key=lambda one: one != space), list(names)
-    )
+    spaces = sorted(COFACTORS, key=lambda one: one != space)
+    return ReadResult(dataset, spaces, list(names))
 
 
 def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:

@@ -74,17 +74,14 @@ def from_matrix(
     reasons[MISSING_VALUES] = ~kept
     kept = kept & ~away
     notes += row_notes
-    if standardise:
+    if standardise and looks_like_counts(X[kept]):
+        X, columns = as_rows(X), f"{len(names):,} columns ({listed(names)})"
+        told = f"Not standardised, because they look like raw counts: {columns}."
+        notes += [told, *counts_advice(X[kept], space)]
+    elif standardise:
         check_varies(X[kept], where)
-        if not looks_like_counts(X[kept]):
-            X, more["profile"], names, told_of = _standardised(X, names, kept)
-            notes += told_of
-        else:
-            X = as_rows(X)
-            columns = f"{len(names):,} columns ({listed(names)})"
-            told = f"Not standardised, because they look like raw counts: {columns}."
-            notes += [told, *counts_advice(X[kept], space)]
-        more["profile_names"] = names
+        X, more["profile"], names, told_of = _standardised(X, names, kept)
+        more["profile_names"], notes = names, [*notes, *told_of]
     dataset = Dataset.from_rows(
         X=X,
         obs=obs,
@@ -110,15 +107,15 @@ def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
 
 def _standardised(
     raw: NDArray[np.float64], names: Sequence[str], kept: NDArray[np.bool_]
-) -> tuple[Matrix, Matrix, list[str], list[str]]:
+) -> tuple[Matrix, Matrix, Sequence[str], list[str]]:
     """Columns that vary: standardised, in their own units, their names, and notes.
 
     Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
     """
     lowest, highest = column_range(raw[kept])
     varying = np.asarray(lowest < highest)
-    constant = [name for name, varies in zip(names, varying, strict=True) if not varies]
-    names = [name for name in names if name not in constant]
+    constant = np.asarray(names, object)[~varying].tolist()
+    names = np.asarray(names, object)[varying].tolist()
     notes = [f"Left out because constant: {listed(constant)}."] if constant else []
     # Dividing by the largest number first keeps squares of tiny numbers from 0.
     usable = raw[kept][:, varying]

@@ -37,8 +37,9 @@ def root_of(adata: AnnData) -> Mapping[str, Any]:
         "obsp": dict(adata.obsp),
         "uns": adata.uns,
     }
-    if adata.X is not None:
-        root["X"] = adata.X
+    # Of a file that is open behind it (backed), the sparse X is no matrix yet.
+    if (X := adata.X) is not None:
+        root["X"] = X.to_memory() if hasattr(X, "to_memory") else X
     if adata.raw is not None:
         root["raw"] = {"X": adata.raw.X, "var": adata.raw.var}
     return root
@@ -64,17 +65,15 @@ def choose(root: Any, space: str | None, where: str) -> str:
             "numbers; compute principal components first (scanpy's pp.pca)."
         )
     if space is None:
-        wide = [
-            _name("obsm", key)
-            for key, width in _widths(root).items()
-            if width > 2 and not _NOT_MEASURED.match(key)
-        ]
-        wanted = [_name("obsm", "X_pca"), *wide, "X", *known]
+        measured = {
+            k: w for k, w in _widths(root).items() if not _NOT_MEASURED.match(k)
+        }
+        wide = [f"obsm['{key}']" for key, width in measured.items() if width > 2]
+        wanted = ["obsm['X_pca']", *wide, "X", *known]
     elif place := split_space(space):
-        wanted = [_name(*place)]
+        wanted = ["{}['{}']".format(*place)]
     else:
-        groups = ("obsm", "layers", "obsp")
-        wanted = [space, *(_name(group, space) for group in groups)]
+        wanted = [space, *(f"{g}['{space}']" for g in ("obsm", "layers", "obsp"))]
     chosen = next((one for one in wanted if one in known), None)
     if chosen is None:
         raise DataError(
@@ -85,11 +84,8 @@ def choose(root: Any, space: str | None, where: str) -> str:
 
 def maps_of(root: Any) -> list[str]:
     """Return the keys of ``obsm`` that hold a map of somebody else's making."""
-    return [
-        key
-        for key, width in _widths(root).items()
-        if width in (2, 3) and not re.search(f"spatial|{KEY}", key, re.I)
-    ]
+    flat = (key for key, width in _widths(root).items() if width in (2, 3))
+    return [key for key in flat if not re.search(f"spatial|{KEY}", key, re.I)]
 
 
 def split_space(space: str) -> tuple[str, str] | None:
@@ -115,35 +111,30 @@ def has_matrix(group: Any) -> bool:
     return bool(attributes.get("encoding-type") != "null")
 
 
-def width_of(item: Any) -> int:
+def _widths(root: Any) -> dict[str, int]:
+    """Columns of each entry of ``obsm`` that holds numbers."""
+    group = root.get("obsm", {})
+    found = {key: _width(group[key]) for key in sorted(group.keys())}
+    return {key: width for key, width in found.items() if width}
+
+
+def _width(item: Any) -> int:
     """Columns of a matrix of numbers, stored or not; 0 for anything else."""
-    if isinstance(item, pd.DataFrame):
-        return int(item.shape[1])
     attributes = getattr(item, "attrs", {})
     if "column-order" in attributes:
         return len(attributes["column-order"])
     if "shape" in attributes:
         return int(attributes["shape"][1])
     is_matrix = is_array(item) and len(item.shape) == 2 and item.dtype.kind in "buif"
+    is_matrix = is_matrix or isinstance(item, pd.DataFrame)
     return int(item.shape[1]) if is_matrix else 0
-
-
-def _name(group: str, key: str) -> str:
-    return f"{group}['{key}']"
-
-
-def _widths(root: Any) -> dict[str, int]:
-    """Columns of each entry of ``obsm`` that holds numbers."""
-    group = root.get("obsm", {})
-    found = {key: width_of(group[key]) for key in sorted(group.keys())}
-    return {key: width for key, width in found.items() if width}
 
 
 def _spaces(root: Any) -> list[str]:
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
-        *(_name("obsm", key) for key in _widths(root)),
+        *(f"obsm['{key}']" for key in _widths(root)),
         *(["X"] if has_matrix(root) else []),
-        *(_name("layers", key) for key in sorted(root.get("layers", {}))),
-        *(_name("obsp", key) for key in pairs),
+        *(f"layers['{key}']" for key in sorted(root.get("layers", {}))),
+        *(f"obsp['{key}']" for key in pairs),
     ]

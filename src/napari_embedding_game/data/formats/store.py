@@ -94,7 +94,7 @@ def check_part(item: Any, where: str, what: str) -> Any:
 
 
 def read_element(item: Any, where: str, what: str) -> Any:
-    """Read a part by anndata; a sparse matrix as CSR, and checked.
+    """Read a part by anndata, or by Dask; a sparse matrix as CSR, and checked.
 
     Raises DataError if the part is larger than the memory, or of another version of
     anndata.
@@ -102,7 +102,8 @@ def read_element(item: Any, where: str, what: str) -> Any:
     from anndata.io import read_elem
 
     if not is_stored(item):
-        return item
+        lazy = getattr(item, "compute", None) or getattr(item, "to_memory", None)
+        return item if lazy is None else lazy()
     check_part(item, where, what)
     try:
         values = read_elem(item)
@@ -127,10 +128,8 @@ def checked_sparse(matrix: Any) -> sp.csr_matrix:
 
 def first_values(item: Any) -> NDArray[Any]:
     """Return some values of a matrix, stored or not, dense or sparse."""
-    if sp.issparse(item):
-        return np.asarray(item.data)
     if not is_stored(item):
-        return np.asarray(item)
+        return np.asarray(item.data if sp.issparse(item) else item)
     values = item if is_array(item) else item["data"]
     width = max(1, math.prod(map(int, values.shape[1:])))
     check_shape_fits((width,), max(1, values.dtype.itemsize), "The file", "X")

@@ -30,8 +30,8 @@ from napari_embedding_game.data.columns import (
     numbers,
     numbers_of,
     repeated_names,
+    unique_names,
 )
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import (
@@ -59,6 +59,8 @@ _PARSED = 8
 _MOST_COLUMNS = 1_000_000
 # With fewer other measurements, x and y are what the table is about.
 _FEWEST_BESIDE_PLACES = 2
+# A number with a point or a comma that is all between two separators, and which.
+_NUMBER = r'(?:^|{0})"?[+-]?\d*([.,])\d+(?:[eE][+-]?\d+)?"?(?={0}|\r?$)'
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(
@@ -89,21 +91,19 @@ def of_file(frame: pd.DataFrame, path: Path, options: ReadOptions) -> ReadResult
     has_genes, name = has_genes_in_rows(frame), path.name
     if options.transposed:
         frame = transposed(frame, name)
-    dataset = from_frame(frame, name, name, options, source=path)
-    if has_genes and not options.transposed:
-        notes = (GENES_IN_ROWS.format(name), *dataset.notes)
-        dataset = replace(dataset, notes=notes)
-    spaces = [f"columns of {name}"]
-    columns = number_columns(frame, name)
-    return ReadResult(dataset, spaces, columns, has_genes_in_rows=has_genes)
+    elif has_genes:
+        known = frame.attrs.get(_NOTES, [])
+        frame.attrs[_NOTES] = [GENES_IN_ROWS.format(name), *known]
+    result = from_frame(frame, name, name, options, source=path)
+    return replace(result, has_genes_in_rows=has_genes)
 
 
 def from_features(
     features: Mapping[str, Any] | pd.DataFrame,
     name: str,
     options: ReadOptions = AS_USUAL,
-) -> Dataset:
-    """Dataset from the features table of a napari layer called `name`."""
+) -> ReadResult:
+    """Read the features table of a napari layer called `name`."""
     where = f"The features table of the layer '{name}'"
     frame = pd.DataFrame(features)
     if frame.shape[1] == 0:
@@ -113,41 +113,43 @@ def from_features(
     return from_frame(frame, where, name, options)
 
 
-def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
-    """Names of the columns of numbers, names and groups such as ``id`` included."""
-    return list(_numbers(named(frame, where)[0], where))
-
-
 def from_frame(
     frame: pd.DataFrame,
     where: str,
     name: str,
     options: ReadOptions,
     source: Path | None = None,
-) -> Dataset:
-    """Dataset from a table; `where` is the subject of what is told about it.
+) -> ReadResult:
+    """Read a table; `where` is the subject of what is told about it.
 
     Embeds the chosen columns, or those that the space names, or all measurements:
     standardised, unless they are raw counts.  The column of ids measures nothing, and
     rows about the background (0) are not embedded, whatever they hold.  All columns
     of a transposed table are measures, as genes are, whatever they are called.
+    Columns of numbers, ids included, can be chosen.
     """
     notes = list(frame.attrs.get(_NOTES, []))
     frame, name_notes = named(frame, where)
-    space, chosen = f"columns of {name}", options.columns
-    if chosen is None and options.space not in (None, space):
+    usual = space = f"columns of {name}"
+    chosen = options.columns
+    if chosen is None and options.space not in (None, usual):
         asked = str(options.space)
         names = [asked] if asked in frame else asked.split(",")
         chosen = tuple(one.strip() for one in names)
-    if chosen:
-        space = f"columns {', '.join(chosen)} of {name}"
-    if chosen is None and options.transposed:
-        chosen = tuple(frame.columns)
-    column_notes = list[str]()
     if chosen is not None:
-        by_column = _wanted(frame, where, chosen)
+        check_chosen(frame.columns, chosen, where)
+        space = f"columns {', '.join(chosen)} of {name}"
+    elif options.transposed:
+        chosen = tuple(frame.columns)
+    found = _numbers(frame, where, chosen)
+    if chosen is None:
+        by_column, column_notes = _measured(frame, found, where, options.id_column)
+    elif texts := [one for one in chosen if one not in found]:
+        raise DataError(
+            f"{where} has no numbers in column {texts[0]}: choose columns of numbers."
+        )
     else:
-        by_column, column_notes = _measured(frame, where, options.id_column)
+        by_column, column_notes = {one: found[one] for one in chosen}, []
     others = {one: as_metadata(frame[one]) for one in frame if one not in by_column}
     empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
     names = [one for one in by_column if one not in empty]
@@ -164,7 +166,7 @@ def from_frame(
         if ids is not None:
             reasons = {NO_OBJECT: ids == 0}
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
-    return from_matrix(
+    dataset = from_matrix(
         np.column_stack([by_column[one] for one in names]),
         pd.DataFrame(others, index=frame.index),
         names,
@@ -177,6 +179,7 @@ def from_frame(
         name=name,
         source=source,
     )
+    return ReadResult(dataset, [usual], list(found))
 
 
 # From a frame to numbers
@@ -189,9 +192,7 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
     """
     check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
-    headings = pd.Series(frame.columns.astype(str))
-    again = headings.groupby(headings).cumcount().astype(str).radd(".")
-    frame.columns = pd.Index(headings + again.where(again != ".0", ""))
+    frame.columns = pd.Index(unique_names(frame.columns))
     names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
         taken = list(names.names)
@@ -205,22 +206,27 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
     return frame, [f"Taken as row names: {listed(said)}."] if said else []
 
 
-def _numbers(frame: pd.DataFrame, where: str) -> Numbers:
-    """Values of each column of numbers; of all plain ones at once, as they are many."""
+def _numbers(
+    frame: pd.DataFrame, where: str, wanted: Sequence[str] | None = None
+) -> Numbers:
+    """Values of each column of numbers; of all plain ones at once, as they are many.
+
+    Raises DataError at a text among numbers, in the wanted columns or in all.
+    """
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
     found = {
-        column: next(plain) if is_one else numbers(frame[column], where)
+        column: next(plain) if is_one else numbers(frame[column], where, wanted)
         for column, is_one in zip(frame.columns, is_plain, strict=True)
     }
     return {column: values for column, values in found.items() if values is not None}
 
 
 def _measured(
-    frame: pd.DataFrame, where: str, ids: str | None
+    frame: pd.DataFrame, found: Numbers, where: str, ids: str | None
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
-    found = {c: v for c, v in _numbers(frame, where).items() if not is_of_a_map(c)}
+    found = {c: v for c, v in found.items() if not is_of_a_map(c)}
     groups = [c for c, v in found.items() if c == ids or is_name_or_group(c, v)]
     measures = [c for c in found if c not in groups]
     if not measures:
@@ -239,17 +245,6 @@ def _measured(
     told = "Not embedded unless chosen, as the name says that it is no measure"
     notes = [f"{told}: {listed(left_out)}."] if left_out else []
     return {c: v for c, v in found.items() if c not in left_out}, notes
-
-
-def _wanted(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
-    check_chosen(frame.columns, wanted, where)
-    found = _numbers(frame[list(wanted)], where)
-    for name in wanted:
-        if name not in found:
-            raise DataError(
-                f"{where} has no numbers in column {name}: choose columns of numbers."
-            )
-    return found
 
 
 # Genes in rows
@@ -366,14 +361,17 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    heading = text.lstrip().split("\n", 1)[0]
+    heading = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     if heading.count(separator) >= _MOST_COLUMNS:
         raise DataError(
             f"{where} has more than {_MOST_COLUMNS:,} columns: put one cell, image or "
             "text in each row, and its measurements in columns."
         )
-    has_commas = separator != "," and re.search(r"\d,\d", text[:65_536])
+    marks = set(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
+    # Between tabs the comma of 1,234 parts thousands where others have a point.
+    is_comma = separator == ";" or (separator == "\t" and "." not in marks)
+    has_commas = is_comma and "," in marks
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         first, second = [*islice(filter(any, rows), 2), [], []][:2]

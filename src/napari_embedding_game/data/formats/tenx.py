@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import numbered_names
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
-from napari_embedding_game.data.formats.anndata import from_parts
+from napari_embedding_game.data.formats.anndata import adata_stages
 from napari_embedding_game.data.formats.store import (
     check_part,
     checked_sparse,
@@ -31,12 +33,15 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
+if TYPE_CHECKING:
+    from anndata import AnnData
+
 _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
-_Counts = tuple[Any, list[str], pd.DataFrame]
-"""The matrix (cells, genes), names of cells, and the table of genes."""
+_Counts = tuple[Any, list[str], list[str], Any]
+"""The matrix (cells, genes), names of cells and of genes, and the kind of each."""
 
 
 def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -49,37 +54,39 @@ def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
             f'{path.name} has no space "{options.space}": it has only counts, X.'
         )
     yield Stage(f"Reading {path.name}, which may take a minute")
-    parts = tenx_parts(path)
-    return (yield from from_parts(parts, path, options))
+    adata, notes = read_counts(path)
+    result = yield from adata_stages(adata, path.name, options, path)
+    dataset = replace(result.dataset, notes=(*notes, *result.dataset.notes))
+    return replace(result, dataset=dataset)
 
 
-def tenx_parts(path: Path) -> dict[str, Any]:
-    """Return counts (``X``), cells (``obs``), genes (``var``), and ``notes``.
+def read_counts(path: Path) -> tuple[AnnData, list[str]]:
+    """Return the counts with the names of cells and genes, and notes on them.
 
     Only the genes, where other features are counted too.
     """
+    from anndata import AnnData
+
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
     with explain_damage(path, kind):
-        counts, barcodes, features = _read_h5(path) if is_h5 else _read_folder(path)
-    if counts.shape != (len(barcodes), len(features)):
+        counts, cells, names, kinds = _read_h5(path) if is_h5 else _read_folder(path)
+    if counts.shape != (len(cells), len(names)):
         raise DataError(
             f"{path.name} is damaged: the matrix is {counts.shape[0]} x "
-            f"{counts.shape[1]}, and {len(barcodes)} cells and {len(features)} genes "
+            f"{counts.shape[1]}, and {len(cells)} cells and {len(names)} genes "
             "are named; export it again."
         )
-    genes = (features["kind"] == _GENES).to_numpy()
-    notes = []
+    genes, notes, index = np.asarray(kinds) == _GENES, list[str](), pd.Index(names)
     if genes.any() and not genes.all():
         notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
-        counts, features = counts[:, genes], features[genes]
-    names, repeats = numbered_names(pd.Index(features["name"]))
-    return {
-        "X": counts,
-        "obs": pd.DataFrame(index=pd.Index(barcodes)),
-        "var": pd.DataFrame(index=pd.Index(names)),
-        "notes": (*notes, *repeats),
-    }
+        counts, index = counts[:, genes], index[genes]
+    unique, repeats = numbered_names(index)
+    obs, var = (pd.DataFrame(index=pd.Index(one)) for one in (cells, unique))
+    with warnings.catch_warnings():
+        # Names of rows belong to the user, and may occur twice.
+        warnings.filterwarnings("ignore", message=".*names are not unique")
+        return AnnData(counts, obs, var), [*notes, *repeats]
 
 
 def matrix_file(path: Path) -> Path | None:
@@ -109,8 +116,7 @@ def _read_h5(path: Path) -> _Counts:
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
         features = group["features"]
         names, kinds = _texts(features["name"]), _texts(features["feature_type"])
-        table = pd.DataFrame({"name": names, "kind": kinds})
-        return checked_sparse(counts), _texts(group["barcodes"]), table
+        return checked_sparse(counts), _texts(group["barcodes"]), names, kinds
 
 
 def _texts(stored: Any) -> list[str]:
@@ -131,10 +137,9 @@ def _read_folder(path: Path) -> _Counts:
     content = _unpacked(matrix)
     _check_heading(content, matrix.name, len(barcodes), len(features))
     genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
-    names = features[min(1, features.shape[1] - 1)].astype(str).to_numpy()
-    kinds = features[2].to_numpy() if features.shape[1] > 2 else _GENES
-    table = pd.DataFrame({"name": names, "kind": kinds})
-    return checked_sparse(genes.T), barcodes[0].astype(str).tolist(), table
+    names = features[min(1, features.shape[1] - 1)].tolist()
+    kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
+    return checked_sparse(genes.T), barcodes[0].tolist(), names, kinds
 
 
 def _unpacked(path: Path, times: int = 1) -> bytes:
@@ -155,7 +160,8 @@ def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
         path = matrix.parent / name
         if path.is_file():
             text = io.BytesIO(_unpacked(path, _NAME_RATIO))
-            return pd.read_csv(text, sep="\t", header=None, dtype=str, quoting=3)
+            options: Any = {"dtype": str, "quoting": 3, "keep_default_na": False}
+            return pd.read_csv(text, sep="\t", header=None, **options)
     raise DataError(
         f"{matrix.parent} has no {names[0]} beside {matrix.name}: put it there as "
         "Cell Ranger writes it."

@@ -160,7 +160,7 @@ def measured_dataset(
             "to measure intensity or texture in, and take objects at the border too."
         )
     options = replace(options, columns=options.columns or chosen)
-    dataset = from_frame(table, f"The table of '{name}'", name, options)
+    dataset = from_frame(table, f"The table of '{name}'", name, options).dataset
     obs = table.drop(columns=list(chosen))
     if metadata is not None:
         obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")

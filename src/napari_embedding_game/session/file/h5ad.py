@@ -22,11 +22,7 @@ from napari_embedding_game.data.export.anndata_result import (
     rows_by_name,
     storable_obs,
 )
-from napari_embedding_game.data.formats.anndata import (
-    from_anndata,
-    object_spaces,
-    read_whole,
-)
+from napari_embedding_game.data.formats.anndata import adata_stages, read_whole
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -105,10 +101,9 @@ def read_rows(
     else:
         yield Stage("Matching the rows by name")
         adata = read_whole(path)[order]
-        dataset = from_anndata(adata, path.name, options)
-        dataset = replace(dataset, source=path, read_options=options)
-        spaces = object_spaces(adata, path.name)
-        result = ReadResult(dataset, spaces, dataset.var_names)
+        result = yield from adata_stages(adata, path.name, options, path)
+        dataset = replace(result.dataset, read_options=options)
+        result = replace(result, dataset=dataset)
     obs = without_made(result.dataset.obs)
     return replace(result, dataset=replace(result.dataset, obs=obs))
 

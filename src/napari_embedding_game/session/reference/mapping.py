@@ -39,9 +39,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.gene_names import FoundNames
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.projection import (
-    GeneMatch,
     Projection,
     match_genes,
     normalised,
@@ -190,7 +190,7 @@ def map_cells(
             "reference_cells": len(dataset.obs),
             "labels": list(labels),
             "n_neighbors": k,
-            "genes": 0 if match is None else len(match.genes),
+            "genes": 0 if match is None else len(match.names),
             "missing_genes": [] if match is None else match.missing,
             "genes_matched_by": "" if match is None else match.by,
             "correct_batch": correct_batch,
@@ -230,7 +230,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
 
 def _aligned(
     name: str, cells: AnnData, way: Projection, min_share: float
-) -> tuple[GeneMatch, Any, str]:
+) -> tuple[FoundNames, Any, str]:
     """Return where the genes of a reference are among those of new cells.
 
     And log1p of their counts (n, M) of the reference's sum, and a sentence.
@@ -262,7 +262,12 @@ def _aligned(
     match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
-    told = f"Genes compared{by}, from {origin}: {match.told}"
+    missing, n = match.missing, len(match.names)
+    rest = f"; missing: {match.listed}, taken to be as in its mean cell"
+    told = (
+        f"Genes compared{by}, from {origin}: {n - len(missing):,} of {n:,} of the "
+        f"reference are there{rest if missing else ''}."
+    )
     if Expression(values, True).kind == "logarithms" and sum_of(values) is None:
         told += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
@@ -299,7 +304,7 @@ def _brought_space(
 def _unexplained(
     reference: ReferenceMap,
     way: Projection,
-    match: GeneMatch,
+    match: FoundNames,
     lognorm: Any,
     n_neighbors: int,
 ) -> NDArray[np.float64] | None:
@@ -318,15 +323,15 @@ def _unexplained(
     known = normalised(profile[sample], way.target_sum, dataset.name)
     mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
-    both = (mine.places >= 0) & (match.places >= 0)
-    values, depth = way.scaled(known, mine), _n_found(known, mine.places[both])
+    both = (mine.each >= 0) & (match.each >= 0)
+    values, depth = way.scaled(known, mine), _n_found(known, mine.each[both])
     scores = Unexplained(values[:, both], depth, way.loadings.shape[1], n_neighbors)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MOST_ROWS)):
         scaled = way.scaled(lognorm[part], match)
         rest = way.rest(scaled, way.components(scaled))
-        depth = _n_found(lognorm[part], match.places[both])
+        depth = _n_found(lognorm[part], match.each[both])
         likeness[part] = scores(scaled[:, both], rest[:, both], depth)
     return likeness
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve, settled
@@ -238,7 +239,7 @@ def _of_columns(dataset: Dataset) -> Projection | None:
         genes=dataset.var_names,
         mean=mean,
         std=np.ones(n, np.float32),
-        loadings=np.eye(n, dtype=np.float32),
+        loadings=sp.eye_array(n, dtype=np.float32, format="csr"),
         offset=-mean,
         target_sum=sum_of(dataset.X) or TARGET_SUM,
     )

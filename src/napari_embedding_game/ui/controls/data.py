@@ -15,7 +15,6 @@ from qtpy.QtWidgets import QCheckBox, QWidget
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
@@ -387,7 +386,7 @@ class DataControls(QWidget):
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
         if loaded.is_counts or asks:  # the offers say it better
-            better = [*counts_advice(dataset.X, dataset.space), question, COUNTS_NOTE]
+            better = [*counts_advice(dataset.X, dataset.space), question]
             self._show_notes([note for note in dataset.notes if note not in better])
 
     def _show_drop(self) -> None:
