@@ -416,7 +416,10 @@ class Person:
         """Open the markers and read their names."""
         self.open_tab("Markers")
         pane = self.inspector.markers
-        self.wait(lambda: not pane.is_busy and pane.result, "the markers")
+        is_busy = "Comparing"
+        self.wait(
+            lambda: pane.result and is_busy not in pane.state.text(), "the markers"
+        )
         return _first_column(pane.table)
 
     def texts(self) -> list[str]:

@@ -203,7 +203,9 @@ class GameDock(MapWidget):
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
-        self.column.addLayout(row(self.clusters.edits.back, None, wide=()))
+        undo = row(self.clusters.edits.back, None, wide=())
+        undo.setContentsMargins(7, 0, 11, 0)
+        self.column.addLayout(undo)
         self.column.addWidget(self.run)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
