@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
@@ -84,7 +85,7 @@ class TrustControls(Listener):
         tip = "Misplaced points lie far from similar points: doubt them."
         self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
-        color = self._color_by_stretch
+        color = partial(setattr, session.look, "color_by", STRETCH)
         self.show_misplaced = push_button("show them", tip, color, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
@@ -143,9 +144,6 @@ class TrustControls(Listener):
         words += [f"{far} misplaced"] if far != "–" else []
         self.far.setText(" · ".join(words))
         self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
-
-    def _color_by_stretch(self) -> None:
-        self._session.look.color_by = STRETCH
 
     # Measuring
 

@@ -25,6 +25,7 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
@@ -52,7 +53,7 @@ TEXT_LENGTH, MOST_CLASSES = 80, 8
 """Letters of a text, and classes that are seen without scrolling."""
 
 
-class TeachWidget(MapTool):
+class TeachWidget(MapTool, Listener):
     """The classes with their examples, and what is least sure of what was learned."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
@@ -62,7 +63,8 @@ class TeachWidget(MapTool):
         """What was learned last of the data on show, and from what."""
         self._shown: Annotation | None = None
         """What the classes on show are of."""
-        self._learning = Latest(self, self._on_learned, self._on_failed, self.say_stage)
+        say = self.say_stage
+        self._learning = Latest(self, self._on_learned, self._on_failed, say)
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
@@ -81,13 +83,10 @@ class TeachWidget(MapTool):
         self.learn = button("Learn", TIPS["learn"], self._learn, "main")
         self.classes.edited.connect(self._rename)
         self.doubtful.picked.connect(self._on_picked)
-        for signal, slot in (
-            (session.clusters.changed, self._on_clusters),
-            (session.look.events.color_by, self.refresh),
-            (session.selection.changed, self._tell_soon),
-            (session.dataset_changed, self._on_data),
-        ):
-            self._connections.connect(signal, slot)
+        self._heard.connect(session.dataset_changed, self._on_data)
+        self.listen([session.clusters.changed], self._on_clusters)
+        self.listen([session.look.events.color_by], self.catch_up)
+        self.listen([session.selection.changed], self._tell)
         self.lay_out(
             self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
         )
@@ -96,17 +95,11 @@ class TeachWidget(MapTool):
         self.column.setStretchFactor(self.doubtful, 1)
         self._tell()
 
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self.refresh()
-
-    def refresh(self, event: object = None) -> None:
-        """Bring all up to date, while it is seen."""
-        if self.isVisible():
-            self._show_classes()
-            self._show_doubtful()
-            self._tell()
+    def catch_up(self) -> None:
+        """Bring all up to date."""
+        self._show_classes()
+        self._show_doubtful()
+        self._tell()
 
     # What a person does
 
@@ -158,11 +151,11 @@ class TeachWidget(MapTool):
         assert session.dataset is not None
         column = session.add(teaching.add_classes, self._column, *found)
         session.look.color_by = choice_of_column(column, session.dataset)
-        self.refresh()
+        self.catch_up()
 
-    def _on_clusters(self, event: object = None) -> None:
+    def _on_clusters(self) -> None:
         if self._said is not self._shown:
-            self.refresh()
+            self.catch_up()
 
     def _on_failed(self, error: BaseException) -> None:
         self._tell(sentence(error))
@@ -171,15 +164,11 @@ class TeachWidget(MapTool):
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
         self._found = None
-        self.refresh()
+        self.catch_up()
         self._tell(text)
 
     def _on_picked(self, rows: list[int], is_added: bool) -> None:
         self._session.selection.select_points(np.array(rows, np.intp))
-
-    def _tell_soon(self, event: object = None) -> None:
-        if self.isVisible():
-            self._tell()
 
     # What is shown
 
