@@ -198,6 +198,8 @@ def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
         tl.replay(cells[:140].copy(), session_file[0], use_rep="X_pca")
     with pytest.raises(InputError, match="either"):
         tl.replay(cells, session_file[0], use_rep="X_pca", neighbors_key="neighbors")
+    with pytest.raises(DataError, match="in another order"):
+        tl.replay(cells[::-1].copy(), session_file[0], use_rep="X_pca")
 
 
 def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):
@@ -254,6 +256,24 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
         tl.compare(cells, inside, inside)
 
 
+def test_a_group_goes_by_names_and_is_true_or_false(cells):
+    inside = cells.obs["kind"] == "a"
+    wanted = tl.compare(cells, inside)
+    for same in (inside[::-1], inside.astype("boolean"), inside.to_numpy().tolist()):
+        pd.testing.assert_frame_equal(tl.compare(cells, same), wanted)
+    told, other = str(tl.are_two(cells, inside, ~inside)), ~inside[::-1]
+    cells.obsm["table"] = pd.DataFrame(cells.obsm["X_pca"], cells.obs_names)
+    assert str(tl.are_two(cells, inside[::-1], other, use_rep="table")) == told
+    gap = inside.astype("boolean")
+    gap.iloc[0] = None
+    for wrong in (inside.astype(float), cells.obs["kind"], gap, inside[:-1]):
+        with pytest.raises(InputError, match="true or false for each of the 150"):
+            tl.compare(cells, wrong)
+    cells.X = None
+    with pytest.raises(InputError, match="no X"):
+        tl.compare(cells, inside)
+
+
 def test_a_part_of_the_cells_with_the_graph_of_all_is_told(cells):
     with_neighbors(cells, use_rep="X_pca", n_neighbors=9)
     part = cells[np.arange(150) % 5 == 0].copy()
@@ -286,6 +306,10 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     for name in ("use_rep", "space"):  # as the window notes it
         noted[name] = noted.pop("use_rep")
         assert tl.firmness(cells).attrs["suggested"] == n_kinds
+    whole = cells.obsm["X_embedding_game"].copy()
+    cells.obsm["X_embedding_game"][:3] = np.nan  # left out, as the window writes it
+    assert tl.firmness(cells).attrs["suggested"] == n_kinds
+    cells.obsm["X_embedding_game"] = whole
     noted["space"] = "obsp['distances']"
     assert tl.firmness(cells).attrs["suggested"] is None
     del cells.obsm["X_embedding_game"]

@@ -29,6 +29,7 @@ Options = argparse.Namespace
 DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 """Exit codes."""
 _READING = ("missing", "transposed")
+_FOR_A_WINDOW = ("screenshot", "out", "quit_after_run")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,24 +56,18 @@ def _run(options: Options) -> int:
         code: int = options.do(options)
         return code
     except KeyboardInterrupt:
-        code, title, sentence = INTERRUPTED, "", "Stopped: nothing written."
+        _tell("Stopped: nothing written.")
+        return INTERRUPTED
+    except MissingValuesError as error:
+        _tell(f"Error: {error.told('--missing drop')}")
     except (DataError, InputError) as error:
-        code, title, sentence = WRONG, "Error: ", _sentence(error)
+        _tell(f"Error: {error}")
     except OSError as error:
         if error.filename is None:
             raise
-        sentence = (
-            f"{error.filename} cannot be used ({error.strerror}): choose another name."
-        )
-        code, title = WRONG, "Error: "
-    _tell(title + sentence)
-    return code
-
-
-def _sentence(error: DataError | InputError) -> str:
-    if isinstance(error, MissingValuesError):
-        return error.told("--missing drop")
-    return str(error)
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        _tell(f"Error: {why}: choose another name.")
+    return WRONG
 
 
 def _tell(text: str) -> None:
@@ -209,15 +204,8 @@ def _window(options: Options) -> int:
         ) from error
     from napari_embedding_game.ui.app import launch
 
-    return int(
-        launch(
-            options.sample,
-            path=file,
-            screenshot=options.screenshot,
-            out=options.out,
-            quit_after_run=options.quit_after_run,
-        )
-    )
+    given = {name: getattr(options, name) for name in _FOR_A_WINDOW}
+    return int(launch(options.sample, path=file, **given))
 
 
 # --- fit --------------------------------------------------------------------------
@@ -279,12 +267,9 @@ def _fit(options: Options) -> int:
 
 def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
     _check_out(options.source, options.out, options.force, ".zarr")
-    for name, is_given in (
-        ("--missing", options.missing != "error"),
-        ("--transpose", options.transposed),
-    ):
-        if is_given:
-            raise DataError(f"--reference reads rows one by one: leave out {name}.")
+    switches = {"missing": options.missing != "error", "transpose": options.transposed}
+    for name in (name for name, is_given in switches.items() if is_given):
+        raise DataError(f"--reference reads rows one by one: leave out --{name}.")
     from napari_embedding_game.session.large_fit import map_file
 
     facts = map_file(
@@ -429,14 +414,8 @@ def _export(options: Options) -> int:
     check_filled(source)
     with explain_damage(source, "an .h5ad file"):
         adata = read_h5ad(source)
-    write_web_page(
-        adata,
-        out,
-        basis=options.basis,
-        columns=options.columns,
-        genes=options.genes,
-        title=source.stem,
-    )
+    given = {name: getattr(options, name) for name in ("basis", "columns", "genes")}
+    write_web_page(adata, out, title=source.stem, **given)
     if not options.quiet:
         print(f"Written: {out}")
     return 0

@@ -6,6 +6,11 @@
 are two, :func:`firmness` how many clusters are firm, and :func:`stability` which cells
 keep their neighbours on the map with other seeds.
 
+What is found is put into `adata`, or with ``copy=True`` into a copy, which is returned.
+``key_added`` names it instead of "X_embedding_game" in ``obsm`` and "embedding_game" in
+``obs`` and ``uns``, all three.  InputError tells of an argument, DataError of a space,
+map or column that is not there.
+
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
 >>> sc.pp.neighbors(adata)  # doctest: +SKIP
@@ -45,6 +50,8 @@ __all__ = [
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
 """What is written of a fit, or of a replayed one."""
+STEADY = 0.5
+"""Share of its neighbours that a cell keeps on every map that can be relied on."""
 
 
 def embedding_game(
@@ -84,40 +91,22 @@ def embedding_game(
         :meth:`~napari_embedding_game.EmbeddingGame.fit`.
     stop_at : int, optional
         Iteration after which the run ends though its schedule has not.
-    key_added : str, optional
-        Names the results instead of "X_embedding_game" in ``obsm`` and
-        "embedding_game" in ``obs`` and ``uns``, all three.
-    copy : bool, default=False
-        Whether a copy gets the results and is returned.
     **parameters
         Any other parameter of the estimator, such as ``n_clusters=12``,
         ``method="tsne"`` or ``n_components=3``.
 
     Returns
     -------
-    AnnData or None
-        The copy, if asked for.  It, or `adata`, has
-
-        ``obsm["X_embedding_game"]`` : (n_obs, d) float32
-            The map.
-        ``obs["embedding_game_cluster"]`` : category
-            Cluster of each cell; without ``n_clusters`` its nearest landmark.
-        ``obs["embedding_game_pressure"]``, ``obs["embedding_game_stretch"]`` : float32
-            See ``pressure_`` and ``stretch_`` of the estimator; no pressure under
-            methods that do not define it.
-        ``obs["embedding_game_isolation"]`` : float32
-            See ``isolation_`` of the estimator.
-        ``uns["embedding_game"]`` : dict
-            "parameters", with the space or the graph used and the seed; "landmarks",
-            "energy", "map_hash" and "versions".
-
-    Raises
-    ------
-    InputError
-        `use_rep` and `neighbors_key` are both given, there is no such graph, a metric
-        is given with a graph, or the estimator refuses the data or a parameter.
-    DataError
-        There is no such space.
+    ``obsm["X_embedding_game"]`` : (n_obs, d) float32
+        The map.
+    ``obs["embedding_game_cluster"]`` : category
+        Cluster of each cell; without ``n_clusters`` its nearest landmark.
+    ``obs["embedding_game_pressure"]``, ``..._stretch``, ``..._isolation`` : float32
+        See ``pressure_``, ``stretch_`` and ``isolation_`` of the estimator; no pressure
+        under methods that do not define it.
+    ``uns["embedding_game"]`` : dict
+        "parameters", with the space or the graph used and the seed; "landmarks",
+        "energy", "map_hash" and "versions".
     """
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame, parameters_of
@@ -162,39 +151,30 @@ def replay(
     Parameters
     ----------
     adata : AnnData
-        The cells of the run, in the same order.
+        The cells of the run, in the same order, else DataError.
     session : str or Path
         Session file (.zip) of the window; of its maps that which was shown.
     use_rep, neighbors_key : str, optional
         As for :func:`embedding_game`: where the run had its numbers from.
     n_clusters : int, optional
         Landmarks are merged into so many clusters; None leaves each a cluster.
-    key_added, copy
-        As for :func:`embedding_game`.
-
-    Returns
-    -------
-    AnnData or None
-        As :func:`embedding_game`.
-
-    Raises
-    ------
-    DataError
-        It is no session file, nothing was played in it, or on other cells than these.
-    InputError
-        There is no such graph of neighbours.
     """
     from napari_embedding_game.data.errors import DataError
     from napari_embedding_game.session.file.archive import recorded_map
     from napari_embedding_game.session.run.replay import replayed_result
 
     saved = recorded_map(session)
-    record, n_cells = saved.record, len(saved.dataset.obs)
+    record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names
     assert record is not None
-    if n_cells != adata.n_obs:
+    if len(cells) != adata.n_obs:
         raise DataError(
-            f"The run of {Path(session).name} was of {n_cells:,} cells, and these are "
-            f"{adata.n_obs:,}: leave out the same cells as then."
+            f"The run of {Path(session).name} was of {len(cells):,} cells, and these "
+            f"are {adata.n_obs:,}: leave out the same cells as then."
+        )
+    if not names.equals(cells) and names.sort_values().equals(cells.sort_values()):
+        raise DataError(
+            f"The run of {Path(session).name} was of these cells in another order: "
+            "sort them as then."
         )
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
     made = replayed_result(X, record, noted, n_clusters)
@@ -234,8 +214,8 @@ def map_onto_reference(
         Reference cells that vote on a label: the nearest on the map, the near ones with
         up to seven times the weight of the farthest.
     min_shared_genes : float
-        Share of the genes of the reference's components that `adata` has to have; those
-        that it does not have count as in the mean cell.
+        Share of the genes of the reference's components that `adata` has to have, else
+        DataError; those that it does not have count as in the mean cell.
     unlike : float
         A new cell is called unlike the reference where it scores higher than all but
         this share of the reference's own cells.
@@ -243,65 +223,48 @@ def map_onto_reference(
         Whether what the new cells differ in from reference cells of the same kind is
         taken away first, as of another batch or condition.  Only where they are of
         about the same kinds as the reference: others are moved to what they are not.
-    copy : bool, default=False
-        Whether a copy gets the results and is returned.
 
     Returns
     -------
-    AnnData or None
-        The copy, if asked for.  It, or `adata`, has
-
-        ``obsm["X_embedding_game"]`` : (n_obs, d) float32
-            Places on the reference's map.
-        ``obsm["X_umap"]`` : (n_obs, d) float32
-            The same in the coordinates of a map that another program made, under its
-            key.
-        ``obsm["X_pca"]`` : (n_obs, C) float32
-            The space of the reference, under its name.
-        ``obs["<label>_predicted"]`` : category
-            The label with most votes.
-        ``obs["<label>_confidence"]`` : float32
-            0 to 1, share of the votes that the label has.
-        ``obs["unlike_reference"]`` : bool
-            Whether the cell is unlike any of the reference.
-        ``obs["reference_likeness"]`` : float32
-            Share of the reference's cells that are as unlike the others as this one,
-            found by leaving them out: below `unlike` for cells that are told.
-        ``obs["reference_distance"]`` : float32
-            Mean distance to the nearest reference cells, 1 as between those.
-        ``uns["embedding_game_reference"]`` : dict
-            The genes that are missing, all numbers, and notes.
-
-    Raises
-    ------
-    DataError
-        There is no map, genes or numbers do not fit, or there is no such column.
-    InputError
-        An argument is out of range.
+    ``obsm["X_embedding_game"]`` : (n_obs, d) float32
+        Places on the reference's map.
+    ``obsm["X_umap"]`` : (n_obs, d) float32
+        The same in the coordinates of a map that another program made, under its key.
+    ``obsm["X_pca"]`` : (n_obs, C) float32
+        The space of the reference, under its name.
+    ``obs["<label>_predicted"]``, ``obs["<label>_confidence"]`` : category, float32
+        The label with most votes, and the share of the votes that it has, 0 to 1.
+    ``obs["unlike_reference"]`` : bool
+        Whether the cell is unlike any of the reference.
+    ``obs["reference_likeness"]`` : float32
+        Share of the reference's cells that are as unlike the others as this one, found
+        by leaving them out: below `unlike` for cells that are told.
+    ``obs["reference_distance"]`` : float32
+        Mean distance to the nearest reference cells, 1 as between those.
+    ``uns["embedding_game_reference"]`` : dict
+        The genes that are missing, all numbers, and notes.
     """
     from napari_embedding_game.data.stages import finish
+    from napari_embedding_game.session.reference import reference_map
     from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
-    from napari_embedding_game.session.reference.reference_map import (
-        read_whole,
-        reference_of,
-    )
 
+    name = "The reference"
     if isinstance(reference, str | Path):
-        known = reference_of(read_whole(Path(reference)), Path(reference).name)
-    else:
-        known = reference_of(reference, "The reference")
+        name, reference = (
+            Path(reference).name,
+            reference_map.read_whole(Path(reference)),
+        )
+    known = reference_map.reference_of(reference, name)
     wanted = [labels] if isinstance(labels, str) else list(labels)
     adata = adata.copy() if copy else adata
-    mapped = finish(
-        map_cells(
-            *(known, "The new data", adata, wanted),
-            n_neighbors=n_neighbors,
-            min_shared_genes=min_shared_genes,
-            unlike=unlike,
-            correct_batch=correct_batch,
-        )
+    stages = map_cells(
+        *(known, "The new data", adata, wanted),
+        n_neighbors=n_neighbors,
+        min_shared_genes=min_shared_genes,
+        unlike=unlike,
+        correct_batch=correct_batch,
     )
-    write_mapped(adata, mapped)
+    write_mapped(adata, finish(stages))
     return adata if copy else None
 
 
@@ -324,10 +287,9 @@ def compare(
     Parameters
     ----------
     adata : AnnData
-    inside : (n_obs,) bool array or Series
-        Rows of the group.
-    outside : (n_obs,) bool array or Series, optional
-        Rows to compare with; all others by default.
+    inside, outside : (n_obs,) bool array or Series
+        Rows of the group, and rows to compare with, all others by default.  A Series
+        with the names of the rows may have them in another order.
     method : {"wilcoxon", "t-test"}
         Of single rows; not asked where ``samples`` are.
     samples : str, optional
@@ -343,18 +305,14 @@ def compare(
     -------
     DataFrame
         By falling score, with the columns of ``sc.get.rank_genes_groups_df``.
-
-    Raises
-    ------
-    InputError
-        Groups that overlap or have fewer than 2 rows, or 2 samples; values that are
-        no finite numbers; no such column.
+        InputError where groups overlap or have fewer than 2 rows, or 2 samples, and
+        where values are no finite numbers.
     """
-    import numpy as np
-
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.inspect.markers import markers
 
+    if adata.X is None:
+        raise InputError("The AnnData has no X: put what is compared there.")
     if samples is not None and samples not in adata.obs:
         raise InputError(
             f"obs has no column {samples!r}: name the one that tells the sample of "
@@ -362,8 +320,8 @@ def compare(
         )
     table = markers(
         adata.X,
-        np.asarray(inside),
-        None if outside is None else np.asarray(outside),
+        _mask(adata, inside),
+        None if outside is None else _mask(adata, outside),
         list(adata.var_names),
         method=method,
         samples=None if samples is None else adata.obs[samples].to_numpy(),
@@ -388,45 +346,29 @@ def stability(
     Parameters
     ----------
     adata : AnnData
-        With the map and its parameters.
+        With the map and its parameters, which did not begin at places that were given.
     n_seeds : int, default=5
         How many other seeds.
-    key_added : str, optional
-        As it was given for the map.
-    copy : bool, default=False
-        Whether a copy gets the result and is returned.
 
     Returns
     -------
-    AnnData or None
-        The copy, if asked for.  It, or `adata`, has
-
-        ``obs["embedding_game_stability"]`` : float32
-            Share of the 15 nearest on the map that are among the 75 nearest with
-            another seed, the mean over the seeds: 1 for a cell that keeps all.
-        ``uns["embedding_game"]["stability"]`` : str
-            The same of all cells, as a sentence.
-
-    Raises
-    ------
-    InputError
-        There is no map of :func:`embedding_game`, it began at places that were given,
-        or `n_seeds` is below 1.
+    ``obs["embedding_game_stability"]`` : float32
+        Share of the 15 nearest on the map that are among the 75 nearest with another
+        seed, the mean over the seeds: 1 for a cell that keeps all.
+    ``uns["embedding_game"]["stability"]`` : str
+        The same of all cells, as a sentence.
     """
     import numpy as np
 
     from napari_embedding_game.core.errors import InputError, whole
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-    from napari_embedding_game.core.inspect.compare import Stability, neighbors_kept
+    from napari_embedding_game.core.inspect.compare import neighbors_kept
 
     whole("n_seeds", n_seeds, 1)
     key, at = _keys(key_added)
     noted = adata.uns.get(key, {}).get("parameters", {})
     if at not in adata.obsm or not {"use_rep", "neighbors_key"} & set(noted):
-        raise InputError(
-            f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
-            "first, or give the key_added that it was made with."
-        )
+        raise _no_map(at)
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in noted.items()}
     parameters: dict[str, Any] = {
         k: None if str(v) == "none" else v for k, v in plain.items()
@@ -444,9 +386,12 @@ def stability(
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
         kept.append(neighbors_kept(adata.obsm[at], model.fit_transform(X)))
-    found = Stability(np.stack(kept))
-    adata.obs[f"{key}_stability"] = found.of_points
-    adata.uns[key]["stability"] = found.told("cells")
+    adata.obs[f"{key}_stability"] = np.mean(kept, axis=0)
+    steady = (np.min(kept, axis=0) >= STEADY).mean()
+    adata.uns[key]["stability"] = (
+        f"{steady:.0%} of the cells keep at least half of their neighbours on each of "
+        f"{n_seeds} maps from other seeds. Do not rely on what surrounds the others."
+    )
     return adata if copy else None
 
 
@@ -467,8 +412,6 @@ def firmness(
         Space in which cells are compared and neighbours searched, with the metric of
         the map; by default the map's, or as for :func:`embedding_game` where this has
         no such space, as of a map made of neighbours.
-    key_added : str, optional
-        As it was given for the map.
 
     Returns
     -------
@@ -478,19 +421,11 @@ def firmness(
         where what is divided is too small, or was one group already; "p", that halves
         of one group are so far apart.  ``attrs["suggested"]`` is the number up to which
         most cells are parted firmly, None where no number is firm.
-
-    Raises
-    ------
-    InputError
-        There is no map of :func:`embedding_game`.
-    DataError
-        There is no such space.
     """
     import numpy as np
     import pandas as pd
     from scipy.spatial import cKDTree
 
-    from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.graph.edges import edges
     from napari_embedding_game.core.graph.neighbors import knn_graph
     from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -499,17 +434,14 @@ def firmness(
 
     key, at = _keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
-        raise InputError(
-            f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
-            "first, or give the key_added that it was made with."
-        )
-    noted = adata.uns[key].get("parameters", {})
-    X, _ = _space(adata, use_rep or space_of_map(adata, adata.uns[key]))
-    metric = noted.get("metric", "euclidean")
+        raise _no_map(at)
+    metric = adata.uns[key].get("parameters", {}).get("metric", "euclidean")
     if metric == "precomputed":
         metric = "euclidean"
-    landmarks = np.asarray(adata.uns[key]["landmarks"])
-    labels = cKDTree(landmarks).query(adata.obsm[at])[1].astype(np.int32)
+    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    X, _ = _space(adata, use_rep or space_of_map(adata, adata.uns[key]))
+    X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
+    labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
     nearest = edges(knn_graph(X, metric=metric), "mixed")
     graph = landmark_graph(nearest, labels, len(landmarks))
     tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
@@ -540,7 +472,7 @@ def are_two(
     ----------
     adata : AnnData
     inside, outside : (n_obs,) bool array or Series
-        The two groups.
+        The two groups, as for :func:`compare`, of 10 cells or more.
     use_rep : str, optional
         Space in which cells are compared, as for :func:`embedding_game`.
 
@@ -548,28 +480,46 @@ def are_two(
     -------
     Separation
         ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``apart``.
-
-    Raises
-    ------
-    InputError
-        A group has fewer than 10 cells, the groups overlap, or are no (n_obs,) masks.
-    DataError
-        There is no such space.
     """
     import numpy as np
 
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.inspect.firmness import separation
 
-    first, second = np.asarray(inside, bool), np.asarray(outside, bool)
-    if not first.shape == second.shape == (adata.n_obs,):
-        raise InputError(
-            f"Give true or false for each of the {adata.n_obs:,} cells as either group."
-        )
+    first, second = _mask(adata, inside), _mask(adata, outside)
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
     X, _ = _space(adata, use_rep)
     return separation(X, np.flatnonzero(first), np.flatnonzero(second))
+
+
+def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
+    """Return whether each cell is in a group, (n_obs,); a Series goes by its names."""
+    import numpy as np
+    import pandas as pd
+
+    from napari_embedding_game.core.errors import InputError
+
+    names = adata.obs_names
+    index = given.index if isinstance(given, pd.Series) else names
+    if not (index.equals(names) or isinstance(index, pd.RangeIndex)):
+        given = given[~index.duplicated()].reindex(names)
+    mask = pd.Series(given, dtype=getattr(given, "dtype", None)).convert_dtypes()
+    if mask.dtype != "boolean" or mask.hasnans or len(mask) != adata.n_obs:
+        raise InputError(
+            f"Give true or false for each of the {adata.n_obs:,} cells as either group."
+        )
+    return np.asarray(mask, bool)
+
+
+def _no_map(at: str) -> Exception:
+    """Return the error of an AnnData without a map that was made here."""
+    from napari_embedding_game.core.errors import InputError
+
+    return InputError(
+        f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one first, '
+        "or give the key_added that it was made with."
+    )
 
 
 def _numbers(
@@ -604,11 +554,7 @@ def _numbers(
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
     from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.data.formats.spaces import (
-        choose,
-        root_of,
-        split_space,
-    )
+    from napari_embedding_game.data.formats.spaces import choose, root_of, split_space
 
     space = choose(root_of(adata), use_rep, "The AnnData")
     place = split_space(space)
@@ -617,7 +563,8 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return getattr(adata, place[0])[place[1]] if place else adata.X, space
+    X = getattr(adata, place[0])[place[1]] if place else adata.X
+    return X.to_numpy() if hasattr(X, "to_numpy") else X, space
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

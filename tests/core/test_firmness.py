@@ -86,6 +86,15 @@ def test_one_column_and_rows_far_from_0_are_compared():
     assert separation(X.astype(float) + 1e8, one, other).is_firm
 
 
+def test_rows_that_are_all_the_same_are_one_group():
+    X, of = rows_of((150, 60))
+    X[of == 0] = X[0]
+    labels = np.where(of == 0, np.arange(len(X)) % 2, 2)
+    graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, 3)
+    tree = merge_tree(graph, np.bincount(labels))
+    assert [cut.is_firm for cut in firm_cuts(X, tree, labels)] == [True, False]
+
+
 def test_the_answer_has_its_figures():
     found = Separation(0.75, (0.25, 0.3, 0.2, 0.25, 0.25))
     assert found.beyond == pytest.approx(2 / 3)

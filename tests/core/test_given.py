@@ -76,6 +76,7 @@ def test_a_map_from_distances_keeps_what_belongs_together(clouds):
         (lambda d: -d, {}, "values below 0"),
         (lambda d: d * 0, {}, "All distances between neighbours are 0"),
         (lambda d: d, {"n_neighbors": 16}, "Row 0 has 14 neighbours .* to 15 or less"),
+        (lambda d: d, {"method": "tsne"}, "times the perplexity, to 15 or less"),
         (lambda d: d, {"init": "pca"}, '"pca" needs the rows'),
         (lambda d: d, {"method": "two_kernel_lle"}, '"lle" needs the rows'),
     ],

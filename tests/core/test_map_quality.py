@@ -77,6 +77,8 @@ def test_distances_between_neighbours_only_are_refused(digits):
     near = kneighbors_graph(X, 15, mode="distance")
     with pytest.raises(InputError, match="the distances between all rows"):
         map_quality(near, embedding, metric="precomputed")
+    with pytest.raises(InputError, match="'hellinger' cannot be used"):
+        map_quality(X, embedding, metric="hellinger")  # pynndescent's
 
 
 def test_too_few_rows_have_no_figures():

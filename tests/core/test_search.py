@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
@@ -55,6 +56,20 @@ def test_a_fitted_row_is_at_distance_zero_from_itself(rows):
             found, distances = FittedSearch(X, metric)(X[::-7], 1)
             np.testing.assert_array_equal(found[:, 0], np.arange(len(X))[::-7])
             np.testing.assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_rows_without_a_direction_are_1_from_all_or_refused(rows, form):
+    fitted, zero = rows[:50], form(np.zeros((1, 12)))
+    found, distances = FittedSearch(form(fitted), "cosine")(zero, 3)
+    np.testing.assert_array_equal(found, [[0, 1, 2]])
+    np.testing.assert_array_equal(distances, 1)
+    with_zero = form(np.vstack([fitted, np.zeros(12)]))
+    found, distances = FittedSearch(with_zero, "cosine")(zero, 2)
+    assert found[0, 0] == 50
+    np.testing.assert_allclose(distances, [[0, 1]], atol=1e-6)
+    with pytest.raises(InputError, match="'correlation' is not defined for row 0"):
+        FittedSearch(form(fitted), "correlation")(zero, 3)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "precomputed"])

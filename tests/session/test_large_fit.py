@@ -123,6 +123,7 @@ def test_all_rows_are_placed_as_transform_places_them(
         (["-o", "map.h5ad"], "has to end in .zarr"),
         (["-o", "map.zarr", "--recipe"], "holds no raw counts"),
         (["-o", "map.zarr", "--missing", "drop"], "leave out --missing"),
+        (["-o", "map.zarr", "--transpose"], "leave out --transpose"),
         (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
         (["-o", "map.zarr", "--metric", "manhattan"], "under the distance"),
     ],

@@ -20,25 +20,11 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core.errors import (
-    EmbeddingWarning,
-    InputError,
-    shown,
-    whole,
-)
+from napari_embedding_game.core import settings as choices
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError, shown, whole
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.progress import shown_on_a_line
-from napari_embedding_game.core.settings import (
-    NO_CHANGE,
-    NO_STEERING,
-    STEERABLE,
-    Settings,
-    is_played,
-    n_searched,
-    repulsion_of,
-    resolve,
-    settled,
-)
+from napari_embedding_game.core.settings import STEERABLE, Settings, settled
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 
 if TYPE_CHECKING:
@@ -60,12 +46,9 @@ def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     ``method_params``; what is no setting is left out.
     """
     own, default = EmbeddingGame().get_params(deep=False), Settings()
-    given = {name: value for name, value in settings.items() if name in own}
-    more = {
-        name: value
-        for name, value in settings.items()
-        if name in set(_NAMES) - set(own) and value != getattr(default, name)
-    }
+    given = {name: settings[name] for name in settings if name in own}
+    others = [name for name in _NAMES if name in settings and name not in own]
+    more = {n: settings[n] for n in others if settings[n] != getattr(default, n)}
     return {**given, "method_params": more} if more else given
 
 
@@ -327,10 +310,6 @@ class EmbeddingGame(
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """
-        return self._placed(X)
-
-    def _placed(self, X: Any) -> NDArray[np.float32]:
-        """Return what :meth:`transform` does, before scikit-learn makes a table."""
         check_is_fitted(self, "embedding_")
         placed: NDArray[np.float32] = self._fitted.place(self._as_rows(X, reset=False))
         return placed
@@ -343,7 +322,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        places = self._placed(X)
+        places = np.array(self.transform(X))  # scikit-learn may make a table of them
         has_rows = self.landmark_clusters_ >= 0
         nearest = nearest_landmark(places, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
@@ -375,13 +354,13 @@ class EmbeddingGame(
                     f"{unknown[0]} cannot be changed on the way: steering takes "
                     f"{', '.join(STEERABLE)}."
                 )
-            if not is_played(begun):
-                raise InputError(NO_STEERING)
+            if not choices.is_played(begun):
+                raise InputError(choices.NO_STEERING)
             new = replace(chosen, **(told | dict(parameters))).validate()
             new = settled(new, X.shape[0])
             pipeline.check(X, new)
-            if not is_played(new):
-                raise InputError(NO_CHANGE)
+            if not choices.is_played(new):
+                raise InputError(choices.NO_CHANGE)
             told.update(parameters)
             return new
 
@@ -410,10 +389,9 @@ class EmbeddingGame(
 
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            self._fitted = fitted_map(
-                X, graph, edges, last, shot.embedding, shot.landmarks
-            )
-            self._take(shot, edges, repulsion_of(last))
+            places = shot.embedding, shot.landmarks
+            self._fitted = fitted_map(X, graph, edges, last, *places)
+            self._take(shot, edges, choices.repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at, shape)
         return run
@@ -421,15 +399,15 @@ class EmbeddingGame(
     @staticmethod
     def _with_enough_rows(settings: Settings, n_rows: int) -> Settings:
         """Return settings with as many neighbours as there are, and warn of it."""
-        wanted = n_searched(settings, n_rows)
-        if wanted < n_rows:
-            return settings
-        warnings.warn(
-            f"n_neighbors={wanted} needs at least {wanted + 1} "
-            f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
-            stacklevel=4,
-        )
-        return replace(settings, n_neighbors=n_rows - 1)
+        wanted = choices.n_searched(settings, n_rows)
+        if wanted >= n_rows:
+            warnings.warn(
+                f"n_neighbors={wanted} needs at least {wanted + 1} rows; with {n_rows} "
+                f"rows, {n_rows - 1} neighbours are used.",
+                stacklevel=4,
+            )
+            settings = replace(settings, n_neighbors=n_rows - 1)
+        return settings
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
@@ -447,7 +425,7 @@ class EmbeddingGame(
         if not isinstance(self.random_state, Integral):
             drawn = check_random_state(self.random_state).randint(2**31 - 1)
             given["random_state"] = int(drawn)
-        return resolve(Settings(**given, **more).validate())
+        return choices.resolve(Settings(**given, **more).validate())
 
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.

@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError, shown
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.settings import Settings, check_hand, steered
 from napari_embedding_game.core.snapshot import (
-    NO_FORCES,
     HandForces,
     Hold,
-    IntArray,
     Snapshot,
     Spring,
     Steer,
@@ -54,19 +53,13 @@ class Run:
         self.script, self._stop_at = dict(script or {}), stop_at
         self._playing: Playing | None = None
         self._is_stopped = self._is_leaving = False
-        self._wish = Steer()
-        self._hand = NO_FORCES
+        self._wish, self._hand = Steer(), HandForces()
         self._wishing, self._computing = threading.Lock(), threading.RLock()
-
-    # --- Steering
 
     def set(self, **parameters: Any) -> None:
         """Play on with other parameters of ``STEERABLE``, such as ``repulsion=700``.
 
-        Raises
-        ------
-        InputError
-            The parameter cannot change on the way, or its value is out of range.
+        InputError: the parameter cannot change on the way, or is out of range.
         """
         assert self._changed is not None
         self.steer(self._changed(parameters))
@@ -101,7 +94,7 @@ class Run:
         """Let go of what was dragged or pinned: of these rows, or of all."""
         self._hold(None if rows is None else self._rows(rows))
 
-    def _rows(self, rows: Any) -> IntArray:
+    def _rows(self, rows: Any) -> NDArray[np.integer]:
         """Return the numbers of rows that are given by these, or by a mask."""
         assert self._shape is not None
         given, n = np.atleast_1d(np.asarray(rows)), self._shape[0]
@@ -114,7 +107,7 @@ class Run:
             )
         return given.astype(np.int64)
 
-    def _hold(self, rows: IntArray | None, *new: Spring | Hold) -> None:
+    def _hold(self, rows: NDArray[np.integer] | None, *new: Spring | Hold) -> None:
         """Put forces in the place of those on the same rows; None: on any."""
         import torch
 
@@ -124,7 +117,7 @@ class Run:
         check_hand(self.settings)
         before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
         left = [] if rows is None else [_without(each, rows) for each in before]
-        acting = [*filter(None, left), *new]
+        acting = [*(each for each in left if len(each.rows)), *new]
         forces = HandForces(
             springs=tuple(each for each in acting if isinstance(each, Spring)),
             holds=tuple(each for each in acting if isinstance(each, Hold)),
@@ -148,8 +141,6 @@ class Run:
     def is_told(self) -> bool:
         """Whether a wish waits to be taken up."""
         return bool(self._wish)
-
-    # --- Playing
 
     def __iter__(self) -> Iterator[Snapshot]:
         """Yield snapshots to the end of the schedule, or until :meth:`stop`."""
@@ -214,8 +205,7 @@ class Run:
         with self._computing:
             if self.snapshot is None or self._playing is None:
                 return
-            is_seen = self.snapshot.finished or self.snapshot.iteration == self._stop_at
-            if not is_seen:
+            if not (self.snapshot.finished or self.snapshot.iteration == self._stop_at):
                 self.advance(look=True)
             if self._keep is not None:
                 self._keep(self.snapshot)
@@ -236,11 +226,9 @@ class Run:
                 self._playing = None
 
 
-def _without(force: Spring | Hold, rows: IntArray) -> Spring | Hold | None:
-    """Return a force on those of its rows that are not among these; None: on none."""
+def _without(force: Spring | Hold, rows: Any) -> Spring | Hold:
+    """Return a force on those of its rows that are not among these."""
     stays = ~np.isin(force.rows, rows)
-    if not stays.any():
-        return None
     if isinstance(force, Spring):
         return replace(force, rows=force.rows[stays])
     return replace(force, rows=force.rows[stays], places=force.places[stays])

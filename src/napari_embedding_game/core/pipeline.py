@@ -32,16 +32,15 @@ def check(X: Any, settings: Settings) -> None:
     settings.validate()
     if settings.metric == "precomputed":
         check_given(X)
-        missing = (
-            'needs the rows of the data, which metric="precomputed" does not have: '
-            "choose another"
-        )
-        if settings.affinity in ROW_AFFINITIES:
-            raise InputError(f'The affinity "{settings.affinity}" {missing} affinity.')
-        if settings.init in STARTS:
-            raise InputError(
-                f'The start "{settings.init}" {missing}, "spectral" or "random".'
-            )
+        for of, name, offered, others in (
+            ("affinity", settings.affinity, ROW_AFFINITIES, "affinity"),
+            ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
+        ):
+            if name in offered:
+                raise InputError(
+                    f'The {of} "{name}" needs the rows of the data, which '
+                    f'metric="precomputed" does not have: choose another {others}.'
+                )
     resolve_device(settings.device)
     check_size(settings, X.shape[0])
 
@@ -64,23 +63,15 @@ def place(
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
-    X, n_jobs = _row_by_row(X), settings.n_jobs
-    perplexity = min(settings.perplexity, graph.n_neighbors / 3)
-    weighted = edges(
-        graph, settings.affinity, X=X, perplexity=perplexity, n_jobs=n_jobs
+    X, n_jobs, k = _row_by_row(X), settings.n_jobs, graph.n_neighbors
+    found = edges(
+        graph, settings.affinity, X=X, perplexity=settings.perplexity, n_jobs=n_jobs
     )
-    weighted = replace(weighted, isolation=isolation(graph.indices, graph.distances))
+    found = replace(found, isolation=isolation(graph.indices, graph.distances))
     if layout is None:
-        layout = start_layout(
-            weighted,
-            X,
-            settings.n_components,
-            settings.init,
-            settings.random_state,
-            graph.n_neighbors,
-            n_jobs,
-        )
-    return weighted, layout
+        how = settings.n_components, settings.init, settings.random_state
+        layout = start_layout(found, X, *how, k, n_jobs)
+    return found, layout
 
 
 def _row_by_row(X: Any) -> Any:

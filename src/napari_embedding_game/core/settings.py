@@ -16,22 +16,21 @@ from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
     Approximation,
-    Make,
     Method,
     get_method,
 )
 from napari_embedding_game.core.errors import InputError, number, one_of, refused, whole
-from napari_embedding_game.core.graph.choices import (
-    AFFINITIES,
-    ROW_AFFINITIES,
-    STARTS,
-)
+from napari_embedding_game.core.graph.choices import AFFINITIES, ROW_AFFINITIES, STARTS
 
 ScheduleName = Literal["fast", "paper"]
 
-
-_MOST_RATE = 1e30
-"""Far beyond use, but a number that single precision can hold."""
+_RATE = {
+    "allowed": "a number at least 0",
+    "least": 0,
+    "below": 1e30,  # far beyond use, but single precision can hold it
+    "shown": (0.0, 10.0, 0.01),
+    "steerable": True,
+}
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
 
@@ -123,24 +122,13 @@ class Settings:
         shown=(2, 200, 5),
     )
     learning_rate: float | None = _setting(
-        None,
-        "Learning rate",
-        "Step length of the points.",
-        allowed="a number at least 0",
-        least=0,
-        below=_MOST_RATE,
-        shown=(0.0, 10.0, 0.01),
-        steerable=True,
+        None, "Learning rate", "Step length of the points.", **_RATE
     )
     landmark_learning_rate: float | None = _setting(
         None,
         "Landmarks' rate",
         "Step length of the landmarks; too long a step makes the points collapse.",
-        allowed="a number at least 0",
-        least=0,
-        below=_MOST_RATE,
-        shown=(0.0, 10.0, 0.01),
-        steerable=True,
+        **_RATE,
     )
     momentum: float | None = _setting(
         None,
@@ -219,10 +207,7 @@ class Settings:
     def validate(self) -> Settings:
         """Return the same in plain types of Python.
 
-        Raises
-        ------
-        InputError
-            A value is out of its range, or two do not go together.
+        InputError: a value is out of its range, or two do not go together.
         """
         plain = {each.name: _plain(each, getattr(self, each.name)) for each in _FIELDS}
         spec, _ = choose(self.method, self.approximation)
@@ -272,12 +257,10 @@ def _plain(each: Field[Any], value: Any) -> Any:
     if kind.startswith("float"):
         below = told.get("below", math.inf)
         return number(name, value, told["allowed"], told["least"], below)
-    if not isinstance(value, str) and not (name == "metric" and callable(value)):
+    if not isinstance(value, str):
         raise refused(name, told["allowed"], value)
     return value
 
-
-# --- What goes together -----------------------------------------------------------
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
@@ -308,10 +291,7 @@ def choose(
 ) -> tuple[Method, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
 
-    Raises
-    ------
-    InputError
-        There is no such method or approximation, or they do not go together.
+    InputError: there is no such method or approximation, or they do not go together.
     """
     spec = get_method(method)
     offered = spec.approximations
@@ -319,11 +299,10 @@ def choose(
         return spec, offered[0]
     one_of("approximation", approximation, APPROXIMATIONS)
     if approximation not in offered:
-        bounds = approximation != "landmarks" or spec.kernel not in NO_BOUND
-        why = "" if bounds else f", as {NO_BOUND[spec.kernel]}"
+        why = NO_BOUND.get(spec.kernel) if approximation == "landmarks" else None
         raise InputError(
             f"{spec.title} does not take the approximation {approximation}"
-            f"{why}: choose the approximation {_or(offered)}."
+            f"{f', as {why}' if why else ''}: choose the approximation {_or(offered)}."
         )
     return spec, approximation
 
@@ -341,9 +320,8 @@ def repulsion_of(settings: Settings) -> float:
 
 def resolve(settings: Settings) -> Settings:
     """Return settings with the method's own edges where they are left open."""
-    if settings.affinity != "auto":
-        return settings
-    return replace(settings, affinity=get_method(settings.method).affinity)
+    own = get_method(settings.method).affinity
+    return replace(settings, affinity=own) if settings.affinity == "auto" else settings
 
 
 def settled(settings: Settings, n_points: int) -> Settings:
@@ -354,9 +332,7 @@ def settled(settings: Settings, n_points: int) -> Settings:
     """
     is_left = settings.method == "game" and settings.approximation is None
     is_many = n_points >= MANY_POINTS and settings.n_components == 2
-    if is_left and is_many:
-        return replace(settings, approximation="mesh")
-    return settings
+    return replace(settings, approximation="mesh") if is_left and is_many else settings
 
 
 def n_searched(settings: Settings, n_rows: int) -> int:
@@ -366,14 +342,9 @@ def n_searched(settings: Settings, n_rows: int) -> int:
     return max(1, min(round(3 * settings.perplexity), n_rows - 1))
 
 
-def maker(settings: Settings) -> Make | None:
-    """Return what makes the layouts; None where points and landmarks play."""
-    return get_method(settings.method).moved_by
-
-
 def is_played(settings: Settings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
-    return maker(settings) is None
+    return get_method(settings.method).moved_by is None
 
 
 def affinities(method: str) -> tuple[str, ...]:
@@ -384,16 +355,15 @@ def affinities(method: str) -> tuple[str, ...]:
 
 def check_size(settings: Settings, n_points: int) -> None:
     """Raise InputError for a map too large for what moves its points."""
-    if fits(settings, n_points):
-        return
     method = get_method(settings.method)
     others = [name for name in method.approximations if name != "exact"]
     way = f"the approximation {_or(others)}" if others else "another method"
-    raise InputError(
-        f"{method.title} goes through all pairs of points, which takes too long for "
-        f"{n_points:,} of them: choose {way}, or embed at most "
-        f"{method.most_points or MOST_EXACT:,} rows."
-    )
+    if not fits(settings, n_points):
+        raise InputError(
+            f"{method.title} goes through all pairs of points, which takes too long "
+            f"for {n_points:,} of them: choose {way}, or embed at most "
+            f"{method.most_points or MOST_EXACT:,} rows."
+        )
 
 
 def fits(settings: Settings, n_points: int) -> bool:

@@ -8,10 +8,6 @@ it is read back from numba's cache.  Divisions are exact, and a product is fused
 what it is added to only where it says so.  :class:`Lanes` write the instructions.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
-# mypy: disable-error-code="call-arg,untyped-decorator"
-
 from __future__ import annotations
 
 import operator
@@ -198,9 +194,6 @@ class Lanes:
             f"llvm.{name}.v{self._count}{self._format.suffix}",
         )
         return self._of(self.builder.call(function, numbers))
-
-
-# --- In loops -----------------------------------------------------------------------
 
 
 class LanesType(types.Type):

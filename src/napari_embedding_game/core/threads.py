@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+LOOP: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+"""numba's options of a loop that :func:`run_blocks` may share."""
+
 PARALLEL = threading.Lock()
 """Held in a library's parallel loop of numba: two at once end the process."""
 
@@ -53,11 +56,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def run_blocks(
-    loop: Callable[..., object],
-    n: int,
-    work: int,
-    n_jobs: int | None,
-    *arguments: Any,
+    loop: Callable[..., object], n: int, work: int, n_jobs: int | None, *arguments: Any
 ) -> None:
     """Call ``loop(begin, end, *arguments)`` for blocks that cover ``range(n)``.
 

@@ -19,12 +19,7 @@ from napari_embedding_game.core.energy.methods import (
     per_point,
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.graph.choices import (
-    ROW_AFFINITIES,
-    STARTS,
-    RowAffinity,
-    Start,
-)
+from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS, OfRows
 
 from .pair_functions import NegativeCauchy, SquaredCauchy, UmapExactAttraction
 
@@ -114,14 +109,14 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
 
 # Some edges of LLE push.
 ROW_AFFINITIES.update(
-    lle=RowAffinity("LLE", _later("two_kernel.signed_edges")),
-    inner_products=RowAffinity("Inner products", _later("pca.inner_products")),
+    lle=OfRows("LLE", _later("two_kernel.signed_edges")),
+    inner_products=OfRows("Inner products", _later("pca.inner_products")),
 )
 
 STARTS.update(
-    gradient_pca=Start("PCA by a game", _later("linear.gradient_pca")),
-    random_projection=Start("Random axes", _later("linear.random_projection")),
-    le=Start("Laplacian, LE", _later("eigenmaps.le")),
-    ale=Start("Averaged LE", _later("eigenmaps.ale")),
-    vrle=Start("Variable LE", _later("eigenmaps.vrle")),
+    gradient_pca=OfRows("PCA by a game", _later("linear.gradient_pca")),
+    random_projection=OfRows("Random axes", _later("linear.random_projection")),
+    le=OfRows("Laplacian, LE", _later("eigenmaps.le")),
+    ale=OfRows("Averaged LE", _later("eigenmaps.ale")),
+    vrle=OfRows("Variable LE", _later("eigenmaps.vrle")),
 )

@@ -10,9 +10,6 @@ map.  Paper 4 counts a point as pressured without a look at mu; here it is where
 still lets it rise: else a map whose minimum has pressured points would never end.
 """
 
-# The compiler finds the types of the loop.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
-
 from __future__ import annotations
 
 import math

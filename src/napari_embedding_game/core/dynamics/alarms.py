@@ -7,7 +7,6 @@ are no numbers, or run off the map, end the game: ``play._copy``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,14 @@ LEAST_OCCUPANCY = 0.08
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
 RUN_APART = 1e4
 """Maps of a million points stay within some hundred."""
-OUTSIDE = 2.0
-"""Distance to its nearest point from which a landmark pushes hardly any."""
+OUTSIDE, _MOST_OUTSIDE = 2.0, 0.15
+"""Distance to its nearest point from which a landmark pushes hardly any, and the share
+of such landmarks; good maps of six data sets have at most 0.09."""
 _MOST_POINTS = 20_000
 _REACH, _HEAP = 1.0, 2.5
 """A map within 1, where the kernel is flat, is one spot; 2.5 has no room for groups."""
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""
-_MOST_OUTSIDE = 0.15
-"""Good maps of six data sets have at most 0.09 of the landmarks outside."""
 _DEFAULT = Settings()
 _WORDS = {
     "approximation": "the approximation",
@@ -66,13 +64,14 @@ def alarm(
         )
     if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
-    stronger = {"repulsion": 3 * repulsion_of(settings)}
+    stronger = 3 * repulsion_of(settings)
     low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
     if occupancy(embedding) < LEAST_OCCUPANCY:
-        return _mended("The points have collapsed onto a few spots", settings, stronger)
+        spots = "The points have collapsed onto a few spots"
+        return _mended(spots, settings, "repulsion", stronger)
     if len(low) > 1 and (high - low).max() < _HEAP:
         heap = "The points lie in one heap, too close to be told apart"
-        return _mended(heap, settings, stronger)
+        return _mended(heap, settings, "repulsion", stronger)
     if landmarks is None or approximation_of(settings) != "landmarks":
         return Alarm()
     n = len(landmarks)
@@ -83,8 +82,7 @@ def alarm(
         f"{n_outside:,} of {n:,} landmarks lie outside of the points and keep none of "
         "them apart"
     )
-    more = {"n_landmarks": min(len(embedding), 4 * n)}
-    return _mended(outside, settings, more)
+    return _mended(outside, settings, "n_landmarks", min(len(embedding), 4 * n))
 
 
 def occupancy(embedding: Points) -> float:
@@ -98,21 +96,22 @@ def occupancy(embedding: Points) -> float:
     low, high = np.percentile(plane, [2, 98], axis=0)
     place = (plane - low) / np.maximum(high - low, _REACH)
     cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
-    n_filled = len(np.unique(cell[:, 0] * CELLS + cell[:, 1]))
-    return n_filled / min(len(plane), CELLS**2)
+    return len(np.unique(cell @ [CELLS, 1])) / min(len(plane), CELLS**2)
 
 
 def _some_of(embedding: Points) -> Points:
     return embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
 
 
-def _mended(sentence: str, settings: Settings, last: Mapping[str, Any]) -> Alarm:
-    """Return an alarm whose remedy is the default of what was changed for the worse."""
-    is_strong = repulsion_of(settings) >= get_method(settings.method).repulsion
+def _mended(sentence: str, settings: Settings, last: str, value: Any) -> Alarm:
+    """Return an alarm whose remedy is the default of what was changed for the worse.
+
+    Where nothing was, it is another ``value`` of the ``last`` resort.
+    """
     harmless = {
         "approximation": settings.approximation != "sampled_landmarks",
         "n_landmarks": settings.n_landmarks >= _DEFAULT.n_landmarks,
-        "repulsion": is_strong,
+        "repulsion": repulsion_of(settings) >= get_method(settings.method).repulsion,
     }
     remedy = {
         name: usual
@@ -120,8 +119,7 @@ def _mended(sentence: str, settings: Settings, last: Mapping[str, Any]) -> Alarm
         if getattr(settings, name) != (usual := getattr(_DEFAULT, name))
         and not harmless.get(name, False)
     }
-    changed = " and ".join(_WORDS[name] for name in remedy)
     if remedy:
+        changed = " and ".join(_WORDS[name] for name in remedy)
         return Alarm(f"{sentence}: set {changed} back to default.", remedy)
-    (name,) = last
-    return Alarm(f"{sentence}: raise {_WORDS[name]}.", last)
+    return Alarm(f"{sentence}: raise {_WORDS[last]}.", {last: value})

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.hand import AppliedForces
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
@@ -19,12 +20,6 @@ from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.forces import Forces, make_forces
 from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
-from napari_embedding_game.core.settings import (
-    Settings,
-    check_size,
-    choose,
-    repulsion_of,
-)
 from napari_embedding_game.core.snapshot import HandForces
 
 _FIRM = 0.3
@@ -70,8 +65,6 @@ class Game:
             positions = torch.as_tensor(rows, device=self._problem.device)
         return Player(positions, self._problem.n_jobs)
 
-    # --- Settings
-
     def take_forces(self, forces: HandForces) -> None:
         """Let these forces of a hand act from now on, in place of those before."""
         self._sums = None
@@ -79,7 +72,7 @@ class Game:
         y, places = self.y.places, self._problem.places
         self._hand = AppliedForces(forces, y, places, n_left) if forces else None
 
-    def steps(self, settings: Settings) -> Iterator[State]:
+    def steps(self, settings: choices.Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
         self._apply(settings)
         n_iter = self._schedule.n_iter
@@ -89,38 +82,29 @@ class Game:
         self._position = min(self._position, n_iter // 2)
         return self._played()
 
-    def _apply(self, settings: Settings) -> None:
+    def _apply(self, settings: choices.Settings) -> None:
         settings.validate()
-        schedule = resolve_schedule(settings)
-        check_size(settings, len(self.y.places))
-        self._sums = None
-        self._schedule = schedule
-        self._set_landmarks(min(settings.n_landmarks, len(self.y.places)))
+        schedule, n = resolve_schedule(settings), len(self.y.places)
+        choices.check_size(settings, n)
+        self._sums, self._schedule = None, schedule
+        self._set_landmarks(min(settings.n_landmarks, n))
         self._choose_objective(settings)
         self.objective.follow(self.y.places, self.z.places)
 
-    def _choose_objective(self, settings: Settings) -> None:
-        problem = self._problem
-        method, approximation = choose(settings.method, settings.approximation)
-        self._repulsion = method.lambda_scale(problem.edges) * repulsion_of(settings)
+    def _choose_objective(self, settings: choices.Settings) -> None:
+        edges, told = self._problem.edges, self._problem
+        method, found_by = choices.choose(settings.method, settings.approximation)
+        self._repulsion = method.lambda_scale(edges) * choices.repulsion_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
-        wanted = settings.method, approximation, len(self.z.places)
+        wanted = settings.method, found_by, len(self.z.places)
         if wanted != self._drawn_for:
             self._drawn_for = wanted
             functions, forces = (method.attraction, method.kernel), self._forces
             if forces is None or (forces.attraction, forces.kernel) != functions:
-                forces = make_forces(
-                    problem.edges, problem.device, problem.n_jobs, *functions
-                )
+                forces = make_forces(edges, told.device, told.n_jobs, *functions)
+            law = len(self.z.places), told.random_state, method.aggregate
+            self.objective = make_objective(found_by, forces, self._repulsion, *law)
             self._forces = forces
-            self.objective = make_objective(
-                approximation,
-                forces,
-                self._repulsion,
-                len(self.z.places),
-                problem.random_state,
-                method.aggregate,
-            )
         self.objective.repulsion = self._repulsion
 
     def _set_landmarks(self, n_landmarks: int) -> None:
@@ -136,10 +120,7 @@ class Game:
         stay = old[torch.as_tensor(kept, device=old.device)]
         velocity, self.z = self.z.velocity, self._player(torch.cat([stay, new]))
         if velocity is not None:
-            self.z.velocity = torch.zeros_like(self.z.places)
-            self.z.velocity[: len(kept)] = velocity[kept]
-
-    # --- Play
+            self.z.velocity = torch.cat([velocity[kept], torch.zeros_like(new)])
 
     def energy(self, state: State) -> float:
         """Return the energy now, of the sums that the next step begins with."""

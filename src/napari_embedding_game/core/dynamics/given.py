@@ -37,11 +37,9 @@ def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
     """Return the layout (N, d) at the scale of the least energy of the game, and it."""
     method, edges = get_method("game"), problem.edges
     y = np.ascontiguousarray(problem.layout, edges.weights.dtype)
-    y = y - y.mean(axis=0)
-    forces = make_forces(
-        edges, torch.device("cpu"), problem.n_jobs, method.attraction, method.kernel
-    )
-    n = len(y)
+    y, n = y - y.mean(axis=0), len(y)
+    functions = method.attraction, method.kernel
+    forces = make_forces(edges, torch.device("cpu"), problem.n_jobs, *functions)
     repulsion = method.repulsion * method.lambda_scale(edges)
     objective = make_objective("landmarks", forces, repulsion, min(_SOURCES, n))
     drawn = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]
@@ -51,9 +49,7 @@ def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
         return objective.energy(points, points[torch.from_numpy(drawn)])
 
     width = float(np.sqrt((y**2).sum(axis=1).mean()))
-    middle = math.log(math.sqrt(n) / width)
+    middle, options = math.log(math.sqrt(n) / width), {"xatol": 0.01}
     bounds = middle - _ROOM, middle + _ROOM
-    found = minimize_scalar(
-        energy, bounds=bounds, method="bounded", options={"xatol": 0.01}
-    )
+    found = minimize_scalar(energy, bounds=bounds, method="bounded", options=options)
     return y * y.dtype.type(math.exp(found.x)), float(found.fun)

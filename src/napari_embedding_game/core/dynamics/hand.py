@@ -48,9 +48,8 @@ class AppliedForces:
         for spring in forces.springs:
             rows = _rows(spring.rows, y, places)
             target = _finest(_positions([spring.place], 1, y)[0])
-            way = target - _middle(y, rows)
-            fastest = max(usual, hurry * float(torch.linalg.vector_norm(way)))
-            self._springs.append((rows, target, fastest))
+            way = float(torch.linalg.vector_norm(target - _middle(y, rows)))
+            self._springs.append((rows, target, max(usual, hurry * way)))
         self._holds = [
             (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
             for hold in forces.holds

@@ -8,10 +8,6 @@ of one type, float32 or float64: ``gradient``, ``points`` (N, d); ``scale`` (N, 
 None where the gradient is not divided; ``velocity`` (N, d), or None without momentum.
 """
 
-# The compiler finds the types of the loops; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
-# mypy: disable-error-code="call-arg,var-annotated"
-
 from __future__ import annotations
 
 import math
@@ -102,9 +98,6 @@ class Player:
         return self.velocity if momentum else None
 
 
-# --- Loops --------------------------------------------------------------------------
-
-
 @njit(**INSIDE)
 def _squares(row, begin, end, zero):
     total = double(zero)
@@ -124,26 +117,19 @@ def _sum_of_squares(row):
 
 
 @njit(**OPTIONS)
-def _numbers(rows, c):
-    """Return the numbers of a chunk's rows, one after the other."""
+def _numbers(rows, c, scale=None):
+    """Return the numbers of a chunk's rows, one after the other, divided by a scale."""
     chunk = rows[c * CHUNK : (c + 1) * CHUNK]
+    if scale is not None:
+        chunk = chunk / scale[c * CHUNK : (c + 1) * CHUNK]
     return chunk.reshape(chunk.size)
-
-
-@njit(**OPTIONS)
-def _directions(c, gradient, scale):
-    """Return the chunk's part of the gradient, one number after the other."""
-    if scale is None:
-        return _numbers(gradient, c)
-    first, last = c * CHUNK, (c + 1) * CHUNK
-    return _numbers(gradient[first:last] / scale[first:last], 0)
 
 
 @njit(**OPTIONS)
 def add_squares(begin, end, gradient, scale, sums):
     """Write each chunk's sum of squares, (chunks,) float64."""
     for c in range(begin, end):
-        sums[c] = _sum_of_squares(_directions(c, gradient, scale))
+        sums[c] = _sum_of_squares(_numbers(gradient, c, scale))
 
 
 @njit(**OPTIONS)
@@ -184,7 +170,7 @@ def move(begin, end, gradient, scale, rms, rates, velocity, points):
     kind = points.dtype.type
     rms, rates = kind(rms), (kind(rates[0]), kind(rates[1]))
     for c in range(begin, end):
-        directions, places = _directions(c, gradient, scale), _numbers(points, c)
+        directions, places = _numbers(gradient, c, scale), _numbers(points, c)
         if velocity is None:
             _move(directions, rms, rates, None, places)
         else:

@@ -23,36 +23,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.device import GPU_IS_FULL, resolve_device
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.hand import FARTHEST
 from napari_embedding_game.core.dynamics.memory_order import memory_order
-from napari_embedding_game.core.dynamics.state import (
-    Layouts,
-    Problem,
-    State,
-)
+from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.settings import (
-    NO_CHANGE,
-    NO_HAND,
-    Settings,
-    check_goes_on,
-    maker,
-)
-from napari_embedding_game.core.snapshot import (
-    Alarm,
-    Snapshot,
-    Steer,
-    WarmStart,
-    undefined,
-)
+from napari_embedding_game.core.settings import Settings, check_goes_on, is_played
+from napari_embedding_game.core.snapshot import Alarm, Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import one_torch_thread
 
 FrameIterations = int | Callable[[int], int] | None
@@ -87,31 +73,19 @@ def play(
     ``send(settings)`` plays on and ``next()`` ends the iterator.  A :class:`Steer`
     brings the forces of a hand as well, or asks for a closer look.
 
-    Parameters
-    ----------
-    edges : Edges
-        Who attracts whom.
-    layout : (N, d) array
-        Start positions, d = 1, 2 or 3.
-    settings : Settings
-        Their affinity is no "auto": see :func:`settings.resolve`.
-    diagnose : bool
-        Whether labels, pressure, stretch and energy are kept up to date while the
-        points move, for a quarter of the time at most.  If not, only the last snapshot
-        has them, or one that is asked for, and the energy of the others is NaN.
-    frame_iterations : int or callable, optional
-        Most iterations between two snapshots.  A function receives the iteration
-        reached and returns how many may follow: so a replay comes to stand
-        exactly where the recorded run was steered.
-    warm_start : WarmStart, optional
-        What ``layout`` is of, where it is a map to go on from: landmarks begin where
-        they were, and what was left of the schedule is played, or its second half.
+    ``layout`` (N, d): start positions, d = 1, 2 or 3.  ``settings``: their affinity is
+    no "auto", see :func:`settings.resolve`.  ``diagnose``: whether labels, pressure,
+    stretch and energy are kept up to date while the points move, for a quarter of the
+    time at most.  If not, only the last snapshot has them, or one that is asked for,
+    and the energy of the others is NaN.  ``frame_iterations``: most iterations between
+    two snapshots.  A function receives the iteration reached and returns how many may
+    follow: so a replay comes to stand exactly where the recorded run was steered.
+    ``warm_start``: what ``layout`` is of, where it is a map to go on from: landmarks
+    begin where they were, and what was left of the schedule is played, or its second
+    half.
 
-    Raises
-    ------
-    InputError
-        A setting is out of range, the points are too many for the method, or they
-        left every finite position.  Or what is no game was told forces, or to go on.
+    InputError: a setting is out of range, the points are too many for the method, or
+    they left every finite position.  Or what is no game was told forces, or to go on.
     """
     settings.validate()
     if warm_start is not None:
@@ -146,7 +120,7 @@ def play(
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
     """Return what moves the points under these settings."""
-    make = maker(settings)
+    make = get_method(settings.method).moved_by
     mover: Game | Layouts = make(problem, settings) if make else Game(problem)
     return mover
 
@@ -159,7 +133,7 @@ class _Seen:
 
     def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
         n, self._edges, self._diagnose = len(problem.layout), problem.edges, diagnose
-        if maker(settings) is None:
+        if is_played(settings):
             order = memory_order(problem.layout)
             problem = replace(
                 problem,
@@ -168,30 +142,26 @@ class _Seen:
                 places=np.argsort(order),
             )
         self._problem = problem
-        self._told: dict[str, Any] = {
-            "labels": np.zeros(n, np.int32),
-            "pressure": undefined(n),
-        }
+        labels, unknown = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
+        self._told: dict[str, Any] = {"labels": labels, "pressure": unknown}
         self._alarm, self._next_look = Alarm(), 0.0
         rng = np.random.default_rng(problem.random_state)
         self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
         self.mover = make_mover(problem, settings)
         self._take_up(settings)
 
-    # --- What moves the points
-
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
         settings = steer.settings or self._settings
         if isinstance(self.mover, Game):
-            if maker(settings) is not maker(self._settings):
-                raise InputError(NO_CHANGE)
+            if not is_played(settings):
+                raise InputError(choices.NO_CHANGE)
             if steer.forces is not None:
                 self.mover.take_forces(steer.forces)
             if steer.settings is not None or steer.forces is not None:
                 self._take_up(settings)
         elif steer.forces is not None:
-            raise InputError(NO_HAND)
+            raise InputError(choices.NO_HAND)
 
     def _take_up(self, settings: Settings) -> None:
         self._settings, self._energy, mover = settings, math.nan, self.mover
@@ -211,8 +181,6 @@ class _Seen:
                 if is_full or time.perf_counter() >= end:
                     return
 
-    # --- What is seen of it
-
     def snapshot(self, look: bool) -> Snapshot:
         """Return a copy of everything there is to see."""
         state, mover, told = self.state, self.mover, self._told
@@ -221,11 +189,10 @@ class _Seen:
         is_finished = state.z is not None and state.iteration == state.n_iter
         is_lost = int(told["labels"].max()) >= len(landmarks)
         is_due = self._diagnose and time.perf_counter() >= self._next_look
-        is_looked_at = is_finished or look or is_lost or is_due
-        if is_looked_at:
+        if is_seen := is_finished or look or is_lost or is_due:
             self._look(embedding, landmarks, is_finished, is_finished or look)
         is_small = len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
-        if is_looked_at or (self._diagnose and is_small):
+        if is_seen or (self._diagnose and is_small):
             self._energy = mover.energy(state)
         if isinstance(mover, Layouts):
             points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)

@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from napari_embedding_game.core.elementary import cos, exp
-from napari_embedding_game.core.settings import (
-    ScheduleName,
-    Settings,
-    choose,
-)
+from napari_embedding_game.core.settings import ScheduleName, Settings, choose
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,6 @@ Its name carries the fields and a digest of the formulas and of what turns them 
 machine code, so that numba's cache never answers for a formula that was edited.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
-
 from __future__ import annotations
 
 import hashlib

@@ -6,10 +6,6 @@ imaginary part of one complex line.  A spectrum is an array
 (2, rows, layers, columns // 2 + 1): real parts, imaginary parts.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
-# mypy: disable-error-code="call-arg,var-annotated"
-
 from __future__ import annotations
 
 from functools import cache
@@ -21,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
 from napari_embedding_game.core.simd import load, spread, store
-from napari_embedding_game.core.threads import run_blocks
+from napari_embedding_game.core.threads import LOOP, run_blocks
 
 WIDTH = 16
 """Lines that are transformed side by side."""
@@ -29,8 +25,7 @@ _LANES = 8
 """Numbers in a vector; it divides ``WIDTH``, and changes no bit."""
 _STEPS = 32
 """What a number costs, in pairs of points."""
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
-_INSIDE: dict[str, Any] = {"forceinline": True, **_OPTIONS}
+_INSIDE: dict[str, Any] = {"forceinline": True, **LOOP}
 Real = NDArray[np.floating]
 
 
@@ -63,7 +58,6 @@ def _turns(n: int, dtype: np.dtype[np.floating]) -> tuple[Any, Real]:
     return np.array(_factors(n), np.int64), turns
 
 
-# --- One pass over the lines ----------------------------------------------------------
 # A complex number is a pair of lanes.  Each ``radix`` of them, ``step`` apart, become
 # others: the sums over j of x_j exp(-2 pi i j k / radix), turned, ``count`` apart.
 
@@ -170,7 +164,7 @@ def _of_5(source, target, begin, step, end, count, turns, at, zero):
     _put(target, end + 4 * count, _turned(y4, turns, 4 * at))
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _transform(one, other, n, factors, turns):
     """Transform ``WIDTH`` lines of n numbers, (2, n WIDTH); return where they are."""
     stride, length, zero = 1, n, spread(one.dtype.type(0), _LANES)
@@ -196,10 +190,7 @@ def _transform(one, other, n, factors, turns):
     return one
 
 
-# --- All lines along an axis ----------------------------------------------------------
-
-
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _lines(begin, end, planes, is_back, factors, turns):
     """Transform some lines along the third axis of (2, outer, n, inner), in place."""
     _, _, n, inner = planes.shape
@@ -227,7 +218,7 @@ def _lines(begin, end, planes, is_back, factors, turns):
                 planes[1, outer, i, place] = found[im, i * WIDTH + at]
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _from_real(begin, end, grid, spectrum, factors, turns):
     """Write the spectra of some pairs of rows of ``grid`` (R, n)."""
     n_rows, n = grid.shape
@@ -259,7 +250,7 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
                     spectrum[1, row + 1, k] = half * (found[0, there] - found[0, here])
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _to_real(begin, end, spectrum, grid, scale, factors, turns):
     """Write some pairs of rows of ``grid`` (R, n) from their spectra."""
     n_rows, n = grid.shape

@@ -15,13 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy import pair_functions, pair_loops
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
-from napari_embedding_game.core.energy.pair_functions import (
-    ATTRACTIONS,
-    KERNELS,
-    PairFunction,
-)
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs, TorchForces
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
@@ -43,17 +38,14 @@ class CompiledForces:
         attraction: str = "log1p",
         kernel: str = "cauchy",
     ) -> None:
-        self.edges = edges
-        self.attraction = attraction
-        self.kernel = kernel
-        self.device = torch.device("cpu")
-        self.n_jobs = n_jobs
-        self._f = ATTRACTIONS[attraction]
-        self._k = KERNELS[kernel]
-        self.grid = Mesh(self._k, self.n_jobs)
+        self.edges, self.attraction, self.kernel = edges, attraction, kernel
+        self.device, self.n_jobs = torch.device("cpu"), n_jobs
+        self._f = pair_functions.ATTRACTIONS[attraction]
+        self._k = pair_functions.KERNELS[kernel]
+        self.grid = Mesh(self._k, n_jobs)
 
     def repel(
-        self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
+        self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
     ) -> tuple[Number, Tensor, Tensor]:
         """Return the sum of k over all y and z, and its gradients in y and in z.
 
@@ -122,9 +114,8 @@ class CompiledForces:
         """
         points = y.detach().numpy()
         n, d = points.shape
-        columns = np.ascontiguousarray(points.T)
+        columns, gradient = np.ascontiguousarray(points.T), np.empty_like(points)
         rows = pair_loops.triangle(n)
-        gradient = np.empty_like(points)
         across = np.empty((len(rows) - 1, d, n), points.dtype)
         sums = np.empty(len(across))
         run_blocks(

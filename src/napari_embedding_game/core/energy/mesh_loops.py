@@ -7,12 +7,6 @@ same node, nor those of odd: each kind may be spread in parallel, and every node
 its parts in one order.  The grid of a plane has one layer, a constant to the compiler.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
-# mypy: disable-error-code="call-arg,var-annotated"
-
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 
@@ -84,9 +78,6 @@ def stand(x0, x1, x2, n_layers):
     return (row, layer, column), splines
 
 
-# --- Spread -------------------------------------------------------------------------
-
-
 @njit(**OPTIONS)
 def _spread_points(first, last, x, order, grid, n_deep):
     for p in range(first, last):
@@ -115,9 +106,6 @@ def spread(begin, end, x, order, starts, grid, parity):
             _spread_points(first, last, x, order, grid, 1)
         else:
             _spread_points(first, last, x, order, grid, WIDTH)
-
-
-# --- Read back ----------------------------------------------------------------------
 
 
 @njit(inline="always", **OPTIONS)

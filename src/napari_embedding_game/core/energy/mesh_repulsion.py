@@ -75,12 +75,8 @@ def make_grid(
     dtype: np.dtype[np.floating],
 ) -> Grid:
     """Return a grid with so many nodes along each axis for points to stand on."""
-    rows, layers, columns = (1 if n == 1 else 2 * n for n in sides)
-    shape = (
-        fft.fast_length(rows),
-        fft.fast_length(layers),
-        fft.fast_length(columns),
-    )
+    rows, layers, columns = (fft.fast_length(1 if n == 1 else 2 * n) for n in sides)
+    shape = rows, layers, columns
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
     down, deep, across = (step * step for step in np.ix_(*steps))
     values = down + deep + across
@@ -108,8 +104,7 @@ class Mesh:
     """
 
     def __init__(self, kernel: PairFunction, n_jobs: int | None = 1) -> None:
-        self._kernel = kernel
-        self._n_jobs = n_jobs
+        self._kernel, self._n_jobs = kernel, n_jobs
         self._grid: Grid | None = None
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
@@ -118,9 +113,8 @@ class Mesh:
         x = points[0]
         potential = self._potential(grid, points)
         gradient, sums = np.empty_like(x), np.empty(grid.n_bands)
-        self._run(
-            mesh_loops.read, grid.n_bands, points, potential, grid.near, gradient, sums
-        )
+        given = points, potential, grid.near, gradient, sums
+        self._run(mesh_loops.read, grid.n_bands, *given)
         by_axis = gradient[:, AXES[: y.shape[1]]] / grid.dtype.type(grid.spacing)
         # But for rounding, which would drive points off a line that they lie on.
         by_axis[:, ~apart] = 0
@@ -190,8 +184,6 @@ class Mesh:
         spectrum *= grid.transfer
         return fft.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
 
-    def _run(
-        self, loop: Any, n_bands: int, points: tuple[Any, Any, Any], *given: Any
-    ) -> None:
+    def _run(self, loop: Any, n_bands: int, points: Any, *given: Any) -> None:
         work = _STEPS_OF_A_POINT * len(points[0])
         run_blocks(loop, n_bands, work, self._n_jobs, *points, *given)

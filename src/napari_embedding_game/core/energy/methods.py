@@ -75,9 +75,6 @@ class Method:
         return bool(self.kernel)
 
 
-# --- What a repulsion of 1 means ---------------------------------------------------
-
-
 def per_point(edges: Edges) -> float:
     """Return 1 / N: the repulsion is lambda N, and means the same for every N."""
     return 1 / edges.n_points
@@ -91,9 +88,6 @@ def all_attraction(edges: Edges) -> float:
 def negative_samples(edges: Edges) -> float:
     """Return the lambda of one random partner for every pull (paper 3)."""
     return float(edges.weights.sum()) / (4 * edges.n_points**2)
-
-
-# --- The methods --------------------------------------------------------------------
 
 
 def _steps(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:

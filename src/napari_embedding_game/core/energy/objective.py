@@ -26,20 +26,14 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.elementary import log
-from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.forces import Forces, make_forces
-from napari_embedding_game.core.energy.methods import (
-    OBJECTIVES,
-    Aggregate,
-    Approximation,
-)
+from napari_embedding_game.core.energy import methods, pair_loops
+from napari_embedding_game.core.energy.forces import Forces
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs
-from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
 FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
@@ -98,22 +92,17 @@ class Objective:
         self,
         forces: Forces,
         repulsion: float,
-        aggregate: Aggregate = "sum",
+        aggregate: methods.Aggregate = "sum",
         n_landmarks: int = 1,
         random_state: int = 0,
     ) -> None:
-        self.forces = forces
-        self.repulsion = repulsion
-        self.aggregate = aggregate
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
+        self.forces, self.repulsion, self.aggregate = forces, repulsion, aggregate
+        self.n_landmarks, self.random_state = n_landmarks, random_state
         n = forces.edges.n_points
         self._n_parts = max(1, n // max(FEWEST_SEEN, SEEN_BY_EACH * n_landmarks))
         self._n_seen = n // self._n_parts
         self._rng = np.random.default_rng(random_state)
         self._turn = 0
-
-    # --- What a kind of sum is
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         """Return what stands for S, and its (N, d) gradient as a tensor by a factor."""
@@ -143,17 +132,13 @@ class Objective:
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
         places = self._rng.choice(len(seen), len(lost), replace=False)
-        with torch.no_grad():
-            z[torch.as_tensor(lost, device=z.device)] = seen[
-                torch.as_tensor(places, device=z.device)
-            ]
+        to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, places))
+        z[to] = seen[drawn]
 
     def _seen(self, y: Tensor) -> Tensor:
         """Return the points that landmarks look at in this step."""
         part = y.detach()[self._turn % self._n_parts :: self._n_parts]
         return part[: self._n_seen].contiguous()
-
-    # --- The energy
 
     def energy(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> float:
         """Return the energy; ``sums``: ``self.sums(y, z)``, if it is there."""
@@ -252,13 +237,11 @@ class SampledEdges(Objective):
     @cached_property
     def pairs(self) -> Pairs:
         """The pairs that were drawn."""
-        n = self.forces.edges.n_points
+        n, device = self.forces.edges.n_points, self.forces.device
         rng = np.random.default_rng(self.random_state)
-        order = rng.permutation(n)
-        n_partners = min(self.n_landmarks, n - 1)
+        order, n_partners = rng.permutation(n), min(self.n_landmarks, n - 1)
         shifts = 1 + rng.choice(n - 1, n_partners, replace=False)
-        places, apart = map(torch.from_numpy, (order, shifts))
-        return places.to(self.forces.device), apart.to(self.forces.device)
+        return torch.from_numpy(order).to(device), torch.from_numpy(shifts).to(device)
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         total, gradient = self.forces.pair_repulsion(y, self.pairs)
@@ -268,20 +251,20 @@ class SampledEdges(Objective):
 
 
 def make_objective(
-    approximation: Approximation,
+    approximation: methods.Approximation,
     forces: Forces,
     repulsion: float,
     n_landmarks: int,
     random_state: int = 0,
-    aggregate: Aggregate = "sum",
+    aggregate: methods.Aggregate = "sum",
 ) -> Objective:
     """Return the energy with the repulsion found as ``approximation`` says."""
-    kind = OBJECTIVES[approximation]
+    kind = methods.OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
     return objective
 
 
-OBJECTIVES.update(
+methods.OBJECTIVES.update(
     landmarks=Landmarks, mesh=MeshSum, sampled_edges=SampledEdges, exact=AllPairs
 )
 
@@ -290,24 +273,10 @@ def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
     points = np.ascontiguousarray(y.detach().cpu().numpy())
     columns = np.ascontiguousarray(z.detach().cpu().numpy().T)
-    labels = np.empty(len(points), np.int32)
-    work = len(points) * columns.shape[1]
-    run_blocks(
-        pair_loops.nearest_landmark, len(points), work, n_jobs, points, columns, labels
-    )
+    n, labels = len(points), np.empty(len(points), np.int32)
+    loop, work = pair_loops.nearest_landmark, n * columns.shape[1]
+    run_blocks(loop, n, work, n_jobs, points, columns, labels)
     return labels
-
-
-def without_edges(
-    n: int,
-    n_jobs: int | None = None,
-    kernel: str = "cauchy",
-    dtype: DTypeLike = np.float32,
-) -> Forces:
-    """Return a kernel for ``n`` points of a type that nothing attracts."""
-    none = np.zeros(0, np.uint32)
-    no_edges = Edges(np.zeros(n + 1, np.uint32), none, none.astype(dtype))
-    return make_forces(no_edges, torch.device("cpu"), n_jobs, kernel=kernel)
 
 
 def _climb(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:

@@ -35,9 +35,6 @@ class PairFunction(ABC):
         """Return the derivative in s at ``s``, in the shape of ``s``."""
 
 
-# --- Attractions --------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Log1p(PairFunction):
     """log(1 + s): embedding game, t-SNE."""
@@ -83,9 +80,6 @@ class UmapAttraction(UmapFunction):
     def slope(self, s: Numbers) -> Numbers:
         p = self.power(s)
         return self.b * p / ((s + self.nearest) * (1 + p))
-
-
-# --- Kernels ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

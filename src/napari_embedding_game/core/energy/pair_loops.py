@@ -9,10 +9,6 @@ Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks; ``edges``: the 
 ``indptr`` (N+1,), ``indices``, ``weights``; ``f``, ``k``: pair functions.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
-# mypy: disable-error-code="call-arg,var-annotated"
-
 from __future__ import annotations
 
 from typing import Any
@@ -63,9 +59,6 @@ def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])
-
-
-# --- Rows of pairs ------------------------------------------------------------------
 
 
 @njit(**INSIDE)
@@ -170,9 +163,6 @@ def lifted_row(function, s, weights, u):
     return one[0] + other[0], one[1] + other[1]
 
 
-# --- Along edges --------------------------------------------------------------------
-
-
 @njit(**OPTIONS)
 def attract(begin, end, f, edges, y, gradient):
     """Write some rows of the (N, d) gradient of the sum over directed edges of w f."""
@@ -180,24 +170,17 @@ def attract(begin, end, f, edges, y, gradient):
     zero = y.dtype.type(0)
     flat = y.shape[1] == 2
     for i in range(begin, end):
-        x0 = y[i, 0]
-        x1 = y[i, 1]
-        x2 = zero if flat else y[i, 2]
-        g0 = zero
-        g1 = zero
-        g2 = zero
+        x0, x1, x2 = y[i, 0], y[i, 1], zero if flat else y[i, 2]
+        g0, g1, g2 = zero, zero, zero
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            d0 = x0 - y[j, 0]
-            d1 = x1 - y[j, 1]
+            d0, d1 = x0 - y[j, 0], x1 - y[j, 1]
             d2 = zero if flat else x2 - y[j, 2]
             s = fused(d2, d2, fused(d1, d1, d0 * d0))
             pull = weights[e] * pair_slope(f, s)
-            g0 = fused(pull, d0, g0)
-            g1 = fused(pull, d1, g1)
+            g0, g1 = fused(pull, d0, g0), fused(pull, d1, g1)
             g2 = fused(pull, d2, g2)
-        gradient[i, 0] = g0 + g0
-        gradient[i, 1] = g1 + g1
+        gradient[i, 0], gradient[i, 1] = g0 + g0, g1 + g1
         if not flat:
             gradient[i, 2] = g2 + g2
 
@@ -222,9 +205,6 @@ def edge_energy(begin, end, f, edges, y, sums):
                     total += lifted_row(f, squared, weights[first:], 0.0)[0]
                     first, filled = e + 1, 0
         sums[c] = total + lifted_row(f, squared[:filled], weights[first:], 0.0)[0]
-
-
-# --- Points and landmarks -----------------------------------------------------------
 
 
 @njit(**OPTIONS)
@@ -270,9 +250,6 @@ def nearest(squared):
     return 0
 
 
-# --- Every point and all others -----------------------------------------------------
-
-
 @njit(**OPTIONS)
 def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
     """Write the sum of k over unordered pairs of points and its gradient, in two parts.
@@ -286,9 +263,6 @@ def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
         for i in range(rows[c], rows[c + 1]):
             total += repel_row(k, i, i, y, z, far, gradient, across[c])
         sums[c] = total
-
-
-# --- Random partners (Eq. 8) --------------------------------------------------------
 
 
 @njit(**OPTIONS)

@@ -11,10 +11,6 @@ itself changes with h, by about one part in N, which is left out; a landmark sta
 r points, one of which, k, is taken off its nearest.  Else all other points push k.
 """
 
-# The compiler finds the types of the loops; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
-# mypy: disable-error-code="call-arg,var-annotated"
-
 from __future__ import annotations
 
 import math
@@ -67,23 +63,14 @@ def pressure(
     field = objective.field(y, z)
     sources = np.ascontiguousarray(field.sources.detach().cpu().numpy().T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
+    functions = ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
+    own, law = (mine, field.own), (field.strength, field.base)
     run_blocks(
-        _lift,
-        len(points),
-        len(points) * sources.shape[1],
-        forces.n_jobs,
-        (ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]),
-        forces.edges.arrays,
-        (points, sources),
-        field.weights,
-        (mine, field.own),
-        (field.strength, field.base),
+        _lift, len(points), len(points) * sources.shape[1], forces.n_jobs,
+        functions, forces.edges.arrays, points, sources, field.weights, own, law,
         heights,
-    )
+    )  # fmt: skip
     return labels, heights
-
-
-# --- One lifted point ---------------------------------------------------------------
 
 
 @njit(**OPTIONS)
@@ -133,16 +120,13 @@ def _height(f, near, weights, k, far, strengths, strength, base):
 
 
 @njit(**OPTIONS)
-def _lift(first, last, functions, edges, places, far_weights, own, law, heights):
-    """Write the pressure of some points.
+def _lift(first, last, functions, edges, y, z, far_weights, own, law, heights):
+    """Write the pressure of some points ``y`` (N, d), pushed by sources ``z`` (d, M).
 
-    ``places``: points (N, d), sources (d, M).  ``own``: each point's own source (N,),
-    and the share of its push left out.  ``law``: strength and base of the field.
+    ``own``: each point's own source (N,), and the share of its push left out.  ``law``:
+    strength and base of the field.
     """
-    f, k = functions
-    indptr, indices, weights = edges
-    y, z = places
-    mine, share = own
+    (f, k), (indptr, indices, weights), (mine, share) = functions, edges, own
     squared = np.empty(z.shape[1], y.dtype)
     strengths = np.ones(z.shape[1], y.dtype)
     for i in range(first, last):

@@ -12,12 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.energy import pair_functions
 from napari_embedding_game.core.energy.mesh_repulsion import AXES, Grid, Mesh
-from napari_embedding_game.core.energy.pair_functions import (
-    ATTRACTIONS,
-    KERNELS,
-    PairFunction,
-)
 from napari_embedding_game.core.graph.edges import Edges
 
 Number = float | Tensor
@@ -39,8 +35,7 @@ class TorchMesh:
     """The sum of one kernel over all pairs of points; ``mesh`` makes the grids."""
 
     def __init__(self, mesh: Mesh, device: torch.device) -> None:
-        self._mesh = mesh
-        self._device = device
+        self._mesh, self._device = mesh, device
         self._grid: Grid | None = None
         self._near = self._transfer = torch.empty(0)
 
@@ -133,13 +128,10 @@ class TorchForces:
         kernel: str = "cauchy",
         block_elements: int = 2**26,
     ) -> None:
-        self.edges = edges
-        self.attraction = attraction
-        self.kernel = kernel
-        self._f = ATTRACTIONS[attraction]
-        self._k = KERNELS[kernel]
-        self.device = device
-        self.n_jobs: int | None = None
+        self.edges, self.attraction, self.kernel = edges, attraction, kernel
+        self._f = pair_functions.ATTRACTIONS[attraction]
+        self._k = pair_functions.KERNELS[kernel]
+        self.device, self.n_jobs = device, None
         self._mesh = TorchMesh(Mesh(self._k), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)
@@ -150,10 +142,9 @@ class TorchForces:
         self._sum_type = finest_type(device)
 
     def repel(
-        self, y: Tensor, z: Tensor, kernel: PairFunction | None = None
+        self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
     ) -> tuple[Number, Tensor, Tensor]:
-        total, gradient = self._field(y, z, kernel=kernel)
-        return total, gradient, self._field(z, y, kernel=kernel)[1]
+        return *self._field(y, z, kernel=kernel), self._field(z, y, kernel=kernel)[1]
 
     def attract(self, y: Tensor) -> Tensor:
         y = y.detach()
@@ -199,7 +190,7 @@ class TorchForces:
         targets: Tensor,
         others: Tensor,
         far: NDArray[np.floating] | None = None,
-        kernel: PairFunction | None = None,
+        kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of k over targets and others, its gradient in the targets."""
         targets, others = targets.detach(), others.detach()

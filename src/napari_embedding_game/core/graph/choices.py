@@ -7,48 +7,26 @@ Whoever adds one writes an entry into :data:`ROW_AFFINITIES` or :data:`STARTS`, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
 """Those that need the neighbours alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAffinity:
-    """An affinity that needs the rows: that of one method, and of no other."""
+class OfRows(NamedTuple):
+    """What is worked out of the rows; ``title``: what a window calls it."""
 
     title: str
-    """What a window calls it."""
-    edges: Callable[[Any, Any], Any]
-    """(NeighborGraph, (N, D) rows) -> edges.Edges."""
+    compute: Callable[..., Any]
 
 
-ROW_AFFINITIES: dict[str, RowAffinity] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A start that is worked out of the rows."""
-
-    title: str
-    """What a window calls it."""
-    compute: Callable[[Any, int, int, int], NDArray[np.float64]]
-    """(rows, dimensions, neighbours, seed) -> (N, d)."""
-
-
-def _pca(X: Any, n_components: int, _: int, seed: int) -> NDArray[np.float64]:
+def _pca(X: Any, n_components: int, _: int, seed: int) -> Any:
     from napari_embedding_game.core.graph.start import pca  # loads numba
 
     return pca(X, n_components, seed)
 
 
-STARTS: dict[str, Start] = {"pca": Start("PCA", _pca)}
-
-
-def start_names() -> tuple[str, ...]:
-    """Return the names of all starts, those that need no rows first."""
-    return ("spectral", "random", *STARTS)
+ROW_AFFINITIES: dict[str, OfRows] = {}
+"""Each of one method, and of no other: (NeighborGraph, (N, D) rows) -> edges.Edges."""
+STARTS = {"pca": OfRows("PCA", _pca)}
+"""(rows, dimensions, neighbours, seed) -> (N, d) float64."""

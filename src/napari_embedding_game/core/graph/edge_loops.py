@@ -1,8 +1,8 @@
 """The compiled loops of :mod:`edges`: bisections for the bandwidth of each row."""
 
-# mypy: disable-error-code="no-untyped-def,assignment"
-
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -28,9 +28,23 @@ def conditional_probabilities(
     beta gives a row the entropy log(perplexity), by bisection to 1e-5, or as near as
     can be.
     """
+    return _solved(_probabilities, distances, float(perplexity), n_jobs)
+
+
+def fuzzy_memberships(
+    distances: Distances, n_jobs: int | None = None
+) -> NDArray[np.float32]:
+    """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
+
+    exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
+    thousandth of the mean distance, makes a row's memberships sum to log2(K + 1).
+    """
+    return _solved(_memberships, distances, _mean(distances), n_jobs)
+
+
+def _solved(loop: Any, distances: Distances, number: Any, n_jobs: int | None) -> Any:
     out = np.empty(distances.shape, np.float32)
-    work = STEPS * distances.size
-    run_blocks(_probabilities, len(out), work, n_jobs, distances, perplexity, out)
+    run_blocks(loop, len(out), STEPS * out.size, n_jobs, distances, number, out)
     return out
 
 
@@ -46,11 +60,9 @@ def _probabilities(begin, end, distances, perplexity, out):
         least = row[:k].min()
         mean = row[:k].mean() - least
         beta = 1.0 / mean if mean > 0.0 else 1.0
-        low = 0.0
-        high = np.inf
+        low, high = 0.0, np.inf
         for _ in range(64):
-            total = 0.0
-            weighted = 0.0
+            total, weighted = 0.0, 0.0
             for j in range(width):
                 p[j] = exp(-beta * (row[j] - least))
             for j in range(k):
@@ -67,20 +79,6 @@ def _probabilities(begin, end, distances, perplexity, out):
                 beta = 0.5 * (low + high)
         for j in range(k):
             out[i, j] = p[j] / total
-
-
-def fuzzy_memberships(
-    distances: Distances, n_jobs: int | None = None
-) -> NDArray[np.float32]:
-    """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
-
-    exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
-    thousandth of the mean distance, makes a row's memberships sum to log2(K + 1).
-    """
-    out = np.empty(distances.shape, np.float32)
-    work = STEPS * distances.size
-    run_blocks(_memberships, len(out), work, n_jobs, distances, _mean(distances), out)
-    return out
 
 
 @njit(nogil=True, cache=True)
@@ -104,9 +102,7 @@ def _memberships(begin, end, distances, mean_of_all, out):
                 break
         for j in range(k):
             apart[j] = min(rho - row[j], 0.0)
-        mean = row.mean()
-        low = 0.0
-        high = np.inf
+        mean, low, high = row.mean(), 0.0, np.inf
         # Any unit of length will do, so the search begins at the row's own.
         sigma = mean if mean > 0.0 else 1.0
         for _ in range(64):

@@ -8,9 +8,6 @@ in :mod:`edge_loops`: ``conditional_probabilities`` for a perplexity,
 ``fuzzy_memberships`` for UMAP.  Others register in :mod:`choices`.
 """
 
-# The compiler finds the types of the loop.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -22,11 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
-from napari_embedding_game.core.graph.edge_loops import (
-    conditional_probabilities,
-    fuzzy_memberships,
-)
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 N_NEAREST = 15
@@ -42,20 +36,12 @@ class Edges:
     The attraction of a map is *half* the sum over all entries: a directed
     neighbour pair (i, j) adds its weight to the entries (i, j) and (j, i).
 
-    Attributes
-    ----------
-    indptr : (N + 1,) uint32, or uint64 where there are more entries than that
-    indices : (E,) uint32
-        Column of each entry; sorted within a row.
-    weights : (E,) float32
-        Their sum is 2 N K, unless some are below 0.
-    scale : float
-        What the affinity's own symmetric weights were multiplied by.
-    nearest : (N, k) int32, or None
-        Each point's own nearest neighbours, ``N_NEAREST`` at most, nearest first; None
-        where only a matrix is known.
-    isolation : (N,) float32, or None
-        How unlike all others each row is, see :mod:`inspect.isolation`; None as above.
+    ``indptr`` (N + 1,): uint64 where there are more entries than uint32 counts;
+    ``indices`` (E,): the column of each entry, sorted within a row; ``weights`` (E,):
+    their sum is 2 N K, unless some are below 0; ``scale``: what the affinity's own
+    symmetric weights were multiplied by.  ``nearest`` (N, k): each point's nearest
+    neighbours, ``N_NEAREST`` at most, nearest first, and ``isolation`` (N,), see
+    :mod:`inspect.isolation`; None where only a matrix is known.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -117,21 +103,18 @@ def edges(
     """Return the symmetric edges of ``graph``, by one of ``choices.AFFINITIES``.
 
     Or of ``ROW_AFFINITIES``, which take ``X`` (N, D).  ``perplexity``: of "entropic",
-    a third of the neighbours if not given.
-
-    Raises
-    ------
-    InputError
-        ``affinity`` needs ``X``.
+    a third of the neighbours at most, and if not given.  InputError: ``affinity`` needs
+    ``X``.
     """
     if affinity in ROW_AFFINITIES:
         if X is None:
             raise InputError(
                 f'The affinity "{affinity}" needs the rows of the data themselves.'
             )
-        found: Edges = ROW_AFFINITIES[affinity].edges(graph, X)
+        found: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
     else:
-        perplexity = perplexity or graph.n_neighbors / 3
+        most = graph.n_neighbors / 3
+        perplexity = min(perplexity or most, most)
         weights = given_weights(graph.distances, affinity, perplexity, n_jobs)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
@@ -150,8 +133,8 @@ def given_weights(
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
     if affinity == "entropic":
-        return conditional_probabilities(distances, float(perplexity), n_jobs)
-    return fuzzy_memberships(distances, n_jobs)
+        return edge_loops.conditional_probabilities(distances, perplexity, n_jobs)
+    return edge_loops.fuzzy_memberships(distances, n_jobs)
 
 
 def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:

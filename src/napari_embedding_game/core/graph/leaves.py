@@ -16,29 +16,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import search_loops
-from napari_embedding_game.core.graph.exact import (
-    AnyRows,
-    Found,
-    nearest_of_all,
-    ranked,
-)
+from napari_embedding_game.core.graph import exact, search_loops
 from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
 _LONGEST = 256
 """Most rows of a list of the tree; twice as many where rows have changed lists."""
-_KMEANS_ROUNDS = 3
+_KMEANS_ROUNDS, _MOST_ROUNDS = 3, 5
 _NEAR_LISTS = 32
 """Lists that a row may change to, and half of those that it may be compared with."""
 _CANDIDATES = 6_144
 """Rows that each row is compared with in step 2, at least."""
-_MOST_ROUNDS = 5
-_ENOUGH = 0.995
-"""Share of the true neighbours that ends the rounds."""
-_LEAST_START = 0.5
-"""Share of them without which rounds do not help: lists say little of such data."""
-_LEAST_GAIN = 0.002
-"""What a round must find of them, to be followed by another one."""
+_ENOUGH, _LEAST_START, _LEAST_GAIN = 0.995, 0.5, 0.002
+"""Share of the true neighbours that ends the rounds; without which they do not help, as
+lists say little of such data; and that one must find to be followed by another."""
 _CHECKED_ROWS = 500
 _TIE = 1 + 1e-5
 """Relative to the last true neighbour, how far another one may be that is as near."""
@@ -48,14 +38,14 @@ Check = tuple[NDArray[np.intp], Callable[[NDArray[np.int32]], float]]
 """Numbers of some rows (S,), and what returns their recall in others (S, M)."""
 
 
-def some_true(rows: AnyRows, k: int, seed: int, n_jobs: int | None) -> Check:
+def some_true(rows: exact.AnyRows, k: int, seed: int, n_jobs: int | None) -> Check:
     """Find the true neighbours of some rows, drawn by the seed."""
     n, rng = len(rows), np.random.default_rng(seed)
     some = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
-    farthest = nearest_of_all(rows, some, k, n_jobs)[1][:, -1:] * _TIE
+    farthest = exact.nearest_of_all(rows, some, k, n_jobs)[1][:, -1:] * _TIE
 
     def recall(others: NDArray[np.int32]) -> float:
-        _, squared = ranked(rows, some, others, min(k, others.shape[1]), n_jobs)
+        _, squared = exact.ranked(rows, some, others, min(k, others.shape[1]), n_jobs)
         return float((squared <= farthest).sum() / (k * len(some)))
 
     return some, recall
@@ -79,12 +69,10 @@ def leaf_search(
     is_new = np.ones(indices.shape, np.uint8)
     found = recall(order[indices[checked]])
     for _ in range(_MOST_ROUNDS):
-        before = found
-        if found >= _ENOUGH or found < _LEAST_START:
+        if not _LEAST_START <= (before := found) < _ENOUGH:
             break
-        indices, squared, is_new = _neighbors_round(
-            rows, indices, squared, is_new, n_jobs
-        )
+        now = _neighbors_round(rows, indices, squared, is_new, n_jobs)
+        indices, squared, is_new = now
         found = recall(order[indices[checked]])
         if found - before < _LEAST_GAIN:
             break
@@ -147,13 +135,13 @@ def _near_lists(
     own = np.arange(len(means), dtype=np.int32)
     if len(own) == 1:
         return means, own[:, None]
-    others, _ = nearest_of_all(means, own, min(count, len(own)) - 1, n_jobs)
+    others, _ = exact.nearest_of_all(means, own, min(count, len(own)) - 1, n_jobs)
     return means, np.column_stack([own, others])
 
 
 def _compare_near_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int, n_jobs: int | None
-) -> Found:
+) -> exact.Found:
     """Return the nearest rows (N, k) among those of near lists, and their distances."""
     _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS, n_jobs)
     found = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)

@@ -94,24 +94,13 @@ def knn_graph(
 ) -> NeighborGraph:
     """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
 
-    Parameters
-    ----------
-    metric : str
-        Any that scikit-learn's brute search or pynndescent knows by name, or
-        "precomputed", where ``X`` are distances, see
-        :func:`precomputed.given_neighbors`.
-    random_state : int
-        Seed of the searches that have one.
-    n_jobs : int, optional
-        Threads.
-    search : str, optional
-        A search from the module's table instead of :func:`choose_search`'s.
+    ``metric``: any that scikit-learn's brute search or pynndescent knows by name, or
+    "precomputed", where ``X`` are distances, see :func:`precomputed.given_neighbors`.
+    ``random_state``: seed of the searches that have one.  ``search``: one of the
+    module's table instead of :func:`choose_search`'s.
 
-    Raises
-    ------
-    InputError
-        Fewer than ``n_neighbors + 1`` rows, rows that are all the same, an
-        unknown metric, or distances beyond single precision.
+    InputError: fewer than ``n_neighbors + 1`` rows, rows that are all the same, an
+    unknown metric, or distances beyond single precision.
     """
     check_rows(X.shape[0], n_neighbors)
     if metric == "precomputed":
@@ -119,9 +108,8 @@ def knn_graph(
         search, recall = "given", None
     else:
         check_varied(X)
-        search, indices, distances, recall = _found(
-            X, n_neighbors, metric, random_state, n_jobs, search
-        )
+        given = n_neighbors, metric, random_state, n_jobs, search
+        search, indices, distances, recall = _found(X, *given)
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
         _check_kept(X, metric, indices, distances)
     # Turned round, as a difference of two infinite squares is no number.
@@ -157,9 +145,6 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     )
 
 
-# --- Checks
-
-
 def check_rows(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
     if n_points <= n_neighbors:
@@ -183,6 +168,13 @@ def check_varied(X: Any) -> None:
             f"All {X.shape[0]} rows are the same in all {X.shape[1]} columns, so there "
             "is nothing to lay out: choose other columns or another file."
         )
+
+
+def check_spread(X: Any) -> None:
+    """Raise :class:`InputError` where a row is constant: nothing correlates with it."""
+    spread = X.max(axis=1) - X.min(axis=1)
+    spread = spread.toarray() if sparse.issparse(X) else spread
+    _check_defined("correlation", spread.ravel() == 0, np.zeros(1))
 
 
 def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
@@ -217,19 +209,12 @@ def _check_kept(
         )
 
 
-# --- Searches
-
 _Found = tuple[NDArray[np.int32], NDArray[Any], float | None]
 """Numbers (N, K), distances (N, K) and, where it was measured, the recall."""
 
 
 def _found(
-    X: Any,
-    k: int,
-    metric: str,
-    seed: int,
-    n_jobs: int | None,
-    search: Search | None,
+    X: Any, k: int, metric: str, seed: int, n_jobs: int | None, search: Search | None
 ) -> tuple[Search, *_Found]:
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
@@ -239,11 +224,9 @@ def _found(
     if first == "descent":
         return first, *_descent(X, k, metric, seed, n_jobs), None
     if metric == "correlation":
-        spread = X.max(axis=1) - X.min(axis=1)
-        spread = spread.toarray() if sparse.issparse(X) else spread
-        _check_defined(metric, spread.ravel() == 0, np.zeros(1))
-    rows = Rows(X, metric)
-    for each in _turns(first):
+        check_spread(X)
+    rows, turns = Rows(X, metric), list[Search](["projected", "leaves", "exact"])
+    for each in turns[turns.index(first) :]:
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
         found = _own(rows, k, seed, n_jobs, each)
@@ -251,12 +234,6 @@ def _found(
             return each, found[0], rows.distances(found[1]), found[2]
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
     return "descent", indices, rows.distances(squared), None
-
-
-def _turns(first: Search) -> list[Search]:
-    """Return our own searches from the first on, each for where others have failed."""
-    turns: list[Search] = ["projected", "leaves", "exact"]
-    return turns[turns.index(first) :] if first in turns else [first]
 
 
 def _own(
@@ -284,12 +261,9 @@ def _brute(
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
-    n_jobs = resolve_n_jobs(n_jobs)
-    brute = NearestNeighbors(
-        n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_jobs
-    )
-    with _named(metric):
-        distances, indices = brute.fit(X).kneighbors()
+    how = {"algorithm": "brute", "metric": metric, "n_jobs": resolve_n_jobs(n_jobs)}
+    with named(metric):
+        distances, indices = NearestNeighbors(n_neighbors=k, **how).fit(X).kneighbors()
     return indices.astype(np.int32), distances
 
 
@@ -299,14 +273,10 @@ def _descent(
     from numba import config
     from pynndescent import NNDescent
 
-    with _named(metric), PARALLEL:
-        index = NNDescent(
-            X,
-            metric=metric,
-            n_neighbors=k + 1,
-            random_state=seed,
-            n_jobs=min(resolve_n_jobs(n_jobs), config.NUMBA_NUM_THREADS),  # type: ignore[attr-defined]
-        )
+    n_threads = min(resolve_n_jobs(n_jobs), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    how = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_threads}
+    with named(metric), PARALLEL:
+        index = NNDescent(X, metric, **how)
     indices, distances = index.neighbor_graph
     if (indices < 0).any():  # it found none
         raise InputError(
@@ -322,8 +292,8 @@ def _descent(
 
 
 @contextmanager
-def _named(metric: str) -> Iterator[None]:
-    """Say by the name of a distance that a library does not take the rows."""
+def named(metric: str) -> Iterator[None]:
+    """Say by its name that a library does not know a distance, or take the rows."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             yield

@@ -38,10 +38,8 @@ def given_neighbors(
     Of a sparse matrix the stored entries are the neighbours, zeros too.  It may hold K
     - 1 in a row, as scanpy counts the row itself; the answer has as many then.
 
-    Raises
-    ------
-    InputError
-        No square matrix, values below 0, too few neighbours, or all distances are 0.
+    InputError: no square matrix, values below 0, too few neighbours, or all distances
+    are 0.
     """
     check_given(distances)
     if sparse.issparse(distances):
@@ -68,13 +66,13 @@ def _stored(
     counts = np.bincount(row, minlength=entries.shape[0])
     k = min(n_neighbors, int(counts.min()))
     if k < max(1, n_neighbors - 1):
-        fewer = f"set n_neighbors to {k + 1} or less, or " if k else ""
+        fewer = "set n_neighbors, or three times the perplexity, to "
         raise InputError(
-            f"Row {counts.argmin()} has {counts.min()} "
-            f"neighbour{'s' if counts.min() != 1 else ''} in the distances given, but "
-            f"n_neighbors is {n_neighbors}: {fewer}work out the distances again, with "
-            "as many neighbours and of these rows alone (zeros must be stored for "
-            "copies of a row to count)."
+            f"Row {counts.argmin()} has {counts.min()} neighbours in the distances "
+            f"given, and {n_neighbors} are asked for: "
+            f"{f'{fewer}{k + 1} or less, or ' if k else ''}work out the distances "
+            "again, with as many neighbours and of these rows alone (zeros must be "
+            "stored for copies of a row to count)."
         )
     order = np.lexsort((column, values, row))
     first = np.cumsum(counts) - counts

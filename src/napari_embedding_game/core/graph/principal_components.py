@@ -11,13 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph import search_loops
-from napari_embedding_game.core.graph.exact import (
-    Found,
-    in_parts,
-    nearest_of_all,
-    ranked,
-)
+from napari_embedding_game.core.graph import exact, search_loops
 from napari_embedding_game.core.graph.leaves import leaf_search, some_true
 from napari_embedding_game.core.graph.rows import Rows
 
@@ -41,9 +35,8 @@ def principal_components(
     The directions are those of a sample of rows.
     """
     n, n_dims = rows.shape
-    rng = np.random.default_rng(seed)
     most = max(4 * n_components, _MOST_NUMBERS // n_dims)
-    count = min(n, _MOST_SAMPLED, most)
+    count, rng = min(n, _MOST_SAMPLED, most), np.random.default_rng(seed)
     sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean
@@ -53,7 +46,7 @@ def principal_components(
     def project(begin: int, end: int) -> None:
         search_loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
-    in_parts(project, n, _at_once(n_dims), n_jobs)
+    exact.in_parts(project, n, _at_once(n_dims), n_jobs)
     return values
 
 
@@ -68,11 +61,9 @@ def directions(
 
     By powers of random ones (Halko, Martinsson and Tropp, 2011).
     """
-    n, n_dims = rows.shape
-    rows = np.ascontiguousarray(rows)
-    rng = np.random.default_rng(seed)
+    (n, n_dims), rows = rows.shape, np.ascontiguousarray(rows)
+    rng, step = np.random.default_rng(seed), _at_once(n_dims)
     basis = (rng.random((count, n_dims)) - 0.5).astype(np.float32)
-    step = _at_once(n_dims)
 
     def add_up(begin: int, end: int) -> None:
         search_loops.power_pass(rows[begin:end], basis, sums[begin // step])
@@ -80,7 +71,7 @@ def directions(
     for _ in range(powers):
         # Added in the order of the blocks, whoever was first.
         sums = np.zeros((-(-n // step), *basis.shape), np.float32)
-        in_parts(add_up, n, step, n_jobs)
+        exact.in_parts(add_up, n, step, n_jobs)
         search_loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
     return basis
 
@@ -91,17 +82,16 @@ def _at_once(n_dims: int) -> int:
 
 def projected_search(
     rows: Rows, k: int, seed: int, n_jobs: int | None
-) -> tuple[*Found, float] | None:
+) -> tuple[*exact.Found, float] | None:
     """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
     some, share_of = check = some_true(rows, k, seed, n_jobs)
     values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
     counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]
-    nearest, _ = nearest_of_all(values, some, counts[-1], n_jobs)
+    nearest, _ = exact.nearest_of_all(values, some, counts[-1], n_jobs)
     enough = (m for m in counts if share_of(nearest[:, :m]) >= _ENOUGH)
-    count = next(enough, None)
-    if count is None:
+    if (count := next(enough, None)) is None:
         return None
     order, candidates, _, recall = leaf_search(values, count, check, n_jobs)
-    indices, squared = ranked(rows, order, candidates, k, n_jobs)
+    indices, squared = exact.ranked(rows, order, candidates, k, n_jobs)
     back = np.argsort(order)
     return indices[back], squared[back], recall

@@ -18,8 +18,8 @@ from napari_embedding_game.core.errors import InputError
 SEARCHED = ("euclidean", "cosine", "correlation")
 """Metrics by which rows are ranked as by euclidean distances of such rows."""
 TOO_LARGE = (
-    "The values are so large that distances between rows go beyond single precision "
-    "(3e38): divide all of them by a common number."
+    "Values are missing, or so large that distances between rows go beyond single "
+    "precision (3e38): leave out rows with NaN, divide all of them by a common number."
 )
 _LARGEST_POWER = 40
 """The largest number becomes 2 to this, of which float32 can hold sums of squares."""
@@ -41,8 +41,8 @@ class Rows:
         self._metric = metric
         self._unit = 1.0
         # A row of zeros is 1 away from all others: along a column of its own.
-        self._has_zeros = metric == "cosine" and not _all_filled(X)
-        self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self._has_zeros
+        self.has_zeros = metric == "cosine" and not are_filled(X).all()
+        self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self.has_zeros
         sample = self._plain(self._X[:: max(1, X.shape[0] // _SAMPLED)])
         # Not the mean, which one value far larger than all others takes away.
         with np.errstate(over="ignore"):
@@ -83,7 +83,7 @@ class Rows:
             rows -= rows.mean(axis=1, keepdims=True)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, length, out=rows, where=length > 0)
-        return np.hstack([rows, length == 0]) if self._has_zeros else rows
+        return np.hstack([rows, length == 0]) if self.has_zeros else rows
 
     def _power_of_two(self) -> float:
         """Return what all rows are divided by, which rounds nothing."""
@@ -98,10 +98,11 @@ class Rows:
         return float(np.ldexp(1.0, max(np.frexp(largest)[1] - _LARGEST_POWER, -1_000)))
 
 
-def _all_filled(X: Any) -> bool:
-    """Return whether no row is of zeros alone."""
-    filled = abs(X).max(axis=1).toarray() if sparse.issparse(X) else X.any(axis=1)
-    return bool(filled.all())
+def are_filled(X: Any) -> NDArray[np.bool_]:
+    """Return which rows are not of zeros alone, (N,)."""
+    if sparse.issparse(X):
+        X = abs(X).max(axis=1).toarray()
+    return np.asarray(X.any(axis=1))
 
 
 def centred(X: Any, metric: str) -> Any:

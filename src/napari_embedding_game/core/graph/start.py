@@ -6,8 +6,6 @@ many points, groups of neighbours are placed first: a tenth of the iterations.
 Landmarks begin on points drawn at random: ``game.Game._set_landmarks``.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Any
@@ -39,9 +37,8 @@ _JITTER = 1e-3
 """Width of the noise that parts points which start on the same spot."""
 _NO_WIDTH = 1e-12
 """Width, relative to the largest value, below which there is only rounding."""
-_PLACING_POWERS = 20
-"""Of the axes that components are placed along."""
-_PCA_POWERS = 20
+_POWERS = 20
+"""Of the axes that components are placed along, and of principal components."""
 
 
 def start_layout(
@@ -55,7 +52,7 @@ def start_layout(
 ) -> NDArray[np.float32]:
     """Return the start layout, (N, d) float32, every dimension of unit variance.
 
-    By one of :func:`choices.start_names`.  ``X`` (N, D): used by all but "random";
+    "spectral", "random" or one of ``choices.STARTS``.  ``X`` (N, D): not of "random";
     ``n_neighbors``: by classical starts.  The same seed gives the same layout.
     """
     rng = np.random.default_rng(random_state)
@@ -76,7 +73,7 @@ def start_layout(
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
     """Project (N, D) rows on about the directions of largest variance, (N, d)."""
     n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
-    scores = principal_components(rows, n, random_state, None, _PCA_POWERS)
+    scores = principal_components(rows, n, random_state, None, _POWERS)
     return filled(scores.astype(np.float64), n_components)
 
 
@@ -103,9 +100,6 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
     return scaled
 
 
-# --- Eigenmaps
-
-
 def _spectral(
     edges: Edges,
     X: Any,
@@ -118,7 +112,7 @@ def _spectral(
         weights = np.maximum(weights, 0)
     n_parts, part = connected_components(edges.matrix(), directed=False)
     graph = indptr, indices, weights
-    layout = _eigenmaps(graph, part, n_parts, n_components, rng, n_jobs)
+    layout = _eigenmaps(graph, part, n_components, rng, n_jobs)
     placed = layout.astype(np.float64)
     if n_parts == 1:
         return placed
@@ -126,9 +120,8 @@ def _spectral(
 
 
 def _eigenmaps(
-    graph: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    graph: Any,
     part: NDArray[np.int32],
-    n_parts: int,
     n_components: int,
     rng: np.random.Generator,
     n_jobs: int | None,
@@ -137,47 +130,42 @@ def _eigenmaps(
 
     The largest eigenvalues are then those of the smoothest columns.
     """
-    if len(part) <= _MOST_AT_ONCE:
-        start = (rng.random((len(part), n_components)) - 0.5).astype(np.float32)
-        return _iterated(POWER_ITERATIONS, start, graph, part, n_parts, n_jobs)
-    group, n_groups = _groups(*graph)
+    is_small, whole = len(part) <= _MOST_AT_ONCE, (graph, part, n_jobs)
+    group, n_groups = (None, len(part)) if is_small else _groups(*graph)
+    start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
+    if is_small:
+        return _iterated(POWER_ITERATIONS, start, *whole)
     part_of = np.empty(n_groups, np.int32)
     part_of[group] = part
-    start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
     between = _grouped(*graph, group, n_groups)
-    placed = _iterated(POWER_ITERATIONS, start, between, part_of, n_parts, n_jobs)
-    return _iterated(_SMOOTHING, placed[group], graph, part, n_parts, n_jobs)
+    placed = _iterated(POWER_ITERATIONS, start, between, part_of, n_jobs)
+    return _iterated(_SMOOTHING, placed[group], *whole)
 
 
 def _iterated(
     n_iterations: int,
     layout: NDArray[np.float32],
-    graph: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    graph: Any,
     part: NDArray[np.int32],
-    n_parts: int,
     n_jobs: int | None,
 ) -> NDArray[np.float32]:
-    degree = sum_rows(graph[0], graph[2])
-    moved: NDArray[np.float32] = np.empty_like(layout)
+    degree, moved = sum_rows(graph[0], graph[2]), np.empty_like(layout)
     work = len(graph[1]) * layout.shape[1]
     for iteration in range(1, n_iterations + 1):
         run_blocks(_smooth, len(part), work, n_jobs, *graph, degree, layout, moved)
         layout, moved = moved, layout
         if iteration % _ORTHONORMALIZE_EVERY == 0:
-            _orthonormalize(layout, degree, part, n_parts)
+            _orthonormalize(layout, degree, part)
     return layout
 
 
 def _orthonormalize(
-    layout: NDArray[np.float32],
-    degree: NDArray[np.float64],
-    part: NDArray[np.int32],
-    n_parts: int,
+    layout: NDArray[np.float32], degree: NDArray[np.float64], part: NDArray[np.int32]
 ) -> None:
     """Part each column from a constant and from those before it, in every component."""
 
     def product(a: Any, b: Any) -> NDArray[np.float64]:
-        return np.asarray(np.bincount(part, degree * a * b, n_parts), np.float64)
+        return np.asarray(np.bincount(part, degree * a * b), np.float64)
 
     size = product(1, 1)
     for k in range(layout.shape[1]):
@@ -245,9 +233,6 @@ def _grouped(indptr: Any, indices: Any, weights: Any, group: Any, n_groups: int)
     return between.indptr, between.indices, between.data
 
 
-# --- Components side by side
-
-
 def side_by_side(
     layout: NDArray[np.float64],
     part: NDArray[Any],
@@ -260,15 +245,18 @@ def side_by_side(
     The places are the principal components of the components' mean inputs, so
     that what is alike in the data starts side by side.
     """
-    size = np.bincount(part, minlength=n_parts)
-    centred = _sums(X, part, n_parts) / size[:, None]
+    size, n = np.bincount(part, minlength=n_parts), len(part)
+    members = sparse.csr_array((np.ones(n), (part, np.arange(n))), (n_parts, n))
+    sums = members @ X
+    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums, np.float64)
+    centred = sums / size[:, None]
     largest = np.abs(centred).max()
     centred -= np.average(centred, axis=0, weights=size)
     width = np.abs(centred).max()
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = directions(weighted, count, 0, 1, _PLACING_POWERS)
+    axes = directions(weighted, count, 0, 1, _POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
     places = filled(along, n_components)
     width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
@@ -278,11 +266,3 @@ def side_by_side(
     scale = np.where(scale > 1e-12, scale, 1.0)
     placed: NDArray[np.float64] = places[part] + layout * (radius / scale)[part, None]
     return placed
-
-
-def _sums(X: Any, part: NDArray[Any], n_parts: int) -> NDArray[np.float64]:
-    """Return the sums of the rows of each part, (n_parts, D)."""
-    rows = np.arange(len(part))
-    members = sparse.csr_array((np.ones(len(part)), (part, rows)), (n_parts, len(part)))
-    sums = members @ X
-    return np.asarray(sums.toarray() if sparse.issparse(sums) else sums, np.float64)

@@ -4,24 +4,17 @@ A graph is symmetric and, but for :func:`_join`, in compressed rows, its diagona
 weight inside a node counted from both ends, so that a row's sum is the node's degree.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,assignment"
-
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+from napari_embedding_game.core.threads import LOOP
 
 _MOST_SWEEPS = 50
 _GAIN = 1e-10
 """Share of the total weight below which a gain is rounding, not a gain."""
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _members(groups, n_groups):
     """Return compressed rows of the nodes of every group."""
     indptr = np.zeros(n_groups + 1, np.int64)
@@ -37,7 +30,7 @@ def _members(groups, n_groups):
     return indptr, nodes
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def group_graph(indptr, indices, weights, groups, n_groups):
     """Return the graph between groups of nodes, its weights summed in float64."""
     # Group by group with one row of sums, so memory stays that of the answer.
@@ -61,11 +54,9 @@ def group_graph(indptr, indices, weights, groups, n_groups):
                 row[other] += weights[e]
         begin = np.int64(out_indptr[group])
         if begin + n_touched > out_indices.shape[0]:
-            longer = 2 * (begin + n_touched)
-            grown, heavier = np.empty(longer, np.int32), np.empty(longer)
-            grown[:begin] = out_indices[:begin]
-            heavier[:begin] = out_weights[:begin]
-            out_indices, out_weights = grown, heavier
+            more = np.zeros(begin + 2 * n_touched, np.int32)
+            out_indices = np.append(out_indices, more)
+            out_weights = np.append(out_weights, np.zeros(more.shape[0]))
         for k in range(n_touched):
             other = touched[k]
             out_indices[begin + k] = other
@@ -77,42 +68,34 @@ def group_graph(indptr, indices, weights, groups, n_groups):
     return out_indptr, out_indices[:end].copy(), out_weights[:end].copy()
 
 
-# --- Modularity at one resolution ------------------------------------------------
-
-
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def modularity(indptr, indices, weights, resolution, labels):
     """Return the share of weight inside minus ``resolution`` times the expected."""
-    volume = np.zeros(labels.shape[0])
-    inside = 0.0
+    volume, inside = np.zeros(labels.shape[0]), 0.0
     for node in range(labels.shape[0]):
         for e in range(indptr[node], indptr[node + 1]):
             volume[labels[node]] += weights[e]
             if labels[indices[e]] == labels[node]:
                 inside += weights[e]
-    total = 0.0
-    squared = 0.0
+    total, squared = 0.0, 0.0
     for one in volume:
         total += one
         squared += one * one
     return inside / total - resolution * squared / (total * total)
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def move_nodes(indptr, indices, weights, resolution, order, labels):
     """Move nodes to the best neighbouring community until no move gains."""
-    n = labels.shape[0]
-    degree = np.zeros(n)
-    volume = np.zeros(n)
+    n, total = labels.shape[0], 0.0
+    degree, volume, link = np.zeros(n), np.zeros(n), np.zeros(n)
     count = np.zeros(n, np.int64)
-    total = 0.0
     for node in range(n):
         for e in range(indptr[node], indptr[node + 1]):
             degree[node] += weights[e]
         volume[labels[node]] += degree[node]
         count[labels[node]] += 1
         total += degree[node]
-    link = np.zeros(n)
     for _ in range(_MOST_SWEEPS):
         n_moved = 0
         for node in order:
@@ -145,14 +128,10 @@ def move_nodes(indptr, indices, weights, resolution, order, labels):
             break
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def compact(labels):
     """Renumber labels to 0..n-1 in order of appearance, in place; return n."""
-    most = 0
-    for label in labels:
-        most = max(most, label)
-    new = np.full(most + 1, -1, np.int64)
-    n = 0
+    new, n = np.full(labels.max() + 1, -1, np.int64), 0
     for i in range(labels.shape[0]):
         if new[labels[i]] < 0:
             new[labels[i]] = n
@@ -161,10 +140,7 @@ def compact(labels):
     return n
 
 
-# --- Merging two clusters at a time ----------------------------------------------
-
-
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
     """Join all clusters of each group, pair after pair, see :func:`_join`.
 
@@ -198,7 +174,7 @@ def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
     return joined[:count], into[:count], scores[:count]
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _score(a, b, weights, degree, size, is_rooted):
     """Return how well two clusters go together, see :func:`_join`."""
     expected = degree[a] * degree[b]
@@ -207,7 +183,7 @@ def _score(a, b, weights, degree, size, is_rooted):
     return weights[a, b] / (np.sqrt(expected) if is_rooted else expected)
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _find_best(a, best, most, is_there, weights, degree, size, is_rooted):
     """Write which of the clusters after ``a`` goes with it best, and the score."""
     best[a], most[a] = -1, -np.inf
@@ -218,7 +194,7 @@ def _find_best(a, best, most, is_there, weights, degree, size, is_rooted):
                 best[a], most[a] = b, score
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _join(weights, degree, size, is_rooted):
     """Join all clusters of a dense graph (m, m), two at a time, best first.
 

@@ -23,9 +23,7 @@ from napari_embedding_game.core.inspect import cluster_loops as loops
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 """1 is modularity as it was defined; each further one expects half the weight."""
-_TRIES = 10
-_TRIES_WITH_START = 2
-_MOST_ROUNDS = 10
+_TRIES, _TRIES_WITH_START, _MOST_ROUNDS = 10, 2, 10
 _CLEARLY = 1e-3
 """Modularity by which a new partition must beat the one that is shown."""
 
@@ -38,12 +36,8 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     """Return the summed weights of the edges between the points of landmarks.
 
     ``labels`` (N,): landmark of each point.  Returns (L, L), symmetric, float64; the
-    diagonal is the weight inside, counted from both ends.
-
-    Raises
-    ------
-    InputError
-        There is not one label a point, or a label has no landmark.
+    diagonal is the weight inside, counted from both ends.  InputError: there is not one
+    label a point, or a label has no landmark.
     """
     if len(labels) != edges.n_points:
         raise InputError(
@@ -55,12 +49,15 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
             f"The labels run from {labels.min()} to {labels.max()}, but the landmarks "
             f"from 0 to {n_landmarks - 1}: give the number of landmarks of this map."
         )
-    groups = np.ascontiguousarray(labels, dtype=np.int32)
-    indptr, indices, weights = loops.group_graph(
-        edges.indptr, edges.indices, edges.weights, groups, n_landmarks
-    )
-    shape = (n_landmarks, n_landmarks)
-    graph = sparse.csr_matrix((weights, indices, indptr), shape=shape)
+    return _between(*edges.arrays, np.ascontiguousarray(labels, np.int32), n_landmarks)
+
+
+def _between(
+    indptr: Any, indices: Any, weights: Any, groups: Labels, n_groups: int
+) -> sparse.csr_matrix:
+    """Return the graph between groups of the nodes of another one."""
+    rows = loops.group_graph(indptr, indices, weights, groups, n_groups)
+    graph = sparse.csr_matrix(rows[::-1], shape=(n_groups, n_groups))
     graph.sort_indices()
     return graph
 
@@ -99,7 +96,6 @@ class MergeTree:
 def merge_tree(
     graph: sparse.csr_matrix,
     sizes: NDArray[np.integer],
-    *,
     previous: MergeTree | None = None,
     random_state: int = 0,
 ) -> MergeTree:
@@ -107,12 +103,8 @@ def merge_tree(
 
     Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
     points of each landmark.  ``previous``: the tree of the same landmarks a moment ago,
-    whose clusters are kept where they are as good as any found now.
-
-    Raises
-    ------
-    InputError
-        No landmark has points.
+    whose clusters are kept where they are as good as any found now.  InputError: no
+    landmark has points.
     """
     if not np.any(sizes):
         raise InputError("No landmark has any points, so there is nothing to merge.")
@@ -164,12 +156,8 @@ def halves(
     levels = _levels(graph, None, random_state, n_tries)
     groups = levels[0]
     _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    parts = graph.indptr, graph.indices, graph.data, groups, len(sizes)
-    indptr, indices, weights = loops.group_graph(*parts)
-    shape = len(sizes), len(sizes)
-    between = sparse.csr_matrix((weights, indices, indptr), shape=shape)
-    between.sort_indices()
-    coarse = levels[:, first]
+    parts = graph.indptr, graph.indices, graph.data, groups
+    between, coarse = _between(*parts, len(sizes)), levels[:, first]
     tree = MergeTree(*_joined(between, sizes.astype(np.float64), coarse), coarse)
     is_second: NDArray[np.bool_] = tree.cut(2)[groups] == 1
     return is_second
@@ -252,14 +240,9 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
     """Cut a cluster alone into parts, along the tree that it came from.
 
     ``members`` (M,): its landmarks, which need not be a cut's.  Returns the part of
-    each, the largest branch 0; -1 where it has no points.
-
-    Raises
-    ------
-    InputError
-        ``n_parts`` is below 2, or fewer of the landmarks have points.
+    each, the largest branch 0; -1 where it has no points.  InputError: ``n_parts`` is
+    below 2, or fewer of the landmarks have points.
     """
-    members = np.asarray(members)
     n_most = int(np.count_nonzero(tree.born[members]))
     if not 2 <= n_parts <= n_most:
         choice = f"choose a number of parts from 2 to {n_most}, or "
@@ -267,12 +250,13 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
             f"Landmarks with points in this cluster: {n_most}. It cannot be split "
             f"into {n_parts}: {choice if n_most >= 2 else ''}play with more landmarks."
         )
+
+    def parts(n_clusters: int) -> NDArray[np.int32]:
+        return _parts(tree.cut(n_clusters)[members])
+
     # The number of parts only grows with the number of clusters.
     numbers = range(1, tree.n_leaves)
-    place = bisect_left(
-        numbers, n_parts, key=lambda n: _parts(tree.cut(n)[members]).max() + 1
-    )
-    return _parts(tree.cut(place + 1)[members])
+    return parts(1 + bisect_left(numbers, n_parts, key=lambda n: parts(n).max() + 1))
 
 
 def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:

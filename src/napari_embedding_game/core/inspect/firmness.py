@@ -33,11 +33,10 @@ FEWEST, MOST_ROWS = 10, 1_000
 """Rows that a group must have; rows of both together that are looked at."""
 N_NEIGHBORS, MOST_COLUMNS = 15, 50
 """Of the graph; of rows that have more the principal components."""
-DRAWS, MOST_DRAWS = 5, 20
+DRAWS, MOST_DRAWS, _CLEARLY_ONE = 5, 20, 0.25
+"""Simulations; the last is the probability above which no more is drawn."""
 _TRIES, _SWEEPS = 3, 3
 """Of partitions of simulated rows; of rows moved to where most of their links lead."""
-_CLEARLY_ONE = 0.25
-"""Probability above which no more is drawn."""
 _NEARLY_ALL = 0.9
 """Share of a group from which a part is still looked at as the whole."""
 
@@ -115,48 +114,37 @@ def separation(
     alpha: float = ALPHA,
     random_state: int = 0,
 ) -> Separation:
-    """Return how far two groups of rows are apart in the data.
+    """Return how far two groups of rows of ``X`` (N, D) are apart in the data.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-    first, second : (m,) and (n,) int
-        Their rows; of more than ``MOST_ROWS`` so many are drawn, each group as many
-        as it has a share.
-    metric : str
-        For "cosine" rows are brought to the same length; for any other, they are
-        compared as they are.
-    alpha : float
-        More is simulated where it is not clear on which side of it ``p`` is.
+    ``first``, ``second`` (m,) and (n,): their rows; of more than ``MOST_ROWS`` so many
+    are drawn, each group as many as it has a share.  ``metric``: for "cosine" rows are
+    brought to the same length; for any other, they are compared as they are.
+    ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
 
-    Raises
-    ------
-    InputError
-        A group has fewer than ``FEWEST`` rows, or of those that are drawn.
+    InputError: a group has fewer than ``FEWEST`` rows, or of those that are drawn.
     """
-    rng = np.random.default_rng(random_state)
+    rng, groups = np.random.default_rng(random_state), (first, second)
     share = min(1.0, MOST_ROWS / (len(first) + len(second)))
-    n_first, n_second = (round(share * len(rows)) for rows in (first, second))
-    if min(n_first, n_second) < FEWEST:
+    counts = [round(share * len(rows)) for rows in groups]
+    if min(counts) < FEWEST:
         raise InputError(
-            f"The smaller group has {min(n_first, n_second)} of the rows that are "
-            f"compared: choose groups of {ceil(FEWEST / share):,} rows or more."
+            f"The smaller group has {min(counts)} of the rows that are compared: "
+            f"choose groups of {ceil(FEWEST / share):,} rows or more."
         )
-    drawn = [
-        rng.choice(rows, n, replace=False)
-        for rows, n in ((first, n_first), (second, n_second))
-    ]
+    drawn = [rng.choice(rows, n, False) for rows, n in zip(groups, counts, strict=True)]
     points = _columns(X[np.concatenate(drawn)], metric)
-    is_second = np.arange(len(points)) >= n_first
+    if (points == points[0]).all():  # one row, again and again
+        return Separation(0.0, (0.0, 0.0))
+    is_second = np.arange(len(points)) >= counts[0]
     apart, by_chance = _apart(_graph(points), is_second), list[float]()
     one_group = _one_group(points)
     for draw in range(MOST_DRAWS):
         graph = _graph(one_group(rng))
         by_chance.append(_apart(graph, halves(graph, draw, _TRIES)))
-        found = Separation(apart, tuple(by_chance))
-        if draw and found.p > (_CLEARLY_ONE if draw + 1 >= DRAWS else 0.5):
+        found, is_many = Separation(apart, tuple(by_chance)), draw + 1 >= DRAWS
+        if draw and found.p > (_CLEARLY_ONE if is_many else 0.5):
             break
-        if draw + 1 >= DRAWS and found.p < alpha / 4:
+        if is_many and found.p < alpha / 4:
             break
     return found
 
@@ -168,16 +156,10 @@ def firm_cuts(
     *,
     metric: str = "euclidean",
     most_clusters: int = 30,
-    random_state: int = 0,
 ) -> Iterator[Cut]:
     """Yield how firm each number of clusters is, from 2 to ``most_clusters``.
 
-    Parameters
-    ----------
-    X : (N, D) array or sparse matrix
-    tree : MergeTree
-    labels : (N,) int
-        Landmark of each row.
+    ``labels`` (N,): landmark of each row of ``X`` (N, D), an array or sparse matrix.
     """
     before, divisible = tree.cut(1), {0}
     for n in range(2, min(most_clusters, tree.n_leaves) + 1):
@@ -189,10 +171,8 @@ def firm_cuts(
         found, alpha = None, ALPHA * n_rows / len(labels)
         fewest = FEWEST * max(1, n_rows / MOST_ROWS)
         if parent in divisible and n_parted > fewest:
-            seed = random_state + n
-            found = separation(
-                X, first, second, metric=metric, alpha=alpha, random_state=seed
-            )
+            asked = X, first, second
+            found = separation(*asked, metric=metric, alpha=alpha, random_state=n)
         is_firm = found is not None and found.p < alpha
         if is_firm:
             divisible.add(n - 1)

@@ -115,11 +115,7 @@ def _readable(X: Any) -> Any:
 
 
 def _gathered(
-    X: Any,
-    groups: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    first: int,
-    last: int,
+    X: Any, groups: NDArray[np.int32], sizes: NDArray[np.int64], first: int, last: int
 ) -> Any:
     """Return values, begin and end of the columns: see :mod:`marker_loops`."""
     is_by_row = sparse.issparse(X) and X.format == "csr"
@@ -148,12 +144,10 @@ class GroupSummary:
         Where a column is the same in all groups it is 0, as ``standard_scale="var"``
         of scanpy has it.
         """
-        low = np.nanmin(self.means, axis=0, initial=np.inf)
-        above = self.means - low
+        above = self.means - np.nanmin(self.means, axis=0, initial=np.inf)
         span = np.nanmax(above, axis=0, initial=0.0)
-        scaled: FloatArray = np.divide(
-            above, span, out=np.zeros_like(above), where=span > 0
-        )
+        scaled: FloatArray = np.zeros(above.shape)
+        np.divide(above, span, out=scaled, where=span > 0)
         return scaled
 
 

@@ -4,20 +4,13 @@ Zeros are counted, not gathered: nine values of ten in expression data.  Each gr
 sorted alone, and the rank sum is found while two groups are merged.
 """
 
-# The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,assignment"
-
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+from napari_embedding_game.core.threads import LOOP
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def _begins(count):
     """Return where the values of each column and group begin, one after another."""
     begin = np.empty(count.shape, np.int64)
@@ -29,7 +22,7 @@ def _begins(count):
     return begin, at
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def gather_dense(block, groups, sizes):
     """Return the values other than zero (P,), and where those of a group begin and end.
 
@@ -53,7 +46,7 @@ def gather_dense(block, groups, sizes):
     return values, begin, end
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
     """Like :func:`gather_dense`, of a sparse matrix whose indices are sorted.
 
@@ -67,13 +60,11 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
             starts[row] = start + np.searchsorted(held, first)
             stops[row] = start + np.searchsorted(held, last)
     count = np.zeros((last - first, sizes.shape[0]), np.int64)
-    begin = end = count
-    values = np.empty(0, data.dtype)
-    for is_counted in (False, True):
+    begin, end, values = count, count, np.empty(0, data.dtype)
+    for is_counted in (False, True):  # count first, which end does, too
         if is_counted:
             begin, n_values = _begins(count)
-            end = begin.copy()
-            values = np.empty(n_values, data.dtype)
+            end, values = begin.copy(), np.empty(n_values, data.dtype)
         for line in range(starts.shape[0]):
             for e in range(starts[line], stops[line]):
                 row = line if is_by_row else indices[e]
@@ -83,13 +74,11 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
                     continue
                 if is_counted:
                     values[end[column, group]] = data[e]
-                    end[column, group] += 1
-                else:
-                    count[column, group] += 1
+                end[column, group] += 1
     return values, begin, end
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def moments(values, begin, end, sizes, out):
     """Write figures of each group to ``out`` (4, C, columns), of finite values.
 
@@ -124,7 +113,7 @@ def moments(values, begin, end, sizes, out):
             out[3, group, column] = positive
 
 
-@njit(**_OPTIONS)
+@njit(**LOOP)
 def rank_sums(values, begin, end, sizes, out):
     """Write the rank sum of the first of two groups in each column, (columns,).
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -67,31 +67,15 @@ class MarkerTable:
 
         ``pct_nz_group`` and ``pct_nz_reference`` are shares of rows above 0, 0 to 1.
         """
-        return pd.DataFrame(
-            {
-                "names": self.names,
-                "scores": self.scores,
-                "logfoldchanges": self.logfoldchanges,
-                "pvals": self.pvals,
-                "pvals_adj": self.pvals_adj,
-                "pct_nz_group": self.pts,
-                "pct_nz_reference": self.pts_rest,
-            }
-        )
+        figures = [each.name for each in fields(self)][4:]
+        table = pd.DataFrame({name: getattr(self, name) for name in figures})
+        shares = {"pts": "pct_nz_group", "pts_rest": "pct_nz_reference"}
+        return table.rename(columns=shares)
 
 
-def markers(
-    X: Any,
-    inside: BoolArray,
-    outside: BoolArray | None = None,
-    names: Sequence[str] | None = None,
-    **options: Any,
-) -> MarkerTable:
-    """Return the columns that are highest in some rows against others.
-
-    See :func:`iter_markers`, which also tells how far it is.
-    """
-    return finished(iter_markers(X, inside, outside, names, **options))
+def markers(*given: Any, **options: Any) -> MarkerTable:
+    """Return at once what :func:`iter_markers` returns in the end."""
+    return finished(iter_markers(*given, **options))
 
 
 def iter_markers(
@@ -106,7 +90,7 @@ def iter_markers(
     log1p: bool = True,
     n_jobs: int | None = None,
 ) -> Generator[float, None, MarkerTable]:
-    """Yield the share done, 0 to 1, block by block, and return the table.
+    """Yield the share done, 0 to 1; return the columns that are highest in some rows.
 
     Close the generator to cancel; at most the blocks under way are finished.
 
@@ -115,32 +99,17 @@ def iter_markers(
     group become one profile, their mean, and Welch's t-test compares the profiles.
     ``n_inside`` and ``pts`` of the table then count samples.
 
-    Parameters
-    ----------
-    X : (N, G) array or scipy sparse matrix
-    inside : (N,) bool
-        Rows of the group.
-    outside : (N,) bool, optional
-        Rows to compare with; all others by default.
-    names : sequence of str, optional
-        Names of the columns; their numbers by default.
-    method : {"wilcoxon", "t-test"}
-        Rank sums with the normal approximation, or Welch's t-test; not asked with
-        ``samples``.
-    samples : (N,) array, optional
-        Name of the sample that each row is of; None or NaN where it is of none.
-    n_top : int, optional
-        Rows of the table; None is all.
-    log1p : bool
-        Whether the values are log(1 + x), which the fold change undoes, and of which
-        samples take the means of x.
+    ``X`` (N, G): an array or sparse matrix.  ``inside``, ``outside`` (N,): rows of the
+    group, and those to compare with, all others by default.  ``names`` of the columns,
+    by default their numbers.  ``method``: rank sums with the normal approximation, or
+    Welch's t-test.  ``samples`` (N,): name of the sample that each row is of; None or
+    NaN where it is of none.  ``n_top``: rows of the table; None is all.  ``log1p``:
+    whether the values are log(1 + x), which the fold change undoes, and of which
+    samples take the means of x.
 
-    Raises
-    ------
-    InputError
-        Groups that overlap, have fewer than 2 rows, cells of fewer than 2 samples or
-        another length than the data; values that are no finite numbers; an unknown
-        method.
+    InputError: groups that overlap, have fewer than 2 rows, cells of fewer than 2
+    samples or another length than the data; values that are no finite numbers; an
+    unknown method.
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
@@ -159,22 +128,23 @@ def iter_markers(
         spread = np.sqrt(n * m * (n + m + 1) / 12)
         scores = (figures[4, 0] - n * (n + m + 1) / 2) / spread
         pvals = 2 * _stats().norm.sf(np.abs(scores))
-    adjusted = _stats().false_discovery_control(pvals)
     top = np.argsort(-scores, kind="stable")[:n_top]
-    chosen = [_Side(*(figure[top] for figure in side)) for side in sides]
     named = top if names is None else [names[column] for column in top]
+    of_columns = {
+        "scores": scores,
+        "logfoldchanges": _log_fold_changes(*sides, log1p=log1p),
+        "pvals": pvals,
+        "pvals_adj": _stats().false_discovery_control(pvals),
+        "pts": sides[0].positive / sides[0].n,
+        "pts_rest": sides[1].positive / sides[1].n,
+    }
     return MarkerTable(
         method=method,
         n_inside=int((groups == _INSIDE).sum()),
         n_outside=int((groups == _OUTSIDE).sum()),
         columns=top,
         names=np.array(named, dtype=str),
-        scores=scores[top],
-        logfoldchanges=_log_fold_changes(*chosen, log1p=log1p),
-        pvals=pvals[top],
-        pvals_adj=adjusted[top],
-        pts=chosen[0].positive / chosen[0].n,
-        pts_rest=chosen[1].positive / chosen[1].n,
+        **{name: figure[top] for name, figure in of_columns.items()},
     )
 
 
@@ -252,17 +222,16 @@ def _checked_groups(
     inside: BoolArray, outside: BoolArray | None, n_rows: int
 ) -> NDArray[np.int32]:
     """Return _INSIDE, _OUTSIDE or -1 for each row."""
-    inside = np.asarray(inside, dtype=bool)
-    outside = ~inside if outside is None else np.asarray(outside, dtype=bool)
+    outside = ~inside if outside is None else outside
     if len(inside) != n_rows or len(outside) != n_rows:
         raise InputError(
             f"The groups are over {len(inside)} and {len(outside)} rows, the data "
             f"over {n_rows}: say of every row whether it belongs to a group."
         )
-    if (inside & outside).any():
+    if n_both := np.count_nonzero(inside & outside):
         raise InputError(
-            f"{np.count_nonzero(inside & outside)} rows are in both groups: "
-            "compare groups that have no row in common."
+            f"{n_both} rows are in both groups: compare groups that have no row in "
+            "common."
         )
     for name, rows in (("chosen", inside), ("compared", outside)):
         n = np.count_nonzero(rows)
@@ -275,7 +244,7 @@ def _checked_groups(
 
 
 class _Side(NamedTuple):
-    """Figures of some rows, each (G,): see :func:`.marker_loops.moments`."""
+    """Figures of some rows, each (G,): see :func:`marker_loops.moments`."""
 
     n: FloatArray
     mean: FloatArray

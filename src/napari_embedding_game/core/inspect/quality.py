@@ -19,14 +19,14 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.neighbors import named
 from napari_embedding_game.core.graph.rows import centred
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
 """The name under which the map's own clusters are compared with it."""
-MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
-WORK = 2e9
-"""Products that the distances to the sampled points may take, about: a second."""
+MOST_SAMPLED, LEAST_SAMPLED, WORK = 1_000, 100, 2e9
+"""Of points, and the products that distances to them may take, about: a second."""
 _BLOCK = 16_000_000
 """Distances that are held at once."""
 TRIPLETS_EACH = 20
@@ -88,13 +88,12 @@ def map_quality(
     metric: str = "euclidean",
     columns: Mapping[str, NDArray[Any]] | None = None,
     clusters: NDArray[np.integer] | None = None,
-    random_state: int = 0,
 ) -> MapQuality | None:
     """Compare a map (N, d) with its data; None where there are fewer than 8 rows.
 
     ``metric``: by its name in scikit-learn; ``columns``: codes of groups by name,
     negative for none; ``clusters``: ids of those on the map.  InputError where of given
-    distances only some are there.
+    distances only some are there, or scikit-learn does not know the metric.
     """
     if metric == "precomputed" and issparse(X):
         raise InputError(
@@ -105,14 +104,28 @@ def map_quality(
     k = min(NEIGHBORS, n_points // 2 - 1)
     if k < 3:
         return None
-    X, rng = centred(X, metric), np.random.default_rng(random_state)
-    rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
+    X, rng = centred(X, metric), np.random.default_rng(0)
+    affordable = int(WORK / (n_points * max(X.shape[1], 1)))
+    n_sampled = min(n_points, MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
+    rows = rng.choice(n_points, n_sampled, replace=False)
     groups = dict(columns or {}) | ({} if clusters is None else {CLUSTERS: clusters})
     at_once = max(1, _BLOCK // n_points)
-    parts = [
-        _figures(X, embedding, metric, k, rng, rows[at : at + at_once], groups)
-        for at in range(0, len(rows), at_once)
-    ]
+
+    def figures_of(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
+        """Return the four figures of some points, and how far each column agrees."""
+        with named(metric):
+            in_data, on_map = _distances(X, some, metric), _distances(embedding, some)
+        near, shown = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
+        return [
+            (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
+            _rank_score(in_data, shown, k),
+            _rank_score(on_map, near, k),
+            _triplet_score(in_data, on_map, rng),
+            *(_same_group(of[some][:, None], of[shown]) for of in groups.values()),
+        ]
+
+    starts = range(0, n_sampled, at_once)
+    parts = [figures_of(rows[start : start + at_once]) for start in starts]
     known = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
     figures = [float(each.mean()) if len(each) else math.nan for each in known]
     found = [
@@ -124,16 +137,11 @@ def map_quality(
     kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
         *(kept, trusted, continued, triplets),
-        n_sampled=len(rows),
+        n_sampled=n_sampled,
         n_neighbors=k,
         columns=tuple(one for one in found if one.name != CLUSTERS),
         clusters=next((one for one in found if one.name == CLUSTERS), None),
     )
-
-
-def _n_sampled(shape: tuple[int, int]) -> int:
-    affordable = int(WORK / (shape[0] * max(shape[1], 1)))
-    return min(shape[0], MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
 
 
 def _by_chance(codes: NDArray[np.integer]) -> float:
@@ -143,27 +151,6 @@ def _by_chance(codes: NDArray[np.integer]) -> float:
     """
     counts = np.unique(codes[codes >= 0], return_counts=True)[1]
     return float(((counts / counts.sum()) ** 2).sum()) if len(counts) else 1.0
-
-
-def _figures(
-    X: Any,
-    embedding: NDArray[np.floating],
-    metric: str,
-    k: int,
-    rng: np.random.Generator,
-    rows: NDArray[np.integer],
-    groups: Mapping[str, NDArray[Any]],
-) -> list[NDArray[np.float64]]:
-    """Return the four figures of some points, and how far each column agrees."""
-    in_data, on_map = _distances(X, rows, metric), _distances(embedding, rows)
-    near, shown = (np.argpartition(e, k - 1, axis=1)[:, :k] for e in (in_data, on_map))
-    return [
-        (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
-        _rank_score(in_data, shown, k),
-        _rank_score(on_map, near, k),
-        _triplet_score(in_data, on_map, rng),
-        *(_same_group(codes[rows][:, None], codes[shown]) for codes in groups.values()),
-    ]
 
 
 def _distances(

@@ -31,10 +31,7 @@ def recluster(
 ) -> NDArray[np.int32]:
     """Return the part of each row of ``X`` (m, D), from 0, the largest first.
 
-    Raises
-    ------
-    InputError
-        Fewer rows than ``FEWEST``, parts below 2, or rows that are all the same.
+    InputError: fewer rows than ``FEWEST``, parts below 2, or rows all the same.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import normalize
@@ -52,8 +49,8 @@ def recluster(
     n_landmarks = min(wanted, MOST_LANDMARKS + n_parts, n_rows)
     kmeans = MiniBatchKMeans(
         n_landmarks, random_state=random_state, n_init=3, batch_size=1024
-    ).fit(normalize(X) if metric == "cosine" else X)
-    landmarks = kmeans.labels_.astype(np.int32)
+    )
+    landmarks = kmeans.fit_predict(normalize(X) if metric == "cosine" else X)
     sizes = np.bincount(landmarks)
     weighted = edges(graph, "fuzzy", n_jobs=n_jobs)
     between = landmark_graph(weighted, landmarks, len(sizes))

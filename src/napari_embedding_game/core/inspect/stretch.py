@@ -8,9 +8,6 @@ attraction.  ``python benchmarks/doubtful_points.py`` shows how well it finds po
 Those above :data:`snapshot.FAR` are called misplaced.
 """
 
-# The compiler finds the types of the loops; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
-
 from __future__ import annotations
 
 import numpy as np
@@ -37,37 +34,20 @@ def stretch(
     ``neighbors`` (N, k): the nearest rows in the data, -1 for none.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    stretched = np.zeros(len(y), np.float32)
-    unit = usual_squared_length(neighbors, y)
-    if unit > 0.0:
-        run_blocks(
-            _stretch_rows, len(y), _LOGARITHM * neighbors.size, n_jobs,
-            neighbors, y, unit, stretched,
-        )  # fmt: skip
-    return stretched
-
-
-def usual_squared_length(
-    neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
-) -> float:
-    """Return the median of the squared distances of neighbours on the map.
-
-    Parameters are those of :func:`stretch`.
-    """
-    step = max(1, len(embedding) // _MOST_POINTS)
-    some, y = neighbors[::step], np.asarray(embedding, np.float32)
+    stretched, step = np.zeros(len(y), np.float32), max(1, len(y) // _MOST_POINTS)
+    some = neighbors[::step]
     at, which = np.nonzero(some >= 0)
     apart = y[at * step].astype(np.float64) - y[some[at, which]]
-    squared = np.square(apart).sum(axis=1)
-    return float(np.median(squared)) if len(squared) else 0.0
-
-
-# --- Loops: of ``neighbors`` (N, k), -1 for none, and the map ``y`` (N, d) ----------
+    unit = float(np.median(np.square(apart).sum(axis=1))) if len(apart) else 0.0
+    if unit > 0.0:
+        loop, work = _stretch_rows, _LOGARITHM * neighbors.size
+        run_blocks(loop, len(y), work, n_jobs, neighbors, y, unit, stretched)
+    return stretched
 
 
 @njit(**OPTIONS)
 def _stretch_rows(begin, end, neighbors, y, unit, out):
-    """Write the stretch of some points into ``out`` (N,), 0 without neighbours."""
+    """Write the stretch of some points ``y`` (N, d) into ``out``, 0 without others."""
     for i in range(begin, end):
         total, n = np.float64(0.0), 0
         for k in range(neighbors.shape[1]):

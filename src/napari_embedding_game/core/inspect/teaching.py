@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 
-MOST_FOLDS = 5
+MOST_FOLDS, MAX_ITER = 5, 2000
 PENALTIES = (0.03, 0.3, 3.0)
 """Inverse strengths of the penalty of which one is chosen, as scikit-learn's ``C``."""
-MAX_ITER = 2000
 MOST_WEIGHTS = 200
-"""Columns times classes up to which Newton's method is the fastest: few steps, each
-with a matrix of all weights squared."""
+"""Columns times classes up to which Newton's method is the fastest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,56 +48,38 @@ def learn(
     X: Any,
     rows: NDArray[np.integer],
     codes: NDArray[np.integer],
-    *,
     is_scaled: bool = False,
-    random_state: int = 0,
 ) -> Learned:
     """Classify all rows by logistic regression on examples; the classes count alike.
 
-    The penalty is the one with the least cross-validated log loss.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix, shape (N, D)
-    rows : (n,) int
-        The examples, each once.
-    codes : (n,) int
-        Class of each example, 0 to K - 1; every class has one at least.
-    is_scaled : bool
-        Whether the columns have a common unit, as principal components do: else each
-        is standardised by the mean and the standard deviation of all rows.
-    random_state : int
-        Seed of the folds.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two classes.
+    The penalty is the one with the least cross-validated log loss.  ``rows``, ``codes``
+    (n,): the examples among the rows of ``X`` (N, D), each once, and their classes, 0
+    to K - 1, each of which has one; InputError where these are fewer than two.
+    ``is_scaled``: whether the columns have a common unit, as principal components do:
+    else each is standardised by the mean and the standard deviation of all rows.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import recall_score
-    from sklearn.model_selection import (
-        GridSearchCV,
-        StratifiedKFold,
-        cross_val_predict,
-    )
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+    from sklearn.preprocessing import StandardScaler
 
     rows, codes = np.asarray(rows), np.asarray(codes)
     counts = np.bincount(codes)
     if len(counts) < 2:
         raise InputError("Give examples of two classes at least: there is one class.")
-    scaler = _scaler(X, is_scaled)
+    scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X)
+    if is_scaled and not sp.issparse(X):  # all by one unit
+        scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
     examples = scaler.transform(X[rows])
     is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
+    solver = "newton-cholesky" if is_small else "lbfgs"
     model = LogisticRegression(
-        class_weight="balanced",
-        max_iter=MAX_ITER,
-        solver="newton-cholesky" if is_small else "lbfgs",
+        class_weight="balanced", max_iter=MAX_ITER, solver=solver
     )
     score, spread, recalls = None, float("nan"), np.zeros(0)
     if counts.min() > 1:
         n_folds = min(MOST_FOLDS, int(counts.min()))
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         search = GridSearchCV(
             model, {"C": PENALTIES}, scoring="neg_log_loss", cv=folds, refit=False
         )
@@ -116,14 +96,3 @@ def learn(
     all_codes[rows] = codes
     confidence = shares.max(axis=1).astype(np.float32)
     return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))
-
-
-def _scaler(X: Any, is_scaled: bool) -> Any:
-    """Return what scales rows: each column alone, or all by one unit."""
-    from sklearn.preprocessing import StandardScaler
-
-    is_sparse = sp.issparse(X)
-    scaler = StandardScaler(with_mean=not is_sparse).fit(X)
-    if is_scaled and not is_sparse:
-        scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
-    return scaler

@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BELONGS = 0.5
-"""Share of a point's neighbours in the data that are chosen, for it to be drawn in."""
-STRANGE = 0.2
-"""And below which it is a stranger among them."""
+BELONGS, STRANGE = 0.5, 0.2
+"""Share of a point's neighbours in the data that are chosen, from which it is drawn in,
+and below which it is a stranger among them."""
 AROUND = 10
 """Neighbours on the map, most of which are chosen where a point lies inside."""
-RIM = 0.95
-"""Share of the chosen points that the circle around them holds."""
-GAP = 1.25
-"""Where strangers step to, in radii of that circle: to twice that at most."""
+RIM, GAP = 0.95, 1.25
+"""Share of the chosen points that the circle around them holds, and where strangers
+step to, in its radii: to twice that at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +39,10 @@ def correct(
     neighbors: NDArray[np.integer],
     chosen: NDArray[np.bool_],
 ) -> Correction:
-    """Draw in the true neighbours of chosen points, and let strangers step out.
+    """Draw in the true neighbours of chosen points (N,), and let strangers step out.
 
-    Parameters
-    ----------
-    embedding : (N, d) array
-        The map; it is not changed.
-    neighbors : (N, k) int array
-        Nearest rows of each point in the data, -1 for none.
-    chosen : (N,) bool array
+    ``embedding`` (N, d): the map; it is not changed.  ``neighbors`` (N, k): the nearest
+    rows of each point in the data, -1 for none.
     """
     is_there = neighbors >= 0
     n_there = is_there.sum(axis=1)
@@ -61,8 +54,7 @@ def correct(
     kept = chosen.copy()
     kept[stepped_out] = False
     if chosen.all() or not kept.any():  # there is nothing to be right about
-        none = np.zeros(0, np.intp)
-        return Correction(embedding, none, none)
+        return Correction(embedding, drawn_in[:0], stepped_out[:0])
 
     def mean_places(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
         """Return the mean place of those neighbours that count, or the own one."""
@@ -88,15 +80,13 @@ def _lies_among(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether most of each point's neighbours on the map are chosen."""
-    among = np.zeros(len(embedding), bool)
-    if not chosen.any():
-        return among
-    low, high = embedding[chosen].min(axis=0), embedding[chosen].max(axis=0)
+    from napari_embedding_game.core.inspect.compare import nearest_on_map
+
+    among, ends = np.zeros(len(embedding), bool), embedding[chosen]
+    low, high = ends.min(axis=0, initial=np.inf), ends.max(axis=0, initial=-np.inf)
     is_within = np.all((embedding >= low) & (embedding <= high), axis=1)
     rows = np.flatnonzero(is_within & ~chosen)
     if len(rows):
-        from napari_embedding_game.core.inspect.compare import nearest_on_map
-
         near = nearest_on_map(embedding, rows, min(AROUND, len(embedding) - 1))
         among[rows] = chosen[near].mean(axis=1) > 0.5
     return among

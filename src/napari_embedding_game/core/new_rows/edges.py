@@ -6,9 +6,6 @@ almost equal rows lie together, a weight is multiplied by 1 + (``CLOSE`` rho / d
 where rho is the fitted row's distance to its own nearest neighbour.
 """
 
-# The compiler finds the types of the loop.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
 from __future__ import annotations
 
 import numpy as np
@@ -47,12 +44,10 @@ class NewEdges:
 
     def weights(self, found: NDArray[np.int64], distances: Weights) -> Weights:
         """Return the weights of new rows' edges to the rows that were found, (Q, M)."""
-        k = self._graph.n_neighbors
+        k, given = self._graph.n_neighbors, np.zeros(found.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
-        given = np.zeros(found.shape, np.float32)
-        given[:, :k] = self._mixed(
-            given_weights(near, self._affinity, self._perplexity)
-        )
+        weights = given_weights(near, self._affinity, self._perplexity)
+        given[:, :k] = self._mixed(weights)
         taken, factors = np.empty_like(given), np.empty_like(given)
         _taken(self._graph.distances, self._table, found, distances, taken, factors)
         joined = given + taken
@@ -84,11 +79,10 @@ def _taken(fitted_distances, table, found, distances, taken, factors):
                 if after > 0 and row[after] > row[after - 1]:
                     share = (row[after] - d) / (row[after] - row[after - 1])
                     taken[q, m] += share * (table[j, after - 1] - table[j, after])
-            rho = row[0]
-            for k in range(1, last + 1):
-                if rho > 0:
-                    break
-                rho = row[k]
+            k = 0
+            while k < last and row[k] <= 0:
+                k += 1
+            rho = row[k]
             close = CLOSE * rho
             is_far = close * close < _MOST * d * d
             factors[q, m] = 1 + (close / d) ** 2 if is_far else _MOST

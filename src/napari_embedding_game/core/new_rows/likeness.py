@@ -37,16 +37,14 @@ class Unexplained:
         depth: NDArray[np.floating],
         n_components: int,
         n_neighbors: int = 15,
-        random_state: int = 0,
     ) -> None:
         self._n_neighbors = n_neighbors
-        self._random_state = random_state
-        order = np.random.default_rng(random_state).permutation(len(values))
+        order = np.random.default_rng(0).permutation(len(values))
         halves = np.array_split(order[:MOST_ROWS], 2)
         found = []
         for fitted, left_out in (halves, halves[::-1]):
             others = values[left_out]
-            model = _components(values[fitted], n_components, random_state)
+            model = _components(values[fitted], n_components)
             rest = others - model.inverse_transform(model.transform(others))
             found.append(self._common(others, rest, depth[left_out]))
         sizes, depths = np.concatenate(found, axis=1)
@@ -82,19 +80,19 @@ class Unexplained:
         if k < 3:  # nothing to average over
             near = np.arange(n)[:, None]
         else:
-            model = _components(values, _OWN_COMPONENTS, self._random_state)
+            model = _components(values, _OWN_COMPONENTS)
             own = model.transform(values).astype(np.float32)
             near, _ = FittedSearch(own, "euclidean")(own, k)
-        mean = np.zeros(rest.shape, np.float64)
+        total = np.zeros(rest.shape, np.float64)
         for column in near.T:
-            mean += rest[column]
-        size = np.linalg.norm(mean / near.shape[1], axis=1)
+            total += rest[column]
+        size = np.linalg.norm(total / near.shape[1], axis=1)
         around = np.log(np.maximum(depth, 1.0))[near].mean(axis=1)
         return np.log(np.maximum(size, 1e-12)), around
 
 
-def _components(values: NDArray[np.float32], n_components: int, seed: int) -> Any:
+def _components(values: NDArray[np.float32], n_components: int) -> Any:
     from sklearn.decomposition import PCA
 
     most = min(n_components, min(values.shape) - 1)
-    return PCA(most, svd_solver="randomized", random_state=seed).fit(values)
+    return PCA(most, svd_solver="randomized", random_state=0).fit(values)

@@ -25,15 +25,8 @@ def reference_rows(
 ) -> NDArray[np.int64]:
     """Return the numbers of drawn rows, ascending.
 
-    Parameters
-    ----------
-    labels : (N,) int
-        Nearest centre of each row.
-    squared : (N,) float
-        Squared distance to it.
-    n_rows : int
-        At most N; all rows where there are not more.
-    random_state : int
+    ``labels`` (N,): the nearest centre of each row; ``squared`` (N,): the squared
+    distance to it; ``n_rows``: so many, or all where there are not more.
     """
     n = len(labels)
     if n_rows >= n:
@@ -58,12 +51,10 @@ def k_means(
     centres = sample[rng.choice(size, n_centres, replace=False)]
     for _ in range(_ROUNDS):
         labels, _ = nearest_centre(sample, centres)
-        counts = np.bincount(labels, minlength=n_centres)
         order = np.argsort(labels, kind="stable")
-        used = np.flatnonzero(counts)
-        starts = np.concatenate([[0], np.cumsum(counts[used])[:-1]])
+        used, starts, counts = np.unique(labels[order], True, return_counts=True)
         sums = np.add.reduceat(sample[order].astype(np.float64), starts, axis=0)
-        centres[used] = (sums / counts[used, None]).astype(np.float32)
+        centres[used] = (sums / counts[:, None]).astype(np.float32)
     return centres
 
 

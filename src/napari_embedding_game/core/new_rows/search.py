@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
-from napari_embedding_game.core.graph.neighbors import MOST_DENSE
-from napari_embedding_game.core.graph.rows import SEARCHED, Rows
+from napari_embedding_game.core.graph.neighbors import MOST_DENSE, check_spread
+from napari_embedding_game.core.graph.rows import SEARCHED, Rows, are_filled
 from napari_embedding_game.core.threads import run_blocks
 
 MOST_FLAT = 8_192
@@ -31,11 +31,8 @@ Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 class FittedSearch:
     """A search among fitted rows (N, D), by the metric of the fit.
 
-    Raises
-    ------
-    InputError
-        The metric is none of ``rows.SEARCHED``, or sparse rows are too many to be
-        written out.
+    InputError: the metric is none of ``rows.SEARCHED``, or sparse rows are too many to
+    be written out.
     """
 
     def __init__(self, X: Any, metric: Any, n_jobs: int | None = 1) -> None:
@@ -45,7 +42,7 @@ class FittedSearch:
                 "New rows cannot be placed among so many sparse ones: fit their "
                 "principal components."
             )
-        self._n_jobs, self._rows = n_jobs, Rows(X, metric)
+        self._n_jobs, self._metric, self._rows = n_jobs, metric, Rows(X, metric)
         values, n = self._rows[:], X.shape[0]
         order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
         if n > MOST_FLAT:
@@ -58,11 +55,16 @@ class FittedSearch:
         """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
 
         Of rows at the same distance the one of the lower number comes first.
-        InputError where values are too large.
+        InputError where values are too large, or a constant row is to correlate.
         """
+        if self._metric == "correlation":
+            check_spread(X)
         found = np.empty((X.shape[0], n_neighbors), np.int64)
         squared = self._by_lists(self._rows.prepared(X), found)
         distances = self._rows.distances(squared)
+        if self._metric == "cosine" and not self._rows.has_zeros:
+            is_zero = ~are_filled(X)  # 1 away from all
+            found[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
                 "The values of new rows are so large that distances go beyond single "

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from napari_embedding_game.core.energy import objective
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
-from napari_embedding_game.core.energy.methods import (
-    Approximation,
-    Method,
-    get_method,
-)
+from napari_embedding_game.core.energy.methods import Approximation, Method, get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import in_the_plane
 from napari_embedding_game.core.errors import InputError
@@ -68,11 +66,7 @@ class FittedMap:
         """Return the places of new rows ``X`` (Q, D), (Q, d) float32.
 
         A row that equals a fitted one has its place; of several the first one's.
-
-        Raises
-        ------
-        InputError
-            New rows have no place by this method or metric, or are too large.
+        InputError: they have no place by this method or metric, or are too large.
         """
         check_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
@@ -106,15 +100,10 @@ class FittedMap:
     @cached_property
     def _field(self) -> tuple[Any, ...]:
         told = self.settings
-        method, approximation = choose(told.method, told.approximation)
-        return frozen_field(
-            method,
-            approximation,
-            self.lambda_scale * repulsion_of(told),
-            self.points,
-            self.landmarks,
-            told.random_state,
-        )
+        found_by = choose(told.method, told.approximation)
+        repulsion = self.lambda_scale * repulsion_of(told)
+        places = self.points, self.landmarks
+        return frozen_field(*found_by, repulsion, *places, told.random_state)
 
 
 def fitted_map(
@@ -145,15 +134,10 @@ def frozen_field(
         torch.from_numpy(np.ascontiguousarray(in_the_plane(each), np.float32))
         for each in (points, landmarks)
     )
-    energy = objective.make_objective(
-        approximation,
-        objective.without_edges(len(y), n_jobs=1, kernel=method.kernel),
-        repulsion,
-        len(z),
-        random_state,
-        method.aggregate,
-    )
-    field = energy.field(y, z)
+    no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
+    forces = CompiledForces(no_edges, 1, kernel=method.kernel)
+    law = repulsion, len(z), random_state, method.aggregate
+    field = objective.make_objective(approximation, forces, *law).field(y, z)
     strength, sources = field.strength / (field.base or 1.0), field.sources.numpy()
     double = y.numpy().astype(np.float64)
     low, high = double.min(axis=0), double.max(axis=0)

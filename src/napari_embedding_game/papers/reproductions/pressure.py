@@ -42,7 +42,7 @@ def weighted(X: Points, perplexity: float) -> Any:
     """Return entropic edges of the rows."""
     settings = Settings(affinity="entropic", perplexity=perplexity)
     graph = knn_graph(X, n_searched(settings, len(X)))
-    return edges(graph, "entropic", perplexity=min(perplexity, graph.n_neighbors / 3))
+    return edges(graph, "entropic", perplexity=perplexity)
 
 
 def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
