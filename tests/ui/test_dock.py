@@ -140,7 +140,7 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert not game.repulsion.enabled
     assert not game.controls["learning_rate"].enabled
     play()
-    assert "come to rest" in dock.run.stage.text()
+    assert "Finished" in dock.run.stage.text()
     assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"
     game.controls["affinity"].value = "inner_products"
     game.controls["method"].value = "game"

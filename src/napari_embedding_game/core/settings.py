@@ -83,7 +83,8 @@ class Settings:
         None,
         "Repulsion",
         "Low: groups draw together into lines and branches. High: finer clusters open "
-        "up. In the papers lambda times the number of rows.",
+        "up. Points move at once; Trust and earlier maps leads back. In the papers "
+        "lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,
         steerable=True,

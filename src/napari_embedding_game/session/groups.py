@@ -61,12 +61,16 @@ def level_columns(obs: pd.DataFrame) -> list[str]:
 def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Against]]:
     """Yield what the selection can be compared with, and how that is called.
 
-    Inside of it both ways round of two levels; of more the first with the others, which
-    stands for all that can be chosen.
+    Inside of it both ways round of two clusters, or of two levels; of more levels the
+    first with the others, which stands for all that can be chosen.
 
     ``columns``: those of :func:`level_columns`.
     """
     yield "against all the rest", REST
+    chosen, known = session.selection.clusters, session.clusters.clustering.by_id
+    pair = [known[c] for c in chosen if c in known]
+    for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
+        yield f"{a.title} against {b.title}", Against("cluster", b.id)
     for column in columns:
         names = list(levels_in(session, column))
         if len(names) > 2:
@@ -77,7 +81,7 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
                 against = Against("levels", column=column, levels=(one, other))
                 yield f"{column}: {one} against {other}", against
     for cluster in session.clusters.clusters:
-        if cluster.id not in session.selection.clusters:
+        if cluster.id not in chosen:
             name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
             yield f"against {name}", Against("cluster", cluster.id)
 
@@ -105,7 +109,10 @@ def groups(
     """
     chosen = session.selection.points
     if against.kind == "cluster":
-        return chosen, (session.clusters.labels == against.cluster) & ~chosen
+        is_other = session.clusters.labels == against.cluster
+        if against.cluster in session.selection.clusters:
+            return chosen & ~is_other, is_other
+        return chosen, is_other & ~chosen
     if against.kind == "levels" and session.dataset is not None:
         levels = as_levels(session.dataset.obs[against.column]).to_numpy()
         one, other = against.levels

@@ -143,7 +143,8 @@ class Controller(QObject):
         """Select the points of one level of the legend."""
         levels = self.scene.colored.find_levels()
         if self.session.snapshot is not None and levels is not None:
-            self.session.selection.pick(levels.codes == place, is_added=is_added)
+            code = place if place < len(levels.categories) else -1  # those of none
+            self.session.selection.pick(levels.codes == code, is_added=is_added)
 
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""

@@ -38,7 +38,7 @@ from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
 from napari_embedding_game.ui.workspace import Workspace
@@ -189,7 +189,7 @@ class GameDock(MapWidget):
         said = self.data.way, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line
-        page = column(*said, *looks, *steered, *made, None, margins=(4, 6, 8, 4))
+        page = column(*said, *looks, *steered, *made, None, margins=(0, 6, 0, 4))
         self.scroll = scrolled(panel(page))
         self.tabs = plain_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
@@ -198,15 +198,14 @@ class GameDock(MapWidget):
         actions = self.inspector.actions
         actions.addWidget(self.clusters.edits)
         actions.addWidget(self.select)
-        self.column.setContentsMargins(0, 5, 0, 0)  # below napari's title
+        self.column.setContentsMargins(7, 5, 9, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
-        undo = row(self.clusters.edits.back, None, wide=())
-        undo.setContentsMargins(7, 0, 11, 0)
-        self.column.addLayout(undo)
         self.column.addWidget(self.run)
+        left = Qt.AlignmentFlag.AlignLeft
+        self.column.addWidget(self.clusters.edits.back, alignment=left)
         self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
         calm(self)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from weakref import ref
-
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QToolButton, QWidget
 
@@ -30,10 +29,7 @@ class LargerMap(QToolButton):
     def __init__(self, keeps: QWidget) -> None:
         super().__init__()
         self._keeps = keeps
-        self._window: ref[QWidget] | None = None
-        """Where docks were hidden; weak, as a closed window is not to be kept alive."""
-        self._hidden: frozenset[str] = frozenset()
-        """Names of what was hidden: a dock may be gone when they come back."""
+        self._hidden: list[QDockWidget] = []
         self.setCheckable(True)
         self.setProperty("role", "edit")
         self.toggled.connect(self._on_toggled)
@@ -49,18 +45,14 @@ class LargerMap(QToolButton):
         text, tip = TEXTS[is_larger]
         self.setText(text)
         self.setToolTip(tip)
+        for dock in filter(isalive, self._hidden):  # one may be gone since
+            dock.show()
+        self._hidden = []
         if is_larger:
             window = main_window_of(self._keeps)
-            self._window = ref(window)
             window.installEventFilter(self)
             docks = [d for d in window.findChildren(QDockWidget) if d.isVisible()]
             docks = [d for d in docks if not d.isFloating()]
-            docks = [d for d in docks if not d.isAncestorOf(self._keeps)]
-            self._hidden = frozenset(dock.objectName() for dock in docks)
-            for dock in docks:
+            self._hidden = [d for d in docks if not d.isAncestorOf(self._keeps)]
+            for dock in self._hidden:
                 dock.hide()
-        elif self._window is not None and (former := self._window()) is not None:
-            former.removeEventFilter(self)
-            for dock in former.findChildren(QDockWidget):
-                if dock.objectName() in self._hidden:
-                    dock.show()

@@ -82,9 +82,8 @@ class Separation:
 
 
 _ACROSS = (
-    "between them are {across:.0%} of the links that mixed groups have; halves of one "
-    "simulated group, found in the same way, have {least:.0%} to {most:.0%} "
-    "(p = {p:.1g})"
+    "between them are {across:.0%} of the links that mixed groups have; between halves "
+    "of one group, {least:.0%} to {most:.0%} (p = {p:.1g})"
 )
 _ANSWER = {
     True: f"Two groups: {_ACROSS}.",

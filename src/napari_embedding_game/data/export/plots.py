@@ -421,6 +421,10 @@ def _shades(plot: Any) -> Any:
     return ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
 
 
+SEEN = 2.0
+"""Inches of a colour bar that are seen where a figure is scrolled."""
+
+
 def explain_scale(
     axes: Any, plot: Any, form: str = "", location: str = "right"
 ) -> None:
@@ -433,7 +437,7 @@ def explain_scale(
         ax=axes,
         pad=0.01 if is_above else 0.05,
         panchor=False,
-        shrink=0.7,
+        shrink=min(0.7, SEEN / axes.figure.get_figwidth()) if is_above else 0.7,
         anchor=(0.0, 0.5),
         location=location,
         format=StrMethodFormatter(form) if form else None,

@@ -45,7 +45,6 @@ from napari_embedding_game.ui.style.form_widgets import (
     add_row,
     form,
     set_role,
-    show_row,
     show_text,
     text_label,
 )
@@ -168,7 +167,7 @@ class DataControls(QWidget):
         self.relink.note_asked(source)
         if is_other:
             self._offer(self.space, [])
-            show_row(self._form, self.batches, False)
+            self._form.setRowVisible(self.batches.native, False)
             self.drop.hide()
             self.columns.hide()
             self.join.show_join(None, is_table=False)
@@ -405,7 +404,7 @@ class DataControls(QWidget):
             box.choices = choices
             if present in choices:
                 box.value = present
-        show_row(self._form, box, len(choices) > 1)
+        self._form.setRowVisible(box.native, len(choices) > 1)
 
     def _show(self) -> None:
         dataset = self._session.dataset

@@ -13,7 +13,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, PRESSURE, choices
-from napari_embedding_game.ui.style.form_widgets import add_row, form, show_row
+from napari_embedding_game.ui.style.form_widgets import add_row, form
 from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.style.texts import (
@@ -23,7 +23,8 @@ from napari_embedding_game.ui.style.texts import (
 )
 
 COLOR_TIP = (
-    "What the colours mean. For a gene, press / and type its name.\n\n"
+    "What the colours mean; grey is missing. For a gene, press / and type its name."
+    "\n\n"
     f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
     f"Crowded: {PRESSURE_MEANS}"
 )
@@ -31,11 +32,14 @@ SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest
 CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
-        "Pale rings, of which clusters are made. With their layer selected drag them "
-        "while the game runs.",
+        "Pale rings, which push the points apart; clusters are made of them. With "
+        "their layer selected drag them while the game runs.",
     ),
     "show_names": ("Show names", "Write the clusters' names on the map."),
-    "size_by_pressure": ("Size by pressure", "Draw points under pressure larger."),
+    "size_by_pressure": (
+        "Size by pressure",
+        "Larger points are more crowded; else all have the same size.",
+    ),
     "color_objects": (
         "Colour objects by the map",
         "Objects in the image have the colours of their points.",
@@ -94,7 +98,7 @@ class DisplayControls(Listener):
                 if isinstance(widget, ComboBox):
                     widget.reset_choices()
                 widget.value = getattr(self._look, field)
-        show_row(self._rows, self.split_by, bool(names))
+        self._rows.setRowVisible(self.split_by.native, bool(names))
         self.objects.native.setVisible(self._linked.current is not None)
         self.pressure.native.setVisible(self._has_pressure)
 

@@ -27,12 +27,12 @@ from napari_embedding_game.ui.controls.settings_form import (
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
+    NUMBER_WIDTH,
     Fold,
     add_row,
     box_readout,
     finish_typing,
     form,
-    show_row,
     show_text,
     text_label,
 )
@@ -53,8 +53,6 @@ MAIN = (
     "perplexity",
 )
 """The others are the fine print."""
-NUMBER_WIDTH = 84
-"""Pixels of a number next to a slider: five digits."""
 STALE = "The map was made with other settings: Run again makes one with these."
 CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
 
@@ -97,9 +95,7 @@ class MethodControls(Listener):
         self.more = Fold("More settings", panel(fine))
         self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider
-        both = panel(row(slider, self.repulsion))
-        both.setToolTip(tip)
-        add_row(rows, "Repulsion", both)
+        add_row(rows, "Repulsion", panel(row(slider, self.repulsion)), tip)
         self.steering = panel(column(rows, self.stale, self.continue_stale))
         """The repulsion, and what it means that the map is of other settings."""
         connections = Connections(self)
@@ -186,8 +182,8 @@ class MethodControls(Listener):
         reason = NO_BOUND.get(spec.kernel)
         approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
         is_entropic = resolve(settings.value).affinity == "entropic"
-        show_row(self._main, controls["n_neighbors"], not is_entropic)
-        show_row(self._main, controls["perplexity"], is_entropic)
+        self._main.setRowVisible(controls["n_neighbors"].native, not is_entropic)
+        self._main.setRowVisible(controls["perplexity"].native, is_entropic)
 
     def _value_of(self, name: str) -> Any:
         """Return a setting of the method, the approximation as it will be."""

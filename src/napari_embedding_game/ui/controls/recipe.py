@@ -22,7 +22,6 @@ from napari_embedding_game.ui.style.form_widgets import (
     add_row,
     finish_typing,
     form,
-    show_row,
     show_text,
     text_label,
 )
@@ -143,7 +142,7 @@ class RecipePanel(QWidget):
     ) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
         has_mito = "pct_counts_mt" in quality
-        show_row(self._limits, self.numbers["max_mito"], has_mito)
+        self._limits.setRowVisible(self.numbers["max_mito"].native, has_mito)
         self.no_mito.setVisible(not has_mito)
         if former is None or not quality.equals(former):
             self._found = None

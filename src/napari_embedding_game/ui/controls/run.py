@@ -7,7 +7,6 @@ from typing import Any
 
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
@@ -34,7 +33,7 @@ from napari_embedding_game.ui.tasks.writing import WritingTask
 
 WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
-RUN_TIP = "Lay out the map. A former map stays among the earlier maps."
+RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
 LATER = "then lay out the map."
 CONTINUE_TIP = "Play on from the map that you see."
 REMEDY_TIP = "Change these settings and lay the map out anew."
@@ -45,7 +44,11 @@ PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
 LOOKED_BACK = "An earlier map."
 FINISHED = "Finished. A click on a group shows who is in it."
-AT_REST = "Finished. The points have come to rest."
+SELECTED = "Escape shows all groups again."
+STAGE_TIP = (
+    "Similar points attract each other; landmarks, the pale rings, push them apart. "
+    "Nearby landmarks make a cluster."
+)
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
@@ -85,10 +88,11 @@ class RunControls(QWidget):
         self.save = SaveMenu(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(), text_label(role="warning")
+        self.stage.setToolTip(STAGE_TIP)
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
-        self.setLayout(column(self.go_on, buttons, *told, margins=(7, 0, 11, 6)))
+        self.setLayout(column(self.go_on, buttons, *told, margins=(0, 0, 0, 6)))
         connections = Connections(self)
         for signal, slot in (
             (session.restored, lambda saved: self._on_map(RESTORED)),
@@ -97,6 +101,7 @@ class RunControls(QWidget):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self.refresh),
+            (session.selection.changed, self._on_selection),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
         ):
             connections.connect(signal, slot)
@@ -206,6 +211,13 @@ class RunControls(QWidget):
         if state == "paused":
             self._tell_progress()
 
+    def _on_selection(self) -> None:
+        """Say how to go back to the whole map."""
+        session, is_said = self._session, self.stage.text() == SELECTED
+        is_some = session.state not in ALIVE and not session.selection.is_empty
+        if is_some or is_said:
+            self.say(SELECTED if is_some else "")
+
     def _last_words(self, state: State) -> str:
         session = self._session
         if self._is_reading:
@@ -216,9 +228,7 @@ class RunControls(QWidget):
             return STOPPED_EARLY if session.snapshot is None else STOPPED
         if state == "idle":
             return READY if session.dataset is not None and not self._prepare else ""
-        method = session.run.settings.method if session.run else "game"
-        at_rest = bool(get_method(method).moved_by)
-        return (AT_REST if at_rest else FINISHED) if state == "finished" else ""
+        return FINISHED if state == "finished" else ""
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.snapshot is None:

@@ -33,12 +33,15 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
 """Kinds of file, by their endings, and tooltip of each entry."""
 
 
+TIP = "A figure, table, notebook … What you do not save stays under Recent maps."
+
+
 class SaveMenu(QPushButton):
     """The Save button; asks for the path of the file, and has it written."""
 
     def __init__(self, session: Session, writing: WritingTask) -> None:
         super().__init__("Save")
-        self.setToolTip("Write map, clusters and settings to a file.")
+        self.setToolTip(TIP)
         self._session = session
         menu, save = QMenu(self), partial(self._save, "map", writing.save)
         for words, (kinds, tip) in FORMATS.items():

@@ -241,6 +241,6 @@ def _told_samples(found: MapQuality | None) -> tuple[str, str]:
     clusters = found.clusters
     if clusters is not None and column.agreement >= clusters.agreement:
         told += f", more than of its own cluster ({clusters.same:.0%})"
-    return f"the map follows {column.name}", (
+    return f"batch effect of {column.name}?", (
         f"{told}. If that is no biology but a batch effect, mix the batches under Data."
     )

@@ -7,7 +7,14 @@ from typing import Any
 
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QAction, QColor, QKeySequence
-from qtpy.QtWidgets import QColorDialog, QInputDialog, QMenu, QToolButton, QWidget
+from qtpy.QtWidgets import (
+    QColorDialog,
+    QInputDialog,
+    QMenu,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.clustering import Cluster
@@ -91,6 +98,7 @@ class ClusterEdits(QWidget):
         ):
             action.setText(in_lines(label, MOST_LETTERS))
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
+        self.undo.setIconText(f"↶  {self.undo.text()}")
         for button in (*self._buttons, self.back):
             button.setVisible(button.defaultAction().isEnabled())
 
@@ -152,9 +160,12 @@ class ClusterEdits(QWidget):
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
-        self.back = _button(self.undo)
+        self.back = _button(self.undo, "link")
         """Undoes the last edit, and says which, whatever tab it was made in."""
-        self.setLayout(row(*self._buttons, more, None, spacing=3, wide=()))
+        every = (*self._buttons, more)
+        for button in every:
+            button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
+        self.setLayout(row(*every, wide=every))
 
     def _open_menu(self, place: QPoint) -> None:
         menu = QMenu(self._table)
@@ -275,9 +286,9 @@ def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
     return button, menu
 
 
-def _button(action: QAction) -> QToolButton:
+def _button(action: QAction, role: str = "edit") -> QToolButton:
     button = QToolButton()
     button.setDefaultAction(action)
-    button.setProperty("role", "edit")
+    button.setProperty("role", role)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
     return button

@@ -26,6 +26,8 @@ from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
 NAME, SIZE, MISPLACED = range(3)
+SIZE_TIP = "How many points it has. Its area on the map says little of that."
+MANY = 0.02
 COLUMNS = (
     Column(
         "Cluster",
@@ -33,16 +35,17 @@ COLUMNS = (
         "second one to compare the two.",
         is_edited=True,
     ),
-    Column("Points", "How many points it has.", "{:,}".format, is_bar=True),
+    Column("Points", SIZE_TIP, "{:,}".format, is_bar=True),
     Column(
         "Misplaced",
-        "Share of its points that lie far from similar points: these are to doubt.",
+        f"Share of its points that lie far from similar points: doubt these. Amber "
+        f"from {MANY:.0%} on.",
         share_text,
-        warns_from=0.02,
+        warns_from=MANY,
     ),
 )
-MOST_ROWS = 14
-"""Rows that are seen without scrolling."""
+MOST_ROWS, LEAST_ROWS = 14, 8
+"""Rows that are seen without scrolling, where there is room and not."""
 
 
 class ClusterPane(Listener):
@@ -53,7 +56,8 @@ class ClusterPane(Listener):
         self._session = session = workspace.session
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
-        self.table = Table(*COLUMNS, is_many=True, most_rows=MOST_ROWS)
+        sizes = {"most_rows": MOST_ROWS, "least_rows": LEAST_ROWS}
+        self.table = Table(*COLUMNS, is_many=True, **sizes)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QLabel, QSlider, QSpinBox
+from qtpy.QtWidgets import QSlider, QSpinBox
 
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
-from napari_embedding_game.ui.style.layouts import column, row
+from napari_embedding_game.ui.style.form_widgets import NUMBER_WIDTH, add_row, form
+from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 FEWEST = 1
@@ -36,11 +37,12 @@ class ClusterSlider(Listener):
         self.number.setToolTip(TIP)
         self.number.setKeyboardTracking(False)
         self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
-        self.number.setFixedWidth(52)
-        self.number.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.number.setFixedWidth(NUMBER_WIDTH)
+        self.number.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.strip = FirmnessStrip()
-        parts = QLabel("Clusters"), self.slider, self.number
-        self.setLayout(column(row(*parts, wide=[self.slider]), self.strip))
+        rows = form()
+        add_row(rows, "Clusters", panel(row(self.slider, self.number)), TIP)
+        self.setLayout(column(rows, self.strip))
         self._rest = debounced(REST_MS, self._apply, self)
         self._is_moving = False
         """Whether the slider has not rested yet."""

@@ -130,7 +130,7 @@ class DotPlotPane(PlotPane):
             shares=summary.shares,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
             limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
-            title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share above 0)",
+            title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share > 0)",
         )
 
     # Inside

@@ -51,8 +51,8 @@ SAMPLES_TIP = (
 RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
-    "Compare with all others or another cluster; or, inside the selection, two levels "
-    "of a column."
+    "Compare with all others or another cluster; or, inside the selection, two "
+    "clusters or two levels of a column."
 )
 TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
@@ -329,6 +329,8 @@ class MarkersPane(Listener):
             one, other = against.levels
             return f"{against.column}: {one} against {other or OTHERS}"
         session = self.session
+        if against.cluster in session.selection.clusters:
+            return self.against.currentText()
         clusters = session.clusters.clustering.by_id
         names = [clusters[c].title for c in session.selection.clusters]
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"

@@ -47,7 +47,7 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.dot_plot, "Dot plot")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.dot_plot)
-        self.setLayout(column(self.tabs, margins=(8, 4, 8, 4)))
+        self.setLayout(column(self.tabs, margins=(0, 4, 0, 4)))
 
     def _save(self) -> None:
         """Save the plot that is seen."""

@@ -56,6 +56,10 @@ SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLIC
 DIFFERENCES_TIP = (
     "Difference from the rest in standard deviations: blue is higher, orange lower."
 )
+NUMBERS_TIP = (
+    "All other points are dimmed. Misplaced ones lie far from similar points; outliers "
+    "differ from all others: doubt both."
+)
 MOST_PICTURES, MOST_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
@@ -140,6 +144,7 @@ class SelectionTab(Listener):
         self.title.setFrame(False)
         self.composition.setToolTip(SHARES_TIP)
         self.differences.setToolTip(DIFFERENCES_TIP)
+        self.numbers.setToolTip(NUMBERS_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
         self.tabs = plain_tabs(self.channels)
         for page, name in (
@@ -154,7 +159,7 @@ class SelectionTab(Listener):
         inside = column(*head, self.column, self.composition, self.tabs)
         self._report = panel(inside)
         inside.setStretchFactor(self.tabs, 1)
-        outside = column(self.hint, self._report, margins=(8, 6, 8, 4))
+        outside = column(self.hint, self._report, margins=(0, 6, 0, 4))
         outside.setStretchFactor(self._report, 1)
         outside.addStretch(0)
         self.setLayout(outside)

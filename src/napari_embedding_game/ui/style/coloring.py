@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.export.plots import MISSING as NO_LEVEL
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import label_column
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
@@ -37,8 +38,15 @@ LONG_NAMES = {
     PRESSURE: PRESSURE_CHOICE,
 }
 """What the built-in choices are called in the window."""
-TITLES = {MOVEMENT: "Movement to the other map, in radii of this one"}
+TITLES = {
+    STRETCH: f"Red: misplaced, {FAR:.0f} or more. Doubt these points.",
+    ISOLATION: f"Red: outliers, above {UNLIKE:g}. They differ from all others.",
+    MOVEMENT: "Movement to the other map, in radii of this one.",
+}
 """What legends say of a choice, where that is more than its name."""
+ALARMS = {STRETCH: FAR, ISOLATION: UNLIKE}
+"""Values from which on a point is drawn in red."""
+RED = np.array([1.0, 0.31, 0.21, 1.0], dtype=np.float32)
 NOTHING_COMPARED = (
     "Compare two maps in the timeline: the colours then tell how far each point lies "
     "from its place on the other one."
@@ -54,8 +62,8 @@ MAX_LEVELS, MOST_COLORS = 60, 1_000
 TOO_MANY = "{}: one colour for each of {:,} names, too many to list."
 MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
-SHADES = 256
-"""Steps of the colour bar of a figure."""
+SHADES, BINS, MOST_COUNTED = 256, 64, 50_000
+"""Steps of a colour bar and of its histogram; points that this is of, about."""
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
@@ -72,6 +80,8 @@ class Legend:
     limits: tuple[float, float] | None = None
     extent: tuple[float, float] | None = None
     """Lowest and highest value: how far the limits can be moved."""
+    bar: tuple[Colors, NDArray[np.integer]] | None = None
+    """Colours (SHADES, 4), and of how many points (BINS,), from end to end of these."""
 
 
 NO_LEGEND, CLUSTERS = Legend(""), Legend(CLUSTER)
@@ -127,10 +137,9 @@ def colored(
     extent = value_extent(values)
     if usual is not None:
         extent = 0.0, max(usual[1], extent[1])
-    limits = limits or usual or value_limits(values)
-    title = TITLES.get(choice, choice)
-    rgba = value_colors(np.minimum(values, extent[1]), limits)
-    return Colored(rgba, Legend(title, limits=limits, extent=extent))
+    limits, alarm = limits or usual or value_limits(values), ALARMS.get(choice, np.inf)
+    values = np.minimum(values, extent[1])  # also what has no bound
+    return _of_scale(TITLES.get(choice, ""), values, limits, extent, alarm)
 
 
 def _measured(
@@ -156,20 +165,40 @@ def of_column(
     if column is None:
         gene = _value_of(choice, dataset)
         assert gene is not None, choice
-        return of_values(choice, gene_values(dataset, gene), limits)
+        return of_values(gene_values(dataset, gene), limits)
     values = dataset.obs[column]
     if is_continuous(values):
-        return of_values(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+        return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
     return _of_levels(choice, values, dataset.level_colors.get(column, {}))
 
 
 def of_values(
-    name: str, numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
+    numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by numbers (N,), NaN where one is missing."""
     limits = limits or value_limits(numbers)
-    legend = Legend(name, limits=limits, extent=value_extent(numbers))
-    return Colored(value_colors(numbers, limits), legend)
+    title = "" if np.isfinite(numbers).all() else "Grey: missing."
+    return _of_scale(title, numbers, limits, value_extent(numbers))
+
+
+def _of_scale(
+    title: str,
+    numbers: NDArray[np.floating],
+    limits: tuple[float, float],
+    extent: tuple[float, float],
+    alarm: float = np.inf,
+) -> Colored:
+    """Return points coloured by numbers (N,), from those of an alarm on in red."""
+
+    def paint(values: NDArray[np.floating]) -> Colors:
+        rgba = value_colors(values, limits)
+        rgba[values >= alarm] = RED
+        return rgba
+
+    some = numbers[:: 1 + len(numbers) // MOST_COUNTED]
+    counts = np.histogram(some[np.isfinite(some)], BINS, extent)[0]
+    bar = paint(np.linspace(*extent, SHADES)), counts
+    return Colored(paint(numbers), Legend(title, (), None, limits, extent, bar))
 
 
 def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:
@@ -183,7 +212,10 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     legend = Legend(TOO_MANY.format(name, len(names)))
     if len(names) <= MAX_LEVELS:
-        legend = Legend(name, tuple((str(c), int(counts[c])) for c in names), palette)
+        told = [(str(c), int(counts[c])) for c in names]
+        if n_missing := int((codes < 0).sum()):
+            told.append((f"({NO_LEVEL})", n_missing))
+        legend = Legend(name, tuple(told), table[: len(told)])
     levels = pd.Categorical.from_codes(codes, names)
     return Colored(table.take(codes, axis=0), legend, lambda: levels)
 

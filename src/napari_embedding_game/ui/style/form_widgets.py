@@ -20,6 +20,8 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.ui.style.layouts import column, in_lines, panel, push_button
 
+NUMBER_WIDTH, LABEL = 84, "Colour by "
+"""Pixels of a number next to a slider, five digits; a label that is as wide as most."""
 CLICK_TIP = "Click to select all its points; with Shift or Ctrl, to add them."
 
 
@@ -80,11 +82,14 @@ def form() -> QFormLayout:
     return layout
 
 
-def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> None:
-    """Add a widget with a label that shares its tooltip."""
+def add_row(
+    layout: QFormLayout, label: str, widget: ValueWidget | QWidget, tip: str = ""
+) -> None:
+    """Add a widget with a label that shares its tooltip, and ends where others do."""
     native = widget if isinstance(widget, QWidget) else widget.native
     caption = QLabel(label)
-    caption.setToolTip(native.toolTip())
+    caption.setToolTip(tip or native.toolTip())
+    caption.setMinimumWidth(caption.fontMetrics().horizontalAdvance(LABEL))
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
 
@@ -104,11 +109,6 @@ def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
         QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
     )
     combo.setMinimumContentsLength(n_letters)
-
-
-def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
-    """Show or hide a widget together with its label."""
-    layout.setRowVisible(widget.native, shown)
 
 
 class Fold(QWidget):
@@ -152,7 +152,7 @@ class Fold(QWidget):
         text = f"{sign}  {title}"
         if len(text) > self.letters:  # what is beside the name goes below it
             parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
-            text = "\n     ".join(parts)
+            text = "\n    ".join(parts)
         self.button.setText(text)
 
     def _flip(self) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QImage, QPixmap
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QRangeSlider
 
 from napari_embedding_game.data.columns import number_text
-from napari_embedding_game.data.palette import hexes
-from napari_embedding_game.ui.style.coloring import Legend, value_colors
+from napari_embedding_game.data.palette import Colors, hexes
+from napari_embedding_game.ui.style.coloring import BINS, SHADES, Legend
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     show_text,
@@ -22,8 +23,8 @@ from napari_embedding_game.ui.style.table import Column, Table
 
 MOST_ROWS = 12
 """Levels that are seen without scrolling."""
-BAR = 11
-"""Height of the colour bar, in pixels."""
+HISTOGRAM, BAR, HANDLE = 26, 9, 8
+"""Heights of the colour bar and of what is above it, half a handle: in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
 STEPS = 500
 """Places that a handle of the limits can stand at."""
@@ -46,7 +47,7 @@ class LegendView(QWidget):
         )
         self.levels.picked.connect(self._on_picked)
         self.scale = _Scale(self)
-        parts = self.text, self.levels, self.scale
+        parts = self.levels, self.scale, self.text
         self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(Legend(""))
 
@@ -54,7 +55,7 @@ class LegendView(QWidget):
         """Show how to read these colours."""
         is_scale = legend.limits is not None
         has_levels = legend.colors is not None and bool(legend.levels)
-        show_text(self.text, "" if is_scale or has_levels else legend.title)
+        show_text(self.text, "" if has_levels else legend.title)
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:
@@ -84,13 +85,9 @@ class _Scale(QWidget):
         self.slider.valueChanged.connect(self._on_slider)
         self.bar = bar = QLabel()
         bar.setScaledContents(True)
-        bar.setFixedHeight(BAR)
+        bar.setFixedHeight(HISTOGRAM + BAR)
         bar.setMinimumWidth(1)
-        shades = (value_colors(np.linspace(0, 1, 256), (0, 1)) * 255).astype(np.uint8)
-        # Which the image does not copy. As high as the bar: Qt 6.10 keeps the ratio.
-        data = np.tile(shades, (BAR, 1)).tobytes()
-        picture = QImage(data, 256, BAR, QImage.Format.Format_RGBA8888)
-        bar.setPixmap(QPixmap.fromImage(picture))
+        bar.setContentsMargins(HANDLE, 0, HANDLE, 0)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setVerticalSpacing(0)
@@ -103,6 +100,8 @@ class _Scale(QWidget):
     def show_limits(self, legend: Legend) -> None:
         """Show the limits of a legend within its extent."""
         assert legend.limits is not None
+        assert legend.bar is not None
+        self._paint(*legend.bar)
         self.low.setText(number_text(legend.limits[0]))
         self.high.setText(number_text(legend.limits[1]))
         self._extent = low, high = legend.extent or legend.limits
@@ -110,6 +109,14 @@ class _Scale(QWidget):
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
                 self.slider.setValue([round(p) for p in np.clip(places, 0, STEPS)])
+
+    def _paint(self, shades: Colors, counts: NDArray[np.integer]) -> None:
+        """Paint the colours, and above them how many points have each."""
+        tall = np.sqrt(counts / max(counts.max(), 1)).repeat(SHADES // BINS)
+        is_seen = np.arange(HISTOGRAM, -BAR, -1)[:, None] <= np.ceil(HISTOGRAM * tall)
+        data = (255 * shades * is_seen[..., None]).astype(np.uint8).tobytes()
+        picture = QImage(data, SHADES, len(is_seen), QImage.Format.Format_RGBA8888)
+        self.bar.setPixmap(QPixmap.fromImage(picture))
 
     def _on_slider(self, ends: tuple[int, int]) -> None:
         low, high = self._extent

@@ -60,11 +60,11 @@ QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
-QPushButton[role="link"] {{
+*[role="link"] {{
   background: transparent; color: {link}; border: none; padding: 3px 0px 3px 5px;
   text-align: left;
 }}
-QPushButton[role="link"]:hover {{ text-decoration: underline; }}
+*[role="link"]:hover {{ text-decoration: underline; }}
 QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
   font-size: 14pt; padding: 0px;

@@ -53,7 +53,7 @@ class PlateWidget(MapTool):
         self.plate = QComboBox()
         self.plate.setToolTip("Which of the plates is shown.")
         self.plate.activated.connect(self._draw)
-        self.saved = push_button("Save table…", SAVE_TIP, self._save)
+        self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip)
         self.canvas.mark(self._rings)
         self.canvas.clicked.connect(self._choose)
