@@ -229,8 +229,10 @@ def test_a_map_is_compared_with_another_by_colours(qtbot, finished, session, oth
     bar = compare(finished.timeline, qtbot, session)
     assert session.view.compared.mark is other
     assert bar.isVisible()
-    assert other.title in bar.there.text()
-    assert "Neighbours kept" in bar.words.text()
+    (_, one), (title, _) = session.view.panels.captions
+    assert title == other.title
+    assert "neighbours kept" in one
+    assert "of a point's neighbours are the same" in bar.words.text()
     look.color_by = "Movement"
     bar.close_button.click()
     assert look.color_by == "Cluster"

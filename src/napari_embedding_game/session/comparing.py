@@ -55,20 +55,13 @@ class Compared:
         """Return in words what differs."""
         half = float(np.median(self.maps.moved))
         is_near = half < FAR_OFF
-        text = (
+        return (
             f"{self.maps.kept:.0%} of a point's neighbours are the same on both maps. "
             f"Half of the points move by {'less' if is_near else 'more'} than "
             f"{half:.0%} of the map's radius"
             f"{'.' if is_near else ': whole islands may have changed places.'}"
+            + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
         )
-        if self.qualities is not None:
-            here, there = self.qualities
-            text += (
-                f" Neighbours kept: {here.neighbors_kept:.0%} on this map, "
-                f"{there.neighbors_kept:.0%} on the other; large picture: "
-                f"{here.triplets:.0%} and {there.triplets:.0%}."
-            )
-        return text + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
 
     def side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return both maps in panels, the other laid on the one on show.

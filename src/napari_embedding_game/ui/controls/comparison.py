@@ -21,10 +21,10 @@ class Comparison(QWidget):
         super().__init__()
         self._session, view = session, session.view
         self._working = Latest(self, self._take, self._on_failed)
-        self.there, self.words = text_label(), text_label()
+        self.words = text_label()
         end = "End comparison", "Show this map as it is.", self._on_end
         self.close_button = push_button(*end)
-        parts = self.there, self.words, self.close_button
+        parts = self.words, self.close_button
         self.setLayout(column(*parts, spacing=3, margins=(0, 2, 0, 2)))
         connections = Connections(self)
         connections.call(view.end_comparison)
@@ -48,8 +48,6 @@ class Comparison(QWidget):
         if is_busy:
             show_text(self.words, "Comparing the two maps …")
         elif compared is not None:
-            mark = compared.mark
-            show_text(self.there, f"The other map: {mark.title} ({mark.origin})")
             show_text(self.words, compared.told())
         elif look.color_by == MOVEMENT:
             look.color_by = CLUSTER

@@ -87,7 +87,7 @@ class RunControls(QWidget):
         self.mend = push_button("", REMEDY_TIP, self._mend, "main")
         self.save = SaveMenu(session, writing)
         self.bar = slim_bar()
-        self.stage, self.message = text_label(), text_label(role="warning")
+        self.stage, self.message = text_label(role="plain"), text_label(role="warning")
         self.stage.setToolTip(STAGE_TIP)
         self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         buttons = evenly(self.run, self.pause, self.stop, self.save)

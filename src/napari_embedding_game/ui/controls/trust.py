@@ -80,7 +80,6 @@ class TrustControls(Listener):
         self._found: MapQuality | None = None
         self._found_of: tuple[object, ...] = ()
         self.far = QElidingLabel()
-        self.far.setProperty("role", "note")
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
         self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")

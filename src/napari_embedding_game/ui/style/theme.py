@@ -77,7 +77,15 @@ QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
-QTabBar::tab {{ padding: 4px 7px; }}
+QTabBar::tab {{
+  background: transparent; color: {dim}; border: none; border-radius: 0px;
+  border-bottom: 2px solid transparent; padding: 4px 9px;
+}}
+QTabBar::tab:hover, QTabBar::tab:selected {{ background: transparent; color: {text}; }}
+QTabBar::tab:selected {{ border-bottom: 2px solid {accent}; }}
+QHeaderView::section {{
+  background: transparent; color: {dim}; border: none; padding: 3px 4px;
+}}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
 }}
