@@ -108,7 +108,7 @@ class GameDock(MapWidget):
                 lambda: session.state != "idle",
             ),
             (self.look.color_by.native, "Choose what the colours mean.", never),
-            (self.trust.line, "See which points to doubt: press show them.", never),
+            (self.trust.line, "See which points to doubt: press show.", never),
             (self.inspector.title, "Who they are: type a name here.", never),
         ]
 

@@ -213,9 +213,8 @@ class RunControls(QWidget):
 
     def _on_selection(self) -> None:
         """Say how to go back to the whole map."""
-        session, is_said = self._session, self.stage.text() == SELECTED
-        is_some = session.state not in ALIVE and not session.selection.is_empty
-        if is_some or is_said:
+        is_some = not self._session.selection.is_empty
+        if self.bar.isHidden() and (is_some or self.stage.text() == SELECTED):
             self.say(SELECTED if is_some else "")
 
     def _last_words(self, state: State) -> str:

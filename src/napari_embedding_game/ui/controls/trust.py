@@ -85,7 +85,7 @@ class TrustControls(Listener):
         self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
         color = partial(setattr, session.look, "color_by", STRETCH)
-        self.show_misplaced = push_button("show them", tip, color, "link")
+        self.show_misplaced = push_button("show", tip, color, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")

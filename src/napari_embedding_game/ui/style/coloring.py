@@ -136,7 +136,7 @@ def colored(
         return Colored(rgba, Legend(nothing))
     extent = value_extent(values)
     if usual is not None:
-        extent = 0.0, max(usual[1], extent[1])
+        extent = 0.0, float(np.clip(extent[1], usual[1], 2 * usual[1]))
     limits, alarm = limits or usual or value_limits(values), ALARMS.get(choice, np.inf)
     values = np.minimum(values, extent[1])  # also what has no bound
     return _of_scale(TITLES.get(choice, ""), values, limits, extent, alarm)

@@ -20,8 +20,8 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.ui.style.layouts import column, in_lines, panel, push_button
 
-NUMBER_WIDTH, LABEL = 84, "Colour by "
-"""Pixels of a number next to a slider, five digits; a label that is as wide as most."""
+NUMBER_WIDTH, LABEL_WIDTH = 84, 72
+"""Pixels of a number next to a slider, five digits; and the least of a label."""
 CLICK_TIP = "Click to select all its points; with Shift or Ctrl, to add them."
 
 
@@ -89,7 +89,7 @@ def add_row(
     native = widget if isinstance(widget, QWidget) else widget.native
     caption = QLabel(label)
     caption.setToolTip(tip or native.toolTip())
-    caption.setMinimumWidth(caption.fontMetrics().horizontalAdvance(LABEL))
+    caption.setMinimumWidth(LABEL_WIDTH)
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
 

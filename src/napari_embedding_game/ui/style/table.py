@@ -202,6 +202,7 @@ class Table(QTableWidget):
         for place, column in enumerate(columns):
             heading = QTableWidgetItem(column.title)
             heading.setToolTip(column.tip)
+            heading.setTextAlignment(_RIGHT if place else _LEFT)
             self.setHorizontalHeaderItem(place, heading)
             if column.is_bar:
                 self.setItemDelegateForColumn(place, self._bars)

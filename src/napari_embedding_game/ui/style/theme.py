@@ -76,6 +76,7 @@ QToolButton[role="edit"]:hover {{ background: {raised}; }}
 QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
+QTabWidget::pane {{ border: 0px; padding: 0px; margin: 0px; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{
   background: transparent; color: {dim}; border: none; border-radius: 0px;
