@@ -93,7 +93,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
     by_kind = of_column("kind", dataset)
     assert len(np.unique(by_kind.rgba, axis=0)) == 3
-    assert by_kind.legend.levels == (("B", 10), ("T", 20))
+    assert by_kind.legend.levels == (("B", 10), ("T", 20), ("(missing)", 10))
     np.testing.assert_array_equal(by_kind.legend.colors[1], by_kind.rgba[-1])
     np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
     codes = by_kind.find_levels().codes

@@ -143,10 +143,10 @@ def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
     assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
     assert "more than of its own cluster (70%)" in trust.warning.text()
-    assert "follows stim" in dock.trust_fold.button.text()
+    assert "batch effect of stim" in dock.trust_fold.button.text()
     trust.show_quality(FOUND)
     assert trust.warning.isHidden()
-    assert "follows" not in dock.trust_fold.button.text()
+    assert "batch" not in dock.trust_fold.button.text()
 
 
 # The timeline

@@ -44,8 +44,8 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
-WIDEST = "00,000"
-"""A number that a bar leaves room for."""
+WIDEST, BESIDE = "00,000", 86
+"""A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 Bar = tuple[float, float, float]
@@ -206,8 +206,11 @@ class Table(QTableWidget):
             self.setHorizontalHeaderItem(place, heading)
             if column.is_bar:
                 self.setItemDelegateForColumn(place, self._bars)
-            if column.is_bar or not place:
+            if (column.is_bar and not column.title) or not place:
                 head.setSectionResizeMode(place, sizes.Stretch)
+            elif column.is_bar:
+                head.setSectionResizeMode(place, sizes.Fixed)
+                head.resizeSection(place, BESIDE)
         head.setVisible(has_head)
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
