@@ -48,7 +48,7 @@ def test_merging_is_undone_on_any_tab_and_redone_by_keys(qtbot, played, session)
     edits.merge.trigger()
     assert len(session.clusters.clusters) == 3
     assert len(session.selection.clusters) == 1
-    assert edits.back.text() == "Undo merge of 0 and 1"
+    assert edits.back.text().endswith("Undo merge of 0 and 1")
     played.show(MAP)
     qtbot.waitUntil(edits.back.isVisible)
     QTest.mouseClick(edits.back, LEFT)
