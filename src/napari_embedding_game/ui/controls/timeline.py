@@ -21,7 +21,6 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark
@@ -45,7 +44,6 @@ class Timeline(QWidget):
         super().__init__()
         self._session = session
         self._colors = QColor("black"), QColor("white")
-        self._pictures: dict[int, tuple[Snapshot, QIcon]] = {}
         self.marks = QListWidget()
         self.marks.setViewMode(QListView.ViewMode.IconMode)
         self.marks.setMovement(QListView.Movement.Static)
@@ -74,7 +72,6 @@ class Timeline(QWidget):
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self._colors = colors.foreground, colors.line
-        self._pictures.clear()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
@@ -90,7 +87,6 @@ class Timeline(QWidget):
                 self.marks.item(number).setIcon(self._picture(mark))
                 self.marks.item(number).setToolTip(told(mark))
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
-        self._pictures = {m.number: self._pictures[m.number] for m in marks}
         is_moving = session.state in ("preparing", "running")
         self.compare.setEnabled(bool(self._others()) and not is_moving)
         self.setVisible(bool(marks))
@@ -107,12 +103,8 @@ class Timeline(QWidget):
     # Inside
 
     def _picture(self, mark: Mark) -> QIcon:
-        known = self._pictures.get(mark.number)
-        if known is None or known[0] is not mark.snapshot:
-            drawn = picture(mark.snapshot.embedding, *self._colors)
-            known = mark.snapshot, QIcon(QPixmap.fromImage(drawn))
-            self._pictures[mark.number] = known
-        return known[1]
+        drawn = picture(mark.snapshot.embedding, *self._colors)
+        return QIcon(QPixmap.fromImage(drawn))
 
     def _others(self) -> list[Mark]:
         """Return the marks of other maps than the one on show, the newest first."""

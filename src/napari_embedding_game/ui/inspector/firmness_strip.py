@@ -35,16 +35,12 @@ class FirmnessStrip(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: Firmness | None = None
+        self.firmness: Firmness | None = None
+        """What is shown."""
         self._colors: tuple[QColor, QColor, QColor] | None = None
         self.setFixedHeight(BARS + NUMBER)
         self.setMouseTracking(True)
         self.hide()
-
-    @property
-    def firmness(self) -> Firmness | None:
-        """What is shown."""
-        return self._found
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -53,21 +49,21 @@ class FirmnessStrip(QWidget):
 
     def show_firmness(self, found: Firmness | None) -> None:
         """Show what is known; None takes it away."""
-        self._found = found
+        self.firmness = found
         self.setVisible(found is not None)
         self.update()
 
     def text(self, n_clusters: int) -> str:
         """Return what is known of a number, as a sentence; "" where nothing is."""
-        cut = None if self._found is None else self._found.of(n_clusters)
+        cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
-        assert self._found is not None
+        assert self.firmness is not None
         if cut.separation is None:
             return NOT_ASKED.format(n=n_clusters)
         p = max(cut.separation.p, 1e-4)
         said = (FIRM if cut.is_firm else NOT_FIRM).format(n=n_clusters, p=p)
-        return said + (SUGGESTED if n_clusters == self._found.suggested else "")
+        return said + (SUGGESTED if n_clusters == self.firmness.suggested else "")
 
     def place(self, n_clusters: int) -> int:
         """Return the middle of a number's bar, in pixels from the left."""
@@ -77,22 +73,22 @@ class FirmnessStrip(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a bar for each number, the firm ones in colour."""
-        if self._found is None or self._colors is None:
+        if self.firmness is None or self._colors is None:
             return
         accent, text, dim = self._colors
         painter = QPainter(self)
-        if self._found.is_whole and self._found.suggested is None:
+        if self.firmness.is_whole and self.firmness.suggested is None:
             painter.setPen(dim)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NONE_FIRM)
             return
-        for cut in self._found.cuts:
+        for cut in self.firmness.cuts:
             height, middle = 1.0, self.place(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
                 height = LEAST + (BARS - LEAST) * cut.separation.beyond
             width = max(2.0, self._width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
             painter.fillRect(bar, accent if cut.is_firm else dim)
-            if self._found.is_whole and cut.n_clusters == self._found.suggested:
+            if self.firmness.is_whole and cut.n_clusters == self.firmness.suggested:
                 painter.setPen(text)
                 is_left = middle < self.width() / 2
                 side = Qt.AlignmentFlag.AlignLeft if is_left else ALIGN_RIGHT
@@ -108,8 +104,8 @@ class FirmnessStrip(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse; below the bars that which is suggested."""
         number = self._number_at(event.position().x())
-        if event.position().y() > BARS and self._found and self._found.is_whole:
-            number = self._found.suggested or number
+        if event.position().y() > BARS and self.firmness and self.firmness.is_whole:
+            number = self.firmness.suggested or number
         if self.text(number):
             self.picked.emit(number)
 

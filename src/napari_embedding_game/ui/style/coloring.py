@@ -165,7 +165,8 @@ def of_column(
     if column is None:
         gene = _value_of(choice, dataset)
         assert gene is not None, choice
-        return of_values(gene_values(dataset, gene), limits)
+        place = dataset.profile_names.index(gene)  # counts of it as logarithms
+        return of_values(dataset.expression.column(place), limits)
     values = dataset.obs[column]
     if is_continuous(values):
         return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
@@ -343,11 +344,6 @@ def _value_of(choice: str, dataset: Dataset) -> str | None:
         if is_known and choice_of_value(name, dataset) == choice:
             return name
     return None
-
-
-def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:
-    """Return one column of what is compared: (N,); counts of a gene as logarithms."""
-    return dataset.expression.column(dataset.profile_names.index(name))
 
 
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:

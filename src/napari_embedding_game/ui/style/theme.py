@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
@@ -23,24 +23,17 @@ class ThemeColors:
     accent: QColor
     """The one button that is meant to be pressed."""
     line: QColor
-    """The energy curve and the bars."""
+    """Bars and links."""
     warning: QColor
     error: QColor
 
     @property
     def sheet(self) -> str:
         """Style of what is ours: headings, notes, messages, the main button."""
-        return _SHEET.format(
-            text=self.text.name(),
-            dim=self.dim.name(),
-            accent=self.accent.name(),
-            link=self.line.name(),
-            hover=self.accent.lighter(115).name(),
-            warning=self.warning.name(),
-            error=self.error.name(),
-            foreground=self.foreground.name(),
-            raised=_mix(self.foreground, self.text, 0.15).name(),
-        )
+        names = {one.name: getattr(self, one.name).name() for one in fields(self)}
+        hover = self.accent.lighter(115).name()
+        raised = _mix(self.foreground, self.text, 0.15).name()
+        return _SHEET.format(hover=hover, raised=raised, **names)
 
 
 _SHEET = """
@@ -61,7 +54,7 @@ QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
 *[role="link"] {{
-  background: transparent; color: {link}; border: none; padding: 3px 0px 3px 5px;
+  background: transparent; color: {line}; border: none; padding: 3px 0px 3px 5px;
   text-align: left;
 }}
 *[role="link"]:hover {{ text-decoration: underline; }}
