@@ -131,7 +131,7 @@ def table_of_counts(folder):
 
 def of_anndata(adata, **options):
     """The table of a layer, which no file has, called like a sample."""
-    table = SpatialTable(adata, np.arange(adata.n_obs), None, "")
+    table = SpatialTable(adata, None, "")
     source = AnnDataSource(table, "digits")
     return finish(source.read(ReadOptions(**options))).dataset
 

@@ -190,13 +190,10 @@ class Dataset:
 
         The others are left out because of `why`, in a few words; `notes` are sentences.
         """
-        kept = self.kept.copy()
-        kept[self.kept] = rows
-        others = self.kept & ~kept
-        former = self.left_out.get(why)
-        left_out = {why: others if former is None else others | former}
-        images = self.images
-        whole = self.profile is self.X
+        kept = self.expand(rows, False)
+        others, left_out = self.kept & ~kept, dict(self.left_out)
+        if others.any():
+            left_out[why] = others | left_out.get(why, False)
         X, names = self.X[rows], self.var_names
         if self.is_distances:
             X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
@@ -204,12 +201,12 @@ class Dataset:
             self,
             X=X,
             var_names=names,
-            profile=X if whole else self.profile[rows],
+            profile=X if self.profile is self.X else self.profile[rows],
             obs=self.obs[rows],
             kept=kept,
             notes=(*self.notes, *notes),
-            left_out={**self.left_out, **(left_out if others.any() else {})},
-            images=None if images is None else images[rows],
+            left_out=left_out,
+            images=None if self.images is None else self.images[rows],
         )
 
     def frozen(self) -> Dataset:
@@ -263,19 +260,14 @@ class Dataset:
 
     def _check_lengths(self) -> None:
         n, n_all = self.X.shape[0], self.n_source_rows
-        known = {
-            "obs": (self.obs, n),
-            "images": (self.images, n),
-            "kept": (self.kept, n_all),
-            "source_obs_names": (self.source_obs_names, n_all),
-            "source_objects": (self.source_objects, n_all),
-            "var_names": (self.var_names, self.X.shape[1]),
-            "profile_names": (self.profile_names, self.profile.shape[1]),
-        }
-        lengths = {k: (len(one), m) for k, (one, m) in known.items() if one is not None}
-        lengths["profile"] = self.profile.shape[0], n
-        lengths["rows kept"] = int(np.count_nonzero(self.kept)), n
-        for part, (length, expected) in lengths.items():
+        lengths = {"obs": n, "images": n, "source_obs_names": n_all}
+        lengths |= {"source_objects": n_all, "var_names": self.X.shape[1]}
+        lengths["profile_names"] = self.profile.shape[1]
+        found = {one: getattr(self, one) for one in lengths}
+        known = {k: (len(v), lengths[k]) for k, v in found.items() if v is not None}
+        known["profile"] = self.profile.shape[0], n
+        known["rows kept"] = int(np.count_nonzero(self.kept)), n
+        for part, (length, expected) in known.items():
             if length != expected:
                 raise ValueError(f"{part} has length {length}, expected {expected}")
 

@@ -118,10 +118,9 @@ def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
 def _looks_like_log1p(profile: Any) -> bool:
     """Tell whether values are from 0, never large, and no whole numbers."""
     values = profile.data if sp.issparse(profile) else profile.ravel()
-    if not values.size:
+    some = values[:: max(1, values.size // _SAMPLED)]
+    if np.array_equal(some, np.round(some)):  # counted, or none
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     has_zeros = sp.issparse(profile) or low == 0
-    some = values[:: max(1, values.size // _SAMPLED)]
-    is_counted = np.array_equal(some, np.round(some))
-    return has_zeros and low >= 0 and high < _LARGEST_LOG1P and not is_counted
+    return has_zeros and low >= 0 and high < _LARGEST_LOG1P

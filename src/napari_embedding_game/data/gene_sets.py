@@ -100,8 +100,7 @@ def score_genes(
         ) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    values: NDArray[np.float64] = adata.obs["score"].to_numpy(dtype=np.float64)
-    return values, found
+    return adata.obs["score"].to_numpy(dtype=np.float64), found
 
 
 def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]) -> str:

@@ -36,16 +36,14 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
 
 def told_of_batches(key: str) -> str:
     """Return what it means that the batches of a column were mixed."""
-    told = (
+    warning = (
+        f' "{key}" seems to tell kinds of cells: these were laid onto each other, and '
+        "the map cannot show them apart. Choose the column of the samples, or none."
+    )
+    return (
         f'Harmony mixed the levels of "{key}" in the components: what they differ in '
         "throughout is gone from the map, while the genes are as they were."
-    )
-    if not names_kinds(key):
-        return told
-    return (
-        f'{told} "{key}" seems to tell kinds of cells: these were laid onto each '
-        "other, and the map cannot show them apart. Choose the column of the samples, "
-        "or none."
+        f"{warning if names_kinds(key) else ''}"
     )
 
 

@@ -10,7 +10,6 @@ array of components, for :class:`~.formats.lazy_rows.LazyRows`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,29 +37,18 @@ CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
 
 
-@dataclass(frozen=True, eq=False)
-class LazyComponents:
-    """Principal components of the cells that were kept, in an array of zarr."""
-
-    path: Path
-    """Of the (n, n_comps) array, float32."""
-    rows: NDArray[np.int64]
-    """(n,) number of each kept cell in the file, ascending."""
-    facts: dict[str, Any]
-    """Every number of the recipe."""
-
-
 def write_components(
     source: Path, out: Path, recipe: Recipe | None = None, space: str | None = None
-) -> Stages[LazyComponents]:
+) -> Stages[tuple[NDArray[np.int64], dict[str, Any]]]:
     """Make principal components of raw counts, chunk by chunk, in stages.
 
     They are computed by Dask: by its threads here, or by the workers of a cluster
     whose client is the present one, which read the file at the same path.
 
     `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` or such
-    as ``layers['counts']``.  The array of zarr is written to `out`.  The recipe takes
-    neither batches nor doublets.
+    as ``layers['counts']``.  The recipe takes neither batches nor doublets.  Written to
+    `out` is an array of zarr, (n, n_comps) float32.  Returns (n,) the number of each
+    kept cell in the file, ascending, and every number of the recipe.
 
     Raises DataError if scanpy is missing, these are no counts, or too little is left.
     """
@@ -72,9 +60,7 @@ def write_components(
     recipe, name = recipe or Recipe(), source.name
 
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
-        chunks = X.to_delayed().ravel()
-        later = delayed(function)
-        return compute(*(later(chunk) for chunk in chunks))
+        return compute(*map(delayed(function), X.to_delayed().ravel()))
 
     with open_store(source) as root:
         where = choose(root, space or "X", name)
@@ -99,7 +85,7 @@ def write_components(
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
     facts = recipe_facts(recipe, where, cells, genes, int(variable.n_vars), n_comps)
-    return LazyComponents(out, np.flatnonzero(cells).astype(np.int64), facts)
+    return np.flatnonzero(cells).astype(np.int64), facts
 
 
 def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:

@@ -84,9 +84,8 @@ def _target_sum(adata: AnnData) -> float:
 
 
 def _lowest(values: Any) -> float:
-    return float(
-        values.data.min() if sp.issparse(values) and values.nnz else values.min()
-    )
+    is_stored = sp.issparse(values) and values.nnz
+    return float((values.data if is_stored else values).min())
 
 
 def _dense(values: Any) -> NDArray[np.float32]:

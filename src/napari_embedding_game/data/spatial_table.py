@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import listed
 from napari_embedding_game.data.errors import DataError
@@ -29,19 +28,11 @@ class SpatialTable:
     """The rows of an AnnData in memory that are about one layer."""
 
     adata: AnnData
-    """The table itself."""
-    rows: NDArray[np.intp]
-    """(n,) rows of it that are about the layer, in their order."""
+    """These rows, in their order: the table itself, or a view of it."""
     instance_key: str | None
     """Column of ``obs`` with the label of each row; None where nothing tells it."""
     told: str
     """Which rows were left out; "" if all are about the layer."""
-
-    def part(self) -> AnnData:
-        """Return these rows alone, as an AnnData of their own where they are some."""
-        if len(self.rows) == self.adata.n_obs:
-            return self.adata
-        return self.adata[self.rows].copy()
 
 
 def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable | None:
@@ -88,21 +79,20 @@ def _rows_about(
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
     keys = [noted.get(name) for name in ("region_key", "instance_key")]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)
-    rows = np.arange(adata.n_obs)
+    whole = SpatialTable(adata, instance_key, "")
     if region_key is None:
-        return SpatialTable(adata, rows, instance_key, "")
+        return whole
     regions = adata.obs[region_key].astype(str).to_numpy()
     others = [one for one in np.unique(regions) if one != element]
     # Where there is one region alone, the layer may have another name than it.
-    if element in regions or not is_own or len(others) > 1:
-        rows = np.flatnonzero(regions == element)
+    if not others or (is_own and len(others) == 1 and element not in regions):
+        return whole
+    rows = np.flatnonzero(regions == element)
     if not len(rows):
         raise DataError(
             f"The table of '{element}' has no row about it: column '{region_key}' "
             f"names {listed(others)}. Name the layer as one of these."
         )
-    n_other = len(regions) - len(rows)
-    told = f"{n_other:,} rows of other regions ({region_key}: {listed(others)})"
-    return SpatialTable(
-        adata, rows, instance_key, f"Left out: {told}." if n_other else ""
-    )
+    n, names = len(regions) - len(rows), listed(others)
+    told = f"Left out: {n:,} rows of other regions ({region_key}: {names})."
+    return SpatialTable(adata[rows], instance_key, told)

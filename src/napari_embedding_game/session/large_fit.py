@@ -167,7 +167,7 @@ def map_file(
     source = _checked(source)
     model = EmbeddingGame(**as_parameters(settings))
     check_transform(model.method, model.metric)
-    rows, made = None, None
+    rows, numbers, made = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         if recipe:
             n_rows = counts_shape(source, space)[0]
@@ -183,7 +183,7 @@ def map_file(
             path = Path(closing.enter_context(folder)) / "components.zarr"
             with explain_damage(source, "a file of AnnData"):
                 stages = write_components(source, path, space=space)
-                made = finish(stages, lambda stage: say(stage.text))
+                numbers, made = finish(stages, lambda stage: say(stage.text))
             rows = LazyRows(path)
         say("Drawing the reference")
         drawn = draw_reference(rows, n_reference, model.random_state, run)
@@ -197,8 +197,8 @@ def map_file(
         facts = {
             **parameters_of(model),
             "input": source.name,
-            "space": rows.space if made is None else made.facts["space"],
-            **({} if made is None else {"recipe": made.facts}),
+            "space": made.get("space", rows.space),
+            **({"recipe": made} if made else {}),
             "n_points": rows.shape[0],
             "reference": len(drawn),
             "n_iter": snapshot.iteration,
@@ -206,7 +206,6 @@ def map_file(
             "map_hash": snapshot.map_hash,
             "warning": snapshot.warning,
         }
-        numbers = None if made is None else made.rows
         place_all(rows, model, out, facts, run, numbers)
     return facts
 

@@ -93,11 +93,8 @@ class AnnDataSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read the rows about the layer, and find the object of each."""
         yield Stage("Reading the table")
-        part = self.table.part()
-        # Rows that are some of the table are a copy already.
-        result = yield from adata_stages(
-            part, self.layer_name, options, is_shared=part is self.table.adata
-        )
+        part, name = self.table.adata, self.layer_name
+        result = yield from adata_stages(part, name, options, is_shared=True)
         result = yield from prepared(replace(result, columns=()), options)
         dataset = result.dataset
         if self.labels is not None:

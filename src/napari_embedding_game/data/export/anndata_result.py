@@ -303,10 +303,10 @@ def _record(
         "provenance": storable(dataset.provenance),
         "versions": versions(),
     }
-    space = dataset.space
-    for key in made:
-        record["components"], space = key, f"obsm['{key}']"
+    if made:
+        (record["components"],) = made
     if dataset.projection is not None:
+        space = next((f"obsm['{key}']" for key in made), dataset.space)
         record["projection"] = {**dataset.projection.stored(), "space": space}
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)

@@ -68,9 +68,6 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
             f"{path.name} cannot be written: the name has to end in one of "
             f"{', '.join(WRITERS)}."
         )
-    if writer is write_figure:
-        write_figure(dataset, result, path)
-        return
     check_output(dataset.source, path)
     with whole_or_nothing(path) as temporary:
         writer(dataset, result, temporary)

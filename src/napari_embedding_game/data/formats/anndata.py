@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -76,12 +76,8 @@ class _Source:
     """Whether others may change its numbers."""
 
 
-class _Genes(NamedTuple):
-    """What clusters are compared by."""
-
-    profile: Any = None
-    names: Sequence[str] = ()
-    notes: Sequence[str] = ()
+_Genes = tuple[Any, Sequence[str], list[str]]
+"""What clusters are compared by, its names, and notes on it."""
 
 
 def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -163,7 +159,8 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     values = _numbers(source, item_of(root, space), space)
     columns = _column_names(space, var, values)
     yield Stage("Reading the genes")
-    genes = _genes(source, space, values, (len(obs), len(var)), var.index)
+    shape = len(obs), len(var)
+    profile, genes, notes = _genes(source, space, values, shape, var.index)
     yield Stage("Checking the numbers")
     X, are_pairs = _matrix(values, space, where), is_of_pairs(space)
     if X.shape[0] != len(obs) or (are_pairs and X.shape[1] != len(obs)):
@@ -180,19 +177,19 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         options,
         name=source.name,
         source=source.path,
-        notes=[*genes.notes, *([OF_DISTANCES] if are_pairs else [])],
-        profile=X if genes.profile is values else genes.profile,
-        profile_names=genes.names,
-        has_expression=genes.profile is not None,
+        notes=[*notes, *([OF_DISTANCES] if are_pairs else [])],
+        profile=X if profile is values else profile,
+        profile_names=genes,
+        has_expression=profile is not None,
         level_colors=_level_colors(obs, source),
     )
     advice = [] if are_pairs else counts_advice(X, space)
-    notes = (*dataset.notes, *repeated_names(obs.index), *advice)
+    told = (*dataset.notes, *repeated_names(obs.index), *advice)
     way, projection = _noted(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
     if is_whole and way is not None and str(way.get("space")) == space:
         projection = Projection.from_stored(way, where)
-    dataset = replace(dataset, notes=notes, projection=projection)
+    dataset = replace(dataset, notes=told, projection=projection)
     return ReadResult(dataset, spaces_of(root, where), columns)
 
 
@@ -252,9 +249,9 @@ def _genes(
         )
         note = note if is_below_0 else ""
     else:
-        return _Genes(notes=notes)
+        return None, (), notes
     if profile is None:
-        return _Genes(notes=[*notes, _NOT_COMPARED.format(what)])
+        return None, (), [*notes, _NOT_COMPARED.format(what)]
     if profile.shape != shape:
         raise DataError(
             f"{source.where} is damaged: its genes have {profile.shape[0]} rows and "
@@ -264,7 +261,7 @@ def _genes(
     unique, repeats = numbered_names(names)
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)
-    return _Genes(profile, unique, notes)
+    return profile, unique, notes
 
 
 def _goes_below_0(item: Any) -> bool:

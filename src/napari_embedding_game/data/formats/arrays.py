@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,13 +62,12 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     if chosen not in embeddable:
         raise DataError(
             f'{path.name} has no array of numbers "{chosen}" to embed: it has '
-            f"{_described(arrays)}."
+            f"{_described(arrays, arrays)}."
         )
     if options.space is None and len(embeddable) > 1:
-        others = _described({name: arrays[name] for name in embeddable[1:]})
         notes.append(
-            f'The array "{chosen}" is embedded. It could also be {others}: choose it '
-            "as the space."
+            f'The array "{chosen}" is embedded. It could also be '
+            f"{_described(arrays, embeddable[1:])}: choose it as the space."
         )
     values = arrays[chosen]
     n_rows = values.shape[0]
@@ -159,17 +158,16 @@ def _embeddable(arrays: Arrays, where: str) -> list[str]:
     if not found:
         raise DataError(
             f"{where} has no two-dimensional array of numbers to embed, only "
-            f"{_described(arrays)}: save one row for each cell, image or text."
+            f"{_described(arrays, arrays)}: save one row for each cell, image or text."
         )
     return list(dict.fromkeys([n for n in _USUAL_NAMES if n in found] + found))
 
 
-def _described(arrays: Arrays) -> str:
-    described = [
-        f"{name} ({' x '.join(map(str, a.shape)) or 'one value'}, {a.dtype})"
-        for name, a in arrays.items()
-    ]
-    return ", ".join(described) or "no array"
+def _described(arrays: Arrays, names: Iterable[str]) -> str:
+    shapes = {
+        k: " x ".join(map(str, a.shape)) or "one value" for k, a in arrays.items()
+    }
+    return ", ".join(f"{name} ({shapes[name]}, {arrays[name].dtype})" for name in names)
 
 
 def _matrix(
@@ -194,10 +192,9 @@ def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
 def _decoded(array: NDArray[Any]) -> NDArray[Any]:
     """Bytes as text, long or short floats as pandas knows them."""
     if array.dtype.kind == "S":
-        return np.char.decode(array, "utf-8", "replace").astype(object)
-    if array.dtype.kind == "U":
-        return array.astype(object)
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+        array = np.char.decode(array, "utf-8", "replace")
+    kinds = {"U": object, "f": np.float64}
+    return array.astype(kinds.get(array.dtype.kind, array.dtype))
 
 
 # The table beside it
@@ -222,11 +219,6 @@ def _with_table(dataset: Dataset, path: Path) -> Dataset:
     new = [name for name in frame.columns if name not in dataset.obs]
     added = pd.DataFrame({name: as_metadata(frame[name]) for name in new})
     added = added.set_axis(dataset.source_obs.index)
-    source_obs = pd.concat([dataset.source_obs, added], axis="columns")
-    obs = source_obs[dataset.kept]
-    return replace(
-        dataset,
-        obs=obs,
-        source_obs=source_obs,
-        notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}."),
-    )
+    whole = pd.concat([dataset.source_obs, added], axis="columns")
+    notes = (*dataset.notes, f"With {', '.join(new)} from {path.name}.")
+    return replace(dataset, obs=whole[dataset.kept], source_obs=whole, notes=notes)

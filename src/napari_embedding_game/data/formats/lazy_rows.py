@@ -87,5 +87,5 @@ class LazyRows:
 def _is_zarr_array(path: Path) -> bool:
     """Return whether a folder is one array of zarr, of its version 2 or 3."""
     metadata = path / "zarr.json"
-    is_array = metadata.is_file() and '"node_type": "array"' in metadata.read_text()
-    return is_array or (path / ".zarray").is_file()
+    text = metadata.read_text() if metadata.is_file() else ""
+    return '"node_type": "array"' in text or (path / ".zarray").is_file()

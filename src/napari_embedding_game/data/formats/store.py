@@ -158,32 +158,28 @@ def check_folder(path: Path) -> None:
     """Raise DataError if reading this .zarr folder could do harm."""
     inside = path.resolve()
     for file in path.rglob("*"):
-        part = file.relative_to(path)
+        part, trouble = file.relative_to(path), ""
         if file.is_symlink() and inside not in file.resolve().parents:
+            trouble = "lies elsewhere on this computer, which is not followed"
+        elif not (file.is_file() or file.is_dir()):
+            trouble = "is neither file nor folder"
+        elif file.name in _METADATA and file.stat().st_size > _LARGEST_METADATA:
+            trouble = "is far too large"
+        if trouble:
             raise DataError(
-                f'{path.name} has a part ("{part}") that lies elsewhere on this '
-                "computer, which is not followed: copy the folder with everything "
-                "inside."
-            )
-        if not (file.is_file() or file.is_dir()):
-            raise DataError(
-                f'{path.name} has a part ("{part}") that is neither file nor folder: '
-                "copy the folder again."
+                f'{path.name} has a part ("{part}") that {trouble}: copy the folder '
+                "with everything inside."
             )
         if file.name in _METADATA:
-            if file.stat().st_size > _LARGEST_METADATA:
-                raise DataError(f"{path.name} is damaged: {part} is far too large.")
             for one in _objects(json.loads(file.read_text())):
                 _check_array(one, path.name)
 
 
 def _check_array(one: dict[str, Any], where: str) -> None:
     """Look at the codecs and the size of a block in a piece of metadata."""
-    for key in _CODEC_KEYS:
-        named = one.get(key)
-        for codec in named if isinstance(named, list) else [named]:
-            if not isinstance(codec, dict):
-                continue
+    for named in map(one.get, _CODEC_KEYS):
+        codecs = named if isinstance(named, list) else [named]
+        for codec in (codec for codec in codecs if isinstance(codec, dict)):
             name = str(codec.get("id", codec.get("name", "")))
             if name.removeprefix("numcodecs.") not in _HARMLESS:
                 raise DataError(

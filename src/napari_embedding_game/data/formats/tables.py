@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -36,8 +35,8 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import (
     check_fits,
-    check_inflates,
     check_shape_fits,
+    unpacked,
 )
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -195,8 +194,10 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
     frame.columns = pd.Index(unique_names(frame.columns))
     names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
-        taken = list(names.names)
-        names = pd.Index([", ".join(map(str, levels)) for levels in names])
+        taken, names = (
+            names.names,
+            names.map(lambda levels: ", ".join(map(str, levels))),
+        )
     elif isinstance(names, pd.RangeIndex):
         names = pd.RangeIndex(1, len(frame) + 1)
         if frame.shape[1] > 1 and is_row_name(first):
@@ -312,18 +313,13 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
-        check_fits(path.stat().st_size, path.name, "its table")
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            check_inflates(path, _PARSED)
-            content = gzip.decompress(content)
-        if not content.strip():
+        content = unpacked(path, 1 if kind == ".parquet" else _PARSED)
+        if not content or content.isspace():
             raise DataError(
                 f"{path.name} is empty: there is nothing in the file. Choose another."
             )
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
-        check_fits(_PARSED * len(content), path.name, "its table")
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -353,9 +349,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             f"{where} holds only lists or nested values ({listed(nested)}): write "
             "each number into a column of its own."
         )
-    if nested:
-        told = "Not read, because they hold lists or nested values"
-        frame.attrs[_NOTES] = [f"{told}: {listed(nested)}."]
+    told = f"Not read, because they hold lists or nested values: {listed(nested)}."
+    frame.attrs[_NOTES] = [told] if nested else []
     return frame
 
 

@@ -5,7 +5,6 @@ Rows of the matrix are genes there and columns are cells; here it is turned roun
 
 from __future__ import annotations
 
-import gzip
 import io
 import warnings
 from dataclasses import replace
@@ -24,11 +23,7 @@ from napari_embedding_game.data.formats.store import (
     checked_sparse,
     open_store,
 )
-from napari_embedding_game.data.limits.memory import (
-    check_fits,
-    check_inflates,
-    check_shape_fits,
-)
+from napari_embedding_game.data.limits.memory import check_shape_fits, unpacked
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -134,7 +129,7 @@ def _read_folder(path: Path) -> _Counts:
         prefix = ""
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
-    content = _unpacked(matrix)
+    content = _text(matrix)
     _check_heading(content, matrix.name, len(barcodes), len(features))
     genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].tolist()
@@ -142,14 +137,10 @@ def _read_folder(path: Path) -> _Counts:
     return checked_sparse(genes.T), barcodes[0].tolist(), names, kinds
 
 
-def _unpacked(path: Path, times: int = 1) -> bytes:
+def _text(path: Path, times: int = 1) -> bytes:
     """Return what a file holds: of a damaged stream scipy may end the program."""
     check_filled(path)
-    check_fits(times * path.stat().st_size, path.name, "its text")
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        check_inflates(path, times)
-        content = gzip.decompress(content)
+    content = unpacked(path, times)
     if b"\0" in content:
         raise ValueError("a text has no zeros")
     return content
@@ -159,7 +150,7 @@ def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
     for name in (one + end for one in names for end in ("", ".gz")):
         path = matrix.parent / name
         if path.is_file():
-            text = io.BytesIO(_unpacked(path, _NAME_RATIO))
+            text = io.BytesIO(_text(path, _NAME_RATIO))
             options: Any = {"dtype": str, "quoting": 3, "keep_default_na": False}
             return pd.read_csv(text, sep="\t", header=None, **options)
     raise DataError(

@@ -11,9 +11,7 @@ import psutil
 
 from napari_embedding_game.data.errors import DataError
 
-_BLOCK = 1 << 24  # bytes decompressed at a time
-_DEFLATE_RATIO = 1032
-"""The most that deflate can make of a byte; what fits even so needs no trial."""
+_BLOCK = 1 << 24  # bytes read at a time
 
 
 def budget() -> int:
@@ -45,19 +43,19 @@ def check_shape_fits(
     check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
 
 
-def check_inflates(path: Path, times: int = 1) -> None:
-    """Raise DataError if `times` what a .gz file holds is more than the budget.
+def unpacked(path: Path, times: int = 1) -> bytes:
+    """Return what a file holds, of a .gz file what is packed in it.
 
-    The file is only unpacked, block by block, where its size allows so much.
+    Raises DataError if `times` as many bytes are more than the budget.
     """
-    most = budget() // times
-    if path.stat().st_size * _DEFLATE_RATIO <= most:
-        return
-    n_bytes = 0
-    with gzip.open(path) as file:
+    most, n_bytes, blocks = budget() // times, 0, []
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rb") as file:
         while block := file.read(_BLOCK):
             n_bytes += len(block)
             check_taken(n_bytes, path.name, most)
+            blocks.append(block)
+    return b"".join(blocks)
 
 
 def check_taken(n_bytes: int, where: str, most: int) -> None:
