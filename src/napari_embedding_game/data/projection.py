@@ -36,8 +36,9 @@ class Projection:
     """(G,) what is taken away from the logarithm of each gene."""
     std: NDArray[np.float32]
     """(G,) what it is then divided by."""
-    loadings: Any
-    """(G, C) float32, dense or sparse: what it is then multiplied by."""
+    loadings: NDArray[np.float32]
+    """(G, C) what it is then multiplied by; sparse where it is that of genes to genes.
+    """
     offset: NDArray[np.float32]
     """(C,) what is taken away from the components."""
     target_sum: float = TARGET_SUM
