@@ -38,14 +38,14 @@ def start(session, tmp_path):
 
     yield start
     for one in started:
-        one.close()
+        one.closing()()
 
 
 def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
     paths = []
     for _ in range(KEPT + 2):
         autosave = start()
-        autosave.close()
+        autosave.closing()()
         paths.append(autosave.path)
         time.sleep(0.01)
     assert find_recovery_files(tmp_path) == []
@@ -60,7 +60,7 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
     autosave.job()()
     autosave._capture = lambda: SavedSession(maps=(Broken(error),))
     with pytest.raises(error, match="no room"):
-        autosave.close()
+        autosave.closing()()
     assert find_recovery_files(tmp_path) == [autosave.path]
     discard(autosave.path)
     assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,7 @@
 """Clusters of 60 points on 6 landmarks, 10 points each, merged by number."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,7 +62,7 @@ def fifty(clusters, labels=None):
 
 def test_numbers_begin_at_1_though_counts_were_prepared_before_the_first_map():
     clusters = Clusters(N)
-    clusters.restore(clusters.state, np.zeros(N, np.int32), 0)
+    clusters.restore(clusters.state)
     clusters.receive(LABELS, L, chained(L))
     clusters.set_n_clusters(3)
     assert sizes(clusters) == {"1": 40, "2": 10, "3": 10}
@@ -84,7 +86,9 @@ def test_a_chosen_number_of_clusters_is_kept(chosen):
     fifty(clusters)
     assert len(clusters.clusters) == (chosen or 50)
     again = Clusters(200)
-    again.restore(clusters.state, np.arange(200, dtype=np.int32) % 50, 50, chained(50))
+    labels = np.arange(200, dtype=np.int32) % 50
+    shown = SimpleNamespace(labels=labels, landmarks=range(50))
+    again.restore(clusters.state, shown, chained(50))
     assert again.n_clusters == chosen
     fifty(again)
     assert again.clusters == clusters.clusters

@@ -408,7 +408,7 @@ def test_everything_survives(tmp_path, name, read_here):
     again = assert_same_maps(tree, tmp_path / "work.zip")
     assert_same_in_h5ad(again, tmp_path / "map.h5ad")
     autosave = Autosave(again.capture, tmp_path)
-    autosave.close()
+    autosave.closing()()
     (path,) = find_recent_sessions(tmp_path)
     assert_same_maps(tree, path)
     # Without its data the map is there, and stays what it is when it is saved again.
@@ -758,7 +758,6 @@ def test_a_list_of_sessions_reads_no_arrays(saved, tmp_path):
     path = rewritten(saved[0], tmp_path / "x.zip", put("maps", []))
     told = archive.summary(path)
     assert (told.title, told.n_points) == ("cells.h5ad", N - 1)
-    assert told.map_hash == saved[1].maps[0].snapshot.map_hash
 
 
 @settings(

@@ -369,7 +369,8 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     other.session.settings.choose_method("tsne")
     other.session.settings.init = "gradient_pca"
     text = methods_text(other.play().edit().saved)
-    for word in ("scanpy", "van der Maaten", "Tucker", "perplexity 30", "annotated"):
+    words = "scanpy", "van der Maaten", "Tucker", "perplexity 30", "annotated"
+    for word in (*words, "repulsion by all pairs on a grid"):
         assert word in text
     assert "Anonymous" not in text
     text = methods_text(recipe(tmp_path, cells).saved)

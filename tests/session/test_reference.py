@@ -172,7 +172,7 @@ def test_columns_that_are_no_genes_are_taken_by_their_names():
     ("labels", "change", "sentence"),
     [
         ("tissue", {}, 'has no column "tissue" to predict'),
-        ("depth", {}, 'The column "depth" of The reference holds numbers'),
+        ("depth", {}, 'Column "depth" of The reference holds numbers'),
         ("kind", {"unlike": 0}, "unlike must be between 0 and 1"),
         ("kind", {"n_neighbors": 0}, "n_neighbors must be at least 1"),
     ],

@@ -116,7 +116,7 @@ class Run:
         assert self._shape is not None
         check_hand(self.settings)
         before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
-        left = [] if rows is None else [_without(each, rows) for each in before]
+        left = [] if rows is None else [without(each, rows) for each in before]
         acting = [*(each for each in left if len(each.rows)), *new]
         forces = HandForces(
             springs=tuple(each for each in acting if isinstance(each, Spring)),
@@ -226,7 +226,7 @@ class Run:
                 self._playing = None
 
 
-def _without(force: Spring | Hold, rows: Any) -> Spring | Hold:
+def without(force: Spring | Hold, rows: Any) -> Spring | Hold:
     """Return a force on those of its rows that are not among these."""
     stays = ~np.isin(force.rows, rows)
     if isinstance(force, Spring):

@@ -12,13 +12,9 @@ from napari_embedding_game.data.gene_names import find_names
 
 def numeric_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns of numbers, the scores of gene sets first."""
-    columns = [
-        str(name)
-        for name, kind in dataset.obs.dtypes.items()
-        if pd.api.types.is_numeric_dtype(kind)
-        and not pd.api.types.is_bool_dtype(kind)
-        and dataset.obs[name].notna().any()
-    ]
+    obs = dataset.obs
+    numbers = [name for name, kind in obs.dtypes.items() if kind.kind in "iuf"]
+    columns = [str(name) for name in numbers if obs[name].notna().any()]
     return sorted(columns, key=lambda name: name not in dataset.made("score"))
 
 

@@ -60,7 +60,11 @@ def cluster_report(
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
     rng = np.random.default_rng(0)
-    is_composed = column in dataset.obs and len(rows)
+    composed = contrasted = pd.DataFrame()
+    if column in dataset.obs and len(rows):
+        composed = composition(dataset.obs[column], rows)
+    if has_contrasts(dataset):
+        contrasted = contrasts(dataset, points)
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
@@ -68,13 +72,9 @@ def cluster_report(
         stretched_share=share_above(None if stretch is None else stretch[rows], FAR),
         unlike_count=0 if isolation is None else int((isolation[rows] > UNLIKE).sum()),
         column=column,
-        composition=composition(dataset.obs[column], rows)
-        if is_composed
-        else pd.DataFrame(),
+        composition=composed,
         draw=rng.choice(rows, size=min(n_draw, len(rows)), replace=False),
-        contrasts=contrasts(dataset, points)
-        if has_contrasts(dataset)
-        else pd.DataFrame(),
+        contrasts=contrasted,
     )
 
 

@@ -24,14 +24,8 @@ ONLY_AT_REST = "Pause or stop the game to compare two maps."
 FAR_OFF = 0.4
 """Radii of the map that half of the points move where islands change places."""
 THIS_MAP = "This map"
-SHEET = (
-    " The other map has 2 dimensions: it lies in space as a sheet, turned so that it "
-    "fits this one best."
-)
-SHADOW = (
-    " The other map has 3 dimensions: you see it from the side from which it fits this "
-    "one best, and its depth not at all."
-)
+SHEET = " The other map has 2 dimensions: it lies in space as a sheet, turned to fit."
+SHADOW = " The other map has 3 dimensions: you see it from the side that fits best."
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.live_run import without
 from napari_embedding_game.core.settings import approximation_of, check_hand
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
@@ -24,6 +25,7 @@ from napari_embedding_game.core.snapshot import (
     Snapshot,
     Spring,
 )
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.run import Run
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.integer]
 Place = NDArray[np.floating]
-HandAction = Literal["hold", "let go"]
 FARTHEST = 1e5
 """Largest coordinate that something is dragged to, well on the map of a game."""
 NOTHING_HELD = "Nothing is held by hand."
@@ -132,42 +133,33 @@ class Hand:
 
     # Chosen points
 
-    def act(self, action: HandAction) -> Run | None:
-        """Do to the selected points what a button says, as :meth:`hold`."""
-        rows = self._session.selection.rows
-        if action == "let go":
-            return self.let_go(rows if len(rows) else None)
-        return self.hold(rows)
-
-    def hold(self, rows: Rows) -> Run | None:
-        """Hold points where they are; return the branch to be played, if nothing is."""
+    def hold(self, rows: Rows | None = None) -> Run | None:
+        """Hold points (m,), or those selected; return what is to be played, if any."""
+        rows = self._session.selection.rows if rows is None else rows
         if not len(rows):
             raise DataError(
                 "Choose some points first: click a cluster, or draw around."
             )
         hold = Hold(rows=rows, places=self._snapshot().embedding[rows])
         holds = (*_without(self.forces.holds, rows), hold)
-        return self._apply(f"{_points(rows)} held", replace(self.forces, holds=holds))
+        label = f"{counted(len(rows), 'point')} held"
+        return self._apply(label, replace(self.forces, holds=holds))
 
     def let_go(self, rows: Rows | None = None) -> Run | None:
-        """Let go of points (m,), by default of all, as :meth:`hold`."""
-        forces, is_all = self.forces, rows is None
-        if rows is None:
+        """Let go of points as :meth:`hold`, or of all where none are selected."""
+        rows = self._session.selection.rows if rows is None else rows
+        forces = self.forces
+        if is_all := not len(rows):
             rows = np.arange(len(self._snapshot().embedding))
         held = [*(s.rows for s in forces.springs), *(h.rows for h in forces.holds)]
         acts = any(bool(np.isin(one, rows).any()) for one in held)
         if not (acts or (is_all and forces.landmarks)):
-            raise DataError(
-                "The chosen points are free already: choose those that are held."
-                if forces
-                else NOTHING_HELD
-            )
-        free = replace(
-            _freed(forces, rows),
-            holds=_without(forces.holds, rows),
-            landmarks=() if is_all else forces.landmarks,
-        )
-        return self._apply(f"{_points(rows)} let go", free)
+            free = "The chosen points are free already: choose those that are held."
+            raise DataError(free if forces else NOTHING_HELD)
+        left = replace(_freed(forces, rows), holds=_without(forces.holds, rows))
+        if is_all:
+            left = replace(left, landmarks=())
+        return self._apply(f"{counted(len(rows), 'point')} let go", left)
 
     def refuse(self, reason: str) -> None:
         """Tell why something was not done, until something is.
@@ -186,7 +178,7 @@ class Hand:
             (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
             (sum(h.is_pinned for h in forces.landmarks), "landmark", "pinned"),
         )
-        words = [f"{n:,} {noun}{'s' * (n > 1)} {is_}" for n, noun, is_ in counts if n]
+        words = [f"{counted(n, noun)} {is_}" for n, noun, is_ in counts if n]
         return self._refusal or (f"By hand: {', '.join(words)}." if words else "")
 
     # What the session says
@@ -214,9 +206,8 @@ class Hand:
         """Let what holds these points hold them at places moved by ``by`` (d,)."""
         holds = []
         for hold in self.forces.holds:
-            places = hold.places.copy()
-            places[np.isin(hold.rows, rows)] += np.asarray(by, places.dtype)
-            holds.append(replace(hold, places=places))
+            moved = hold.places + np.outer(np.isin(hold.rows, rows), by)
+            holds.append(replace(hold, places=moved.astype(hold.places.dtype)))
         springs = tuple(
             replace(s, place=tuple((np.array(s.place) + by).tolist()))
             if np.isin(s.rows, rows).mean() > 0.5
@@ -307,15 +298,5 @@ def _within_reach(place: Place) -> Place:
 
 def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
     """Return what is held without these points."""
-    left = []
-    for hold in holds:
-        stays = ~np.isin(hold.rows, rows)
-        if stays.all():
-            left.append(hold)
-        elif stays.any():
-            left.append(Hold(rows=hold.rows[stays], places=hold.places[stays]))
-    return tuple(left)
-
-
-def _points(rows: Rows) -> str:
-    return f"{len(rows):,} {'point' if len(rows) == 1 else 'points'}"
+    left = (without(hold, rows) for hold in holds)
+    return tuple(one for one in left if isinstance(one, Hold) and len(one.rows))

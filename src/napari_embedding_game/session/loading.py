@@ -11,11 +11,7 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import (
-    Source,
-    note_read,
-    read_of,
-)
+from napari_embedding_game.session.sources import Source, note_read, read_of
 
 
 class Loading:

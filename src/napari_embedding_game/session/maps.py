@@ -57,24 +57,16 @@ class MapTree:
         """By their keys, parents first; the open one as it was stored last."""
         self._told: dict[str, Annotation] = {}
         """What each child map has told its parent last."""
-        self._current = ""
-        self._is_moving = False
+        self.current = ""
+        """Key of the map that is open."""
+        self.is_moving = False
+        """Whether another map of the tree is being opened, not other data."""
         self.view: Callable[[], Mapping[str, Any]] = dict
         """Returns what only the window knows of the open map, such as its layers."""
         session.dataset_changed.connect(self._on_dataset, max_args=0)
         self._on_dataset()
 
     # What there is
-
-    @property
-    def current(self) -> str:
-        """Key of the map that is open."""
-        return self._current
-
-    @property
-    def is_moving(self) -> bool:
-        """Whether another map of the tree is being opened, not other data."""
-        return self._is_moving
 
     @property
     def maps(self) -> list[SavedMap]:
@@ -87,7 +79,7 @@ class MapTree:
     @property
     def path(self) -> list[SavedMap]:
         """The way from the first map to the one that is open."""
-        way, one = list[SavedMap](), self._maps.get(self._current)
+        way, one = list[SavedMap](), self._maps.get(self.current)
         while one is not None:
             way.append(one)
             one = None if one.parent is None else self._maps[one.parent]
@@ -96,7 +88,7 @@ class MapTree:
     @property
     def parts(self) -> list[SavedMap]:
         """The maps below the open one."""
-        return [self._maps[key] for key in self._children(self._current)]
+        return [self._maps[key] for key in self._children(self.current)]
 
     # Going from map to map
 
@@ -118,9 +110,7 @@ class MapTree:
             )
         child = parent.subset(mask)
         self._add_names(child)
-        return self._begin(
-            PART, title, self._current, lambda: self._session.load(child)
-        )
+        return self._begin(PART, title, self.current, lambda: self._session.load(child))
 
     def place(self, cells: PlacedCells) -> str:
         """Open a map of the cells on show where they were placed; return its key.
@@ -140,34 +130,27 @@ class MapTree:
         column = self._session.add(add_predicted, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
             self._session.add(Dataset.add_column, name, axis)
-        title = f"On {Path(cells.on.reference).name}"
-        of_session = self._session.capture("", title)
-        assert of_session is not None
+        title, session = f"On {Path(cells.on.reference).name}", self._session
         n_components = cells.on.placed.shape[1]
-        saved = replace(
-            of_session,
+        settings = replace(session.settings.value, n_components=n_components)
+        saved = SavedMap(
+            key="",
+            title=title,
             dataset=dataset.subset(np.ones(len(dataset.obs), bool)),
-            settings=replace(of_session.settings, n_components=n_components),
-            record=cells.moment.record,
-            snapshot=cells.moment.snapshot,
-            merging=cells.moment.merging,
             clusters=cells.clusters,
-            selected=(),
-            drawn=None,
-            look=replace(of_session.look, color_by=column, limits=None, split_by=""),
-            comparisons=(),
-            timeline=None,
+            look=replace(session.look, color_by=column, limits=None, split_by=""),
             placed_on=cells.on,
+            **{**vars(cells.moment), "settings": settings},
         )
-        is_placed = self._current.startswith(PLACED)
-        parent = self._maps[self._current].parent if is_placed else self._current
+        is_placed = self.current.startswith(PLACED)
+        parent = self._maps[self.current].parent if is_placed else self.current
         assert parent is not None
         return self._begin(PLACED, title, parent, lambda: self._session.restore(saved))
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
-        shown = self._session.dataset
-        return shown is not None and is_same_source(shown, dataset)
+        shown, names = self._session.dataset, dataset.source_obs_names
+        return shown is not None and shown.source_obs_names.equals(names)
 
     def reload(self, dataset: Dataset) -> str:
         """Open the same source, read in another way, and return the key of its map.
@@ -183,21 +166,18 @@ class MapTree:
         if shown is None or not self.fits(dataset):
             raise DataError("These are rows of other data: open them instead.")
         base = self._base
-        whole = shown if base == self._current else self._maps[base].dataset
+        whole = shown if base == self.current else self._maps[base].dataset
         if self._maps[base].parent is not None:  # a map of a part
             dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows(shown, dataset):
-            self._session.dataset = replace(
-                shown,
-                source_objects=dataset.source_objects,
-                notes=dataset.notes,
-                provenance=dataset.provenance,
-            )
+            of_objects = ("source_objects", "notes", "provenance")
+            new = {part: getattr(dataset, part) for part in of_objects}
+            self._session.dataset = replace(shown, **new)
             self._session.objects_changed.emit()
-            return self._current
+            return self.current
         readings = [key for key in self._children(base) if key.startswith(READING)]
         for key in (base, *readings):
-            is_other = key != self._current
+            is_other = key != self.current
             if is_other and has_same_rows(self._maps[key].dataset, dataset):
                 self.open(key)
                 return key
@@ -209,11 +189,10 @@ class MapTree:
 
         def move() -> None:
             self._session.load(dataset)
-            labels = np.zeros(n_points, np.int32)
-            self._session.clusters.restore(state, labels, 0)
+            self._session.clusters.restore(state)
 
         title = f"{self._maps[base].title.partition(' · ')[0]} · {dataset.space}"
-        key = self._current
+        key = self.current
         if self._session.snapshot is None and not self._children(key):
             # Nothing was played here: nothing is lost.
             self._rest()
@@ -226,7 +205,7 @@ class MapTree:
 
     def open(self, key: str) -> None:
         """Open another map of the tree; a run on the open one is stopped."""
-        if key == self._current:
+        if key == self.current:
             return
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
@@ -242,10 +221,8 @@ class MapTree:
         if self._session.dataset is None:
             return None
         self._rest()
-        return SavedSession(
-            maps=tuple(replace(one, dataset=one.dataset.frozen()) for one in self.maps),
-            current=self._current,
-        )
+        maps = (replace(one, dataset=one.dataset.frozen()) for one in self.maps)
+        return SavedSession(maps=tuple(maps), current=self.current)
 
     def restore(self, saved: SavedSession) -> None:
         """Take up all maps of a session file, and open the one that was shown.
@@ -254,11 +231,8 @@ class MapTree:
         """
         former = self._maps, self._told
         self._maps = {one.key: one for one in saved.maps}
-        self._told = {
-            one.key: one.clusters.annotation
-            for one in saved.maps
-            if one.parent is not None
-        }
+        parts = [one for one in saved.maps if one.parent is not None]
+        self._told = {one.key: one.clusters.annotation for one in parts}
         shown = saved[saved.current]
         try:
             self._go(shown.key, lambda: self._session.restore(shown))
@@ -270,9 +244,9 @@ class MapTree:
     @property
     def _base(self) -> str:
         """Key of the map that the open one is a reading of, or of the open one."""
-        parent = self._maps[self._current].parent
-        is_reading = self._current.startswith(READING)
-        return self._current if parent is None or not is_reading else parent
+        parent = self._maps[self.current].parent
+        is_reading = self.current.startswith(READING)
+        return self.current if parent is None or not is_reading else parent
 
     def _begin(
         self, kind: str, title: str, parent: str, move: Callable[[], None]
@@ -303,31 +277,27 @@ class MapTree:
         """Store the open map below another."""
         saved = self._session.capture(key, title)
         assert saved is not None
-        above = None if parent is None else self._maps[parent]
-        self._maps[key] = replace(
-            saved,
-            parent=parent,
-            overlaid=None if above is None else above.clusters.annotation,
-        )
+        said = None if parent is None else self._maps[parent].clusters.annotation
+        self._maps[key] = replace(saved, parent=parent, overlaid=said)
         self.changed.emit()
 
     def _on_dataset(self) -> None:
         """Begin a new tree when a person has loaded something."""
-        if not self._is_moving:
+        if not self.is_moving:
             first = self._session.capture()
             self._maps, self._told = {} if first is None else {"": first}, {}
-            self._current = ""
+            self.current = ""
             self.changed.emit()
 
     def _go(self, key: str, move: Callable[[], None]) -> None:
-        former, self._current, self._is_moving = self._current, key, True
+        former, self.current, self.is_moving = self.current, key, True
         try:
             move()
         except Exception:
-            self._current = former
+            self.current = former
             raise
         finally:
-            self._is_moving = False
+            self.is_moving = False
 
     def _leave(self) -> None:
         """Store the open map, with its layout in the timeline."""
@@ -336,7 +306,7 @@ class MapTree:
 
     def _rest(self) -> None:
         """Store the open map, and what its clusters mean to its parents."""
-        key = self._current
+        key = self.current
         known = self._maps[key]
         saved = self._session.capture(key, known.title, self.view() or known.view)
         assert saved is not None
@@ -363,10 +333,8 @@ class MapTree:
             # Cells that are in the same group still: it may have another name now.
             same = annotation.codes[annotation.codes == child.overlaid.codes]
             stayed = {i: annotation.groups[i] for i in set(same.tolist()) - {NONE}}
-            groups = {
-                i: stayed.get(i) or known.get(x.name, x)
-                for i, x in before.groups.items()
-            }
+            said = before.groups.items()
+            groups = {i: stayed.get(i) or known.get(x.name, x) for i, x in said}
             before = replace(before, groups=groups)
             annotation = annotation.adopted(let_go, before, new_ids)
         told &= now.codes != NONE
@@ -378,13 +346,6 @@ class MapTree:
 
     def _children(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
-
-
-def is_same_source(one: Dataset, other: Dataset) -> bool:
-    """Return whether two datasets hold rows of the same source."""
-    return one.n_source_rows == other.n_source_rows and bool(
-        np.array_equal(one.source_obs_names, other.source_obs_names)
-    )
 
 
 def has_same_rows(one: Dataset, other: Dataset) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.core.snapshot import FloatArray, Snapshot
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 GAP = 0.12
@@ -137,9 +137,7 @@ def split_columns(obs: pd.DataFrame) -> list[str]:
 
 
 def split(
-    snapshot: Snapshot,
-    column: pd.Series,
-    facing: NDArray[np.floating] = STRAIGHT,
+    snapshot: Snapshot, column: pd.Series, facing: FloatArray = STRAIGHT
 ) -> Layout:
     """Move the groups of a column apart, each as it lies, in rows of panels.
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
-GIVEN = "precomputed"
-"""The metric of distances that are given: then there are no rows to compare with."""
 MOST_LEVELS, MOST_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
@@ -52,7 +50,8 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
 def comparable(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the data of the map and what it was made with; None without their rows."""
     dataset, settings = session.dataset, session.made_with
-    if dataset is None or session.played is None or settings.metric == GIVEN:
+    is_given = settings.metric == "precomputed"  # distances, and no rows to compare
+    if dataset is None or session.played is None or is_given:
         return None
     return (dataset, settings) if dataset.X.shape[1] else None
 

@@ -35,17 +35,12 @@ def reclustering(session: Session, n_parts: int) -> Callable[[], Take]:
         )
     clusters, settings = session.selection.clusters, session.made_with
     whole = clusters[0] if len(clusters) == 1 else None
+    names = ("n_neighbors", "metric", "random_state", "n_jobs")
+    how = {name: getattr(settings, name) for name in names}
 
     def find() -> Take:
         with COMPUTING:
-            parts = recluster(
-                dataset.X[rows],
-                n_parts,
-                n_neighbors=settings.n_neighbors,
-                metric=settings.metric,
-                random_state=settings.random_state,
-                n_jobs=settings.n_jobs,
-            )
+            parts = recluster(dataset.X[rows], n_parts, **how)
 
         def take() -> list[int]:
             if session.dataset is not dataset:

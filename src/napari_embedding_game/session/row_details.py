@@ -52,12 +52,9 @@ def row_details(
         if value is not None and not pd.isna(value):
             facts.append((name, _said(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
-    return RowDetails(
-        name=str(dataset.obs.index[row]),
-        cluster=cluster.title,
-        facts=tuple(facts[:MOST]),
-        text=_cut(text, LONGEST_TEXT),
-    )
+    name, said = str(dataset.obs.index[row]), _cut(text, LONGEST_TEXT)
+    shown = tuple(facts[:MOST])
+    return RowDetails(name=name, cluster=cluster.title, facts=shown, text=said)
 
 
 def _value(dataset: Dataset, row: int, name: str) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 Mode = Literal["replace", "add", "remove"]
+Mask = NDArray[np.bool_]
 
 
 class Selection:
@@ -61,10 +62,8 @@ class Selection:
         """Return for each cluster with selected points the selected share, 0 to 1."""
         if self._drawn is None:  # whole clusters, each of which has points
             return dict.fromkeys(sorted(self.clusters), 1.0)
-        counts, sizes = (
-            np.bincount(self._labels[self._drawn]),
-            np.bincount(self._labels),
-        )
+        counts = np.bincount(self._labels[self._drawn])
+        sizes = np.bincount(self._labels)
         return {i: float(counts[i] / sizes[i]) for i in np.flatnonzero(counts).tolist()}
 
     def members(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -122,9 +121,7 @@ class Selection:
         elif are_others:
             self._set(())
 
-    def _set(
-        self, clusters: Iterable[int], drawn: NDArray[np.bool_] | None = None
-    ) -> None:
+    def _set(self, clusters: Iterable[int], drawn: Mask | None = None) -> None:
         new, former = tuple(map(int, clusters)), self._drawn
         is_same = former is drawn or (
             former is not None and drawn is not None and np.array_equal(former, drawn)

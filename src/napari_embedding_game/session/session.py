@@ -30,7 +30,7 @@ from napari_embedding_game.core.settings import (
     settled,
     steered,
 )
-from napari_embedding_game.core.snapshot import Snapshot, WarmStart
+from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.dataset import Dataset
@@ -68,8 +68,6 @@ from napari_embedding_game.session.view import View
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
 ]
-TICK_BOX = "tick the box below"
-"""How rows with missing values are left out in the window."""
 ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
 
@@ -136,8 +134,6 @@ class Session:
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
-
-    # Loading
 
     def load(self, dataset: Dataset | None) -> None:
         """Take up a dataset; a run on the former one is stopped."""
@@ -244,7 +240,7 @@ class Session:
         return told_change(played.last, chosen) if played and is_other else ""
 
     def move_cluster(
-        self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
+        self, cluster: int, by: FloatArray, *, is_pinned: bool = False
     ) -> Run:
         """Move a cluster, and return a run that goes on from there, as a branch.
 
@@ -325,14 +321,8 @@ class Session:
             self.hand.clear()
         elif former is not None and _same_edges(former, settings):
             edges = former.edges
-        self.run = Run(
-            self.data().X,
-            settings,
-            engine=self._engine,
-            pace=UNPACED if settings.method == "given" else self._pace,
-            warm_start=warm,
-            edges=edges,
-        )
+        pace = UNPACED if settings.method == "given" else self._pace
+        self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
         self.steered, self._begun_with = settings, self.settings.value
         if not is_played(settings):
             self.hand.clear()
@@ -494,11 +484,10 @@ class Session:
         run, snapshot = self._of, self.snapshot
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
+        settings = steered(self._begun_with, self.steered)
+        played = record(run, snapshot)
         return Moment(
-            settings=steered(self._begun_with, self.steered),
-            snapshot=snapshot,
-            record=record(run, snapshot),
-            merging=self.merging,
+            settings=settings, snapshot=snapshot, record=played, merging=self.merging
         )
 
     @property
@@ -546,22 +535,19 @@ class Session:
         """
         if self.dataset is None:
             return None
+        same = ("dataset", "snapshot", "merging", "comparisons", "placed_on")
         return SavedMap(
             key=key,
             title=title or self.dataset.name,
-            dataset=self.dataset,
             settings=self.settings.value,
             record=self.played,
-            snapshot=self.snapshot,
-            merging=self.merging,
             clusters=self.clusters.state,
             selected=self.selection.clusters,
             drawn=self.selection.points if self.selection.is_of_points else None,
             look=replace(self.look),
             view=dict(view or {}),
-            comparisons=self.comparisons,
             timeline=self.timeline.state,
-            placed_on=self.placed_on,
+            **{name: getattr(self, name) for name in same},
         )
 
     def restore(self, saved: SavedMap) -> None:
@@ -571,8 +557,7 @@ class Session:
         map that was open is shown again as it was, its run ended.  Without its data
         the map can be looked at and its clusters edited.
         """
-        before = self.capture()
-        chosen = self.settings.value, replace(self.look)
+        before, chosen = self.capture(), (self.settings.value, replace(self.look))
         try:
             self._take_up(saved)
         except Exception:
@@ -590,7 +575,7 @@ class Session:
         self.placed_on = saved.placed_on
         self.hand.restore(saved.record)
         self.comparisons = saved.comparisons
-        self.clusters.restore(saved.clusters, *saved.landmark_labels, saved.merging)
+        self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)
             self._go("stopped")
@@ -622,11 +607,8 @@ class Session:
         self.snapshot, self._of = snapshot, self.run
         n_landmarks = len(snapshot.landmarks)
         is_known = former is not None and former.labels is snapshot.labels
-        if (
-            is_known
-            and n_landmarks == self.clusters.n_landmarks
-            and progress.merging is self.merging
-        ):
+        is_merged = progress.merging is self.merging
+        if is_known and is_merged and n_landmarks == self.clusters.n_landmarks:
             return
         self.merging = progress.merging
         self.clusters.receive(snapshot.labels, n_landmarks, self.merging)
@@ -726,7 +708,7 @@ def _same_edges(run: Run, settings: Settings) -> bool:
 def sentence(error: BaseException) -> str:
     """Return an error as one sentence for the person at the screen."""
     if isinstance(error, MissingValuesError):
-        return error.told(TICK_BOX)
+        return error.told("tick the box below")
     if isinstance(error, InputError | DataError):
         return str(error)
     if isinstance(error, MemoryError):

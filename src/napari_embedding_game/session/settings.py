@@ -8,10 +8,7 @@ from typing import Any
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method, per_point
-from napari_embedding_game.core.settings import (
-    Settings,
-    affinities,
-)
+from napari_embedding_game.core.settings import Settings, affinities
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
@@ -53,13 +50,9 @@ class ChosenSettings:
         offered = get_method(method).approximations
         is_possible = self.value.affinity in ("auto", *affinities(method))
         affinity = self.value.affinity if is_possible else "auto"
-        approximation = self.value.approximation
-        self.update(
-            approximation=approximation if approximation in offered else None,
-            affinity=affinity,
-            repulsion=None,
-            method=method,
-        )
+        known = self.value.approximation
+        own = {"approximation": known if known in offered else None, "repulsion": None}
+        self.update(**own, affinity=affinity, method=method)
 
 
 def repulsion_range(method: str) -> tuple[float, float]:

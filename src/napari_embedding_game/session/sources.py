@@ -169,11 +169,8 @@ class ExperimentSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure the objects of every image."""
         dataset = yield from self.experiment.measure(options)
-        return ReadResult(
-            dataset=replace(dataset, read_options=options),
-            columns=dataset.profile_names,
-            images=self.experiment.images,
-        )
+        dataset, names = replace(dataset, read_options=options), dataset.profile_names
+        return ReadResult(dataset, columns=names, images=self.experiment.images)
 
 
 def source_of(path: Path) -> Source:

@@ -8,8 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.snapshot import Snapshot, WarmStart
+from napari_embedding_game.core.snapshot import (
+    FloatArray,
+    IntArray,
+    Snapshot,
+    WarmStart,
+)
 
+Take = Callable[[FloatArray], FloatArray]
 NOISE = 0.01
 """Of a new coordinate where no neighbours are known, as a share of the map's radius:
 without any, no force would ever lead out of the plane."""
@@ -22,10 +28,7 @@ DEEPEST = 2.5
 
 
 def moved(
-    layout: WarmStart,
-    snapshot: Snapshot,
-    rows: NDArray[np.intp],
-    by: NDArray[np.floating],
+    layout: WarmStart, snapshot: Snapshot, rows: IntArray, by: FloatArray
 ) -> WarmStart:
     """Return a layout with some points moved, and their landmarks with them.
 
@@ -50,7 +53,7 @@ def redimensioned(
     n_components: int,
     random_state: int,
     snapshot: Snapshot | None = None,
-) -> tuple[WarmStart, Callable[[NDArray[np.floating]], NDArray[np.floating]]]:
+) -> tuple[WarmStart, Take]:
     """Return a layout in another number of dimensions, as like it as can be.
 
     And what takes places (m, d) of the former layout into the new one: (m, e).
@@ -70,14 +73,10 @@ def redimensioned(
     lacking = n_components - points.shape[1]
     if lacking <= 0:
         take = _principal_axes(points, n_components)
-        flat = replace(
-            layout,
-            embedding=take(points).astype(np.float32),
-            landmarks=take(landmarks).astype(np.float32),
-        )
-        return flat, take
+        flat, marks = (take(p).astype(np.float32) for p in (points, landmarks))
+        return replace(layout, embedding=flat, landmarks=marks), take
 
-    def widen(places: NDArray[np.floating]) -> NDArray[np.floating]:
+    def widen(places: FloatArray) -> FloatArray:
         return np.pad(places, ((0, 0), (0, lacking)))
 
     rng = np.random.default_rng(random_state)
@@ -101,9 +100,7 @@ def redimensioned(
 
 
 def _smooth(
-    neighbors: NDArray[np.integer],
-    known: NDArray[np.floating],
-    rng: np.random.Generator,
+    neighbors: IntArray, known: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return one number for each point, much like those of its neighbours.
 
@@ -125,9 +122,7 @@ def _smooth(
     return values.clip(-DEEPEST, DEEPEST)
 
 
-def _principal_axes(
-    points: NDArray[np.floating], n_axes: int
-) -> Callable[[NDArray[np.floating]], NDArray[np.floating]]:
+def _principal_axes(points: FloatArray, n_axes: int) -> Take:
     """Return what takes places (m, d) onto the principal axes of points: (m, n_axes).
 
     Within these the places are turned, or mirrored, to be nearest to their first

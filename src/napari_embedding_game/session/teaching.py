@@ -12,12 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.teaching import Learned, learn
-from napari_embedding_game.data.dataset import (
-    CONFIDENCE,
-    Added,
-    Dataset,
-    Examples,
-)
+from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset, Examples
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 
@@ -73,16 +68,9 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     rows = np.concatenate([*points, np.zeros(0, np.intp)])
     codes = np.repeat(np.arange(len(points)), [len(one) for one in points])
     yield Stage("Learning")
-    return learn(dataset.X, rows, codes, is_scaled=has_unit(dataset))
-
-
-def has_unit(dataset: Dataset) -> bool:
-    """Return whether what is embedded has a common unit, as components have."""
-    return (
-        dataset.space.startswith("obsm[")
-        or "recipe" in dataset.provenance
-        or dataset.images is not None
-    )
+    of_components = "recipe" in dataset.provenance or dataset.space.startswith("obsm[")
+    has_unit = of_components or dataset.images is not None
+    return learn(dataset.X, rows, codes, is_scaled=has_unit)
 
 
 def add_classes(

@@ -35,7 +35,6 @@ MOST_BYTES = 2**30
 MOST_MARKS = 200
 TOGETHER_SECONDS = 1.0
 """Changes of the same settings that follow each other faster are one mark."""
-UNCHANGED = "Settings as before"
 GONE = "This moment is no longer kept: choose another mark."
 
 
@@ -72,10 +71,9 @@ class Mark(Moment):
 
 def warm_start(snapshot: Snapshot) -> WarmStart:
     """Return the layout of a snapshot as one that a run can go on from."""
+    shot, left = snapshot, max(0, snapshot.n_iter - snapshot.iteration)
     return WarmStart(
-        embedding=snapshot.embedding,
-        landmarks=snapshot.landmarks,
-        iterations_left=max(0, snapshot.n_iter - snapshot.iteration),
+        embedding=shot.embedding, landmarks=shot.landmarks, iterations_left=left
     )
 
 
@@ -141,17 +139,12 @@ class Timeline:
 
         ``label``: what happened here, in a person's words. ``moment``: with a layout.
         """
-        state, self._changed_at = self.state, self._clock()
+        state, now = self.state, self._clock()
+        self._changed_at, number, of = now, state.n_made + 1, self._of(moment)
         mark = Mark(
-            number=state.n_made + 1,
-            label=label,
-            kind=kind,
-            parent=state.head,
-            made_at=self._changed_at,
-            **self._of(moment),
+            number=number, label=label, kind=kind, parent=state.head, made_at=now, **of
         )
-        number, marks = mark.number, (*state.marks, mark)
-        shown = state.shown and number
+        shown, marks = state.shown and number, (*state.marks, mark)
         self._set(marks=marks, n_made=number, head=number, shown=shown)
         return mark
 
@@ -167,7 +160,7 @@ class Timeline:
             return False
         self._changed_at = now
         label = told_change(mark.settings, steered(mark.settings, settings))
-        self._replace(mark.number, label=label or UNCHANGED)
+        self._replace(mark.number, label=label or "Settings as before")
         return True
 
     def follow(self, moment: Moment) -> None:
@@ -222,12 +215,8 @@ class Timeline:
         return values
 
     def _replace(self, number: int, **values: Any) -> None:
-        self._set(
-            marks=tuple(
-                replace(mark, **values) if mark.number == number else mark
-                for mark in self.marks
-            )
-        )
+        marks = (replace(m, **values) if m.number == number else m for m in self.marks)
+        self._set(marks=tuple(marks))
 
     def _set(self, **values: Any) -> None:
         self.take_up(thinned(replace(self.state, **values), self._most_bytes))
@@ -253,11 +242,8 @@ def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
 
 def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
     gone = next(mark for mark in marks if mark.number == number)
-    return tuple(
-        replace(mark, parent=gone.parent) if mark.parent == number else mark
-        for mark in marks
-        if mark is not gone
-    )
+    left, up = (mark for mark in marks if mark is not gone), gone.parent
+    return tuple(replace(m, parent=up) if m.parent == number else m for m in left)
 
 
 def n_bytes(marks: tuple[Mark, ...]) -> int:

@@ -65,8 +65,6 @@ class View:
         ):
             signal.connect(self._check, max_args=0)
 
-    # Where points are drawn
-
     @property
     def layout(self) -> Layout | None:
         """Where the points are drawn; None where there is no map."""
@@ -119,8 +117,6 @@ class View:
         if self._columns[0] is not dataset.obs:
             self._columns = dataset.obs, split_columns(dataset.obs)
         return by if by in self._columns[1] else ""
-
-    # The comparison
 
     @property
     def compared(self) -> Compared | None:

@@ -144,17 +144,13 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
 
 
 def _is_usable(column: pd.Series) -> bool:
-    return _is_number(column) or column.nunique() <= MOST_LEVELS
-
-
-def _is_number(column: pd.Series) -> bool:
-    return column.dtype.kind in "iuf"
+    return column.dtype.kind in "iuf" or column.nunique() <= MOST_LEVELS
 
 
 def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return what the page knows of a column: codes of levels, or of numbers."""
     column = adata.obs[name]
-    if _is_number(column):
+    if column.dtype.kind in "iuf":
         return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan)[rows])
     if column.nunique() > MOST_LEVELS:
         raise DataError(
@@ -214,12 +210,9 @@ def _markers(
 ) -> dict[str, list[str]]:
     """Return the genes that are highest in each group, by its name."""
     codes = groups["codes"].astype(np.intp)
-    leading = iter_leading(
-        expression.values,
-        np.where(codes == MISSING, -1, codes),
-        len(groups["levels"]),
-        log1p=expression.is_log1p,
-    )
+    codes, is_log1p = np.where(codes == MISSING, -1, codes), expression.is_log1p
+    n_groups = len(groups["levels"])
+    leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
     found = zip(groups["levels"], finished(leading), strict=True)
     return {level: adata.var_names[one[:N_MARKERS]].tolist() for level, one in found}
 

@@ -170,8 +170,8 @@ class GameDock(MapWidget):
             "brush": partial(self.mouse.switch, "brush"),
             "embed": controller.embed_selection,
             "objects": controller.show_objects,
-            "hold": partial(play, partial(hand.act, "hold"), hand.refuse),
-            "let go": partial(play, partial(hand.act, "let go"), hand.refuse),
+            "hold": partial(play, hand.hold, hand.refuse),
+            "let go": partial(play, hand.let_go, hand.refuse),
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(session, linked, acts)

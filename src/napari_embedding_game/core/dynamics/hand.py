@@ -54,8 +54,10 @@ class AppliedForces:
             (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
             for hold in forces.holds
         ]
-        held = forces.landmarks
-        self._landmarks = [(h.number, _positions([h.place], 1, y)[0]) for h in held]
+        self._landmarks = [
+            (hold.number, _positions([hold.place], 1, y)[0])
+            for hold in forces.landmarks
+        ]
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_embedding_game.core.snapshot import IntArray, Snapshot
 from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
@@ -64,7 +65,7 @@ class Clusters:
 
     def restart(self, n_points: int) -> None:
         """Forget everything: other points."""
-        self.restore(untouched(n_points), np.zeros(n_points, np.int32), 0)
+        self.restore(untouched(n_points))
         self._is_rested, self._followed = False, None
 
     def receive(
@@ -195,9 +196,7 @@ class Clusters:
         self._edit(label, self._annotation.put(rows, parts[0].id, group))
         return parts[0].id
 
-    def split(
-        self, cluster: int | None, rows: NDArray[Any], parts: NDArray[np.integer]
-    ) -> list[int]:
+    def split(self, cluster: int | None, rows: IntArray, parts: IntArray) -> list[int]:
         """Make parts of points groups; return their ids, the largest first.
 
         ``cluster``: the cluster that the points are of: its largest part stays what it
@@ -292,16 +291,18 @@ class Clusters:
     def restore(
         self,
         state: ClusterState,
-        labels: NDArray[np.int32],
-        n_landmarks: int,
+        snapshot: Snapshot | None = None,
         merging: Merging | None = None,
     ) -> None:
         """Go on where a stored state stopped: the clusters are as they were seen."""
-        self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
+        self._labels, self.n_landmarks = np.zeros(len(state.cluster), np.int32), 0
+        if snapshot is not None:
+            self._labels, self.n_landmarks = snapshot.labels, len(snapshot.landmarks)
+        self._merging = merging
         is_seen = bool(state.cluster.any())  # else there was no map: all are in 0
         self._is_rested, self._followed = is_seen, state.cluster if is_seen else None
         self.state = state
-        self._is_merged = None if not n_landmarks else self.n_clusters is not None
+        self._is_merged = self.n_clusters is not None if self.n_landmarks else None
         self._become(state)
 
     @property
@@ -363,9 +364,7 @@ class Clusters:
             annotation = annotation.put(rows, cluster.id, group)
         self._edit(label, annotation.changed(cluster.id, **what))
 
-    def _join(
-        self, label: str, levels: NDArray[np.integer], groups: Sequence[Group]
-    ) -> list[int]:
+    def _join(self, label: str, levels: IntArray, groups: Sequence[Group]) -> list[int]:
         """Annotate points by level, and return the id of each group."""
         rows = np.flatnonzero(levels >= 0)
         of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))

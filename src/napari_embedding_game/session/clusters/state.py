@@ -67,16 +67,9 @@ class ClusterState:
             group = groups.get(number)
             if group is None:
                 group = Group(name=unique_name(str(number), taken))
-            clusters.append(
-                Cluster(
-                    id=number,
-                    name=group.name,
-                    is_named=number in groups,
-                    color=group.color,
-                    note=group.note,
-                    size=int(sizes[number]),
-                )
-            )
+            is_named, size = number in groups, int(sizes[number])
+            said = {part: getattr(group, part) for part in ("name", "color", "note")}
+            clusters.append(Cluster(id=number, is_named=is_named, size=size, **said))
         labels.setflags(write=False)
         return Clustering(labels, tuple(clusters))
 
@@ -129,11 +122,8 @@ class ClusterState:
         rest = int(self.cluster.max(initial=0)) + 1
         cluster = carried(self.cluster, places, n_points, rest)
         annotation = self.annotation.carried(places, n_points)
-        return ClusterState(
-            cluster=apart(cluster, annotation),
-            annotation=annotation,
-            n_clusters=self.n_clusters,
-        )
+        cluster, n = apart(cluster, annotation), self.n_clusters
+        return ClusterState(cluster=cluster, annotation=annotation, n_clusters=n)
 
     def free_ids(self) -> Iterator[int]:
         """Return ids that no cluster or group has, the lowest first."""
@@ -143,13 +133,8 @@ class ClusterState:
     def _with(
         self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
     ) -> ClusterState:
-        return replace(
-            self,
-            cluster=apart(self.cluster, annotation),
-            annotation=annotation,
-            done=done,
-            undone=undone,
-        )
+        moved = replace(self, cluster=apart(self.cluster, annotation))
+        return replace(moved, annotation=annotation, done=done, undone=undone)
 
 
 def _told(parted: list[str]) -> str:

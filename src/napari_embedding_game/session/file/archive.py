@@ -70,8 +70,6 @@ class Summary(msgspec.Struct, frozen=True):
     title: str
     n_points: int
     n_names: int
-    map_hash: str = ""
-    """For who reads the file; the map itself tells it anew."""
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -100,10 +98,7 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
     path = Path(path)
     for one in session.maps:
         check_other(path, one.dataset.source)
-    with (
-        whole_or_nothing(path, is_private=is_private) as temporary,
-        temporary.open("wb") as file,
-    ):
+    with whole_or_nothing(path, is_private=is_private) as half, half.open("wb") as file:
         _write(session, [rows_of(one.dataset) for one in session.maps], file)
 
 
@@ -120,21 +115,14 @@ def packed(session: SavedSession) -> bytes:
 
 
 def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
-    head = _Head(
-        format=FORMAT,
-        version=VERSION,
-        saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        current=session.current,
-        versions=versions(),
-        maps=tuple(map(_summary, session.maps)),
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    told = (
+        Summary(one.title, len(one.dataset.obs), len(one.clusters.annotation.groups))
+        for one in session.maps
     )
+    head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(told))
     maps = list(map(_stored, session.maps, rows))
     codec.write(file, {"session": head, "maps": maps})
-
-
-def _summary(one: SavedMap) -> Summary:
-    n, n_names = len(one.dataset.obs), len(one.clusters.annotation.groups)
-    return Summary(one.title, n, n_names, one.snapshot.map_hash if one.snapshot else "")
 
 
 def load(path: str | Path) -> SavedSession:
@@ -286,14 +274,9 @@ def _as_data(path: Path) -> Stages[SavedMap]:
     result = yield from load_with_choices(path, ReadOptions(missing="drop"))
     dataset = result.dataset
     _note_reading(result)
-    return SavedMap(
-        key="",
-        title=dataset.name,
-        settings=Settings(),
-        dataset=dataset,
-        snapshot=None,
-        clusters=untouched(len(dataset.obs)),
-    )
+    parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
+    parts["clusters"] = untouched(len(dataset.obs))
+    return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 
 def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
@@ -319,8 +302,5 @@ def other_versions(path: str | Path) -> list[str]:
     Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
     """
     written = _head(Path(path)).versions
-    return [
-        f"{package} {written[package]} (here {here})"
-        for package, here in versions().items()
-        if package in written and written[package] != here
-    ]
+    others = {k: v for k, v in versions().items() if written.get(k, v) != v}
+    return [f"{name} {written[name]} (here {here})" for name, here in others.items()]

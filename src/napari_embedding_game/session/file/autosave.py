@@ -101,10 +101,6 @@ class Autosave:
 
         return save
 
-    def close(self) -> None:
-        """Save once more and close in good order: nothing is offered later."""
-        self.closing()()
-
     def closing(self) -> Callable[[], None]:
         """Return a job that saves the session as it is now, and closes in good order.
 

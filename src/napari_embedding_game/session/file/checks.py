@@ -20,13 +20,8 @@ from napari_embedding_game.session.run import replay
 
 SHAPES = {
     "Snapshot": {
-        "embedding": "nd",
-        "landmarks": "ld",
-        "labels": "n",
-        "pressure": "n",
-        "stretch": "n",
-        "isolation": "n",
-        "neighbors": "nk",
+        **{"embedding": "nd", "landmarks": "ld", "neighbors": "nk"},
+        **dict.fromkeys(("labels", "pressure", "stretch", "isolation"), "n"),
     },
     "WarmStart": {"embedding": "nd", "landmarks": "ld"},
     "Hold": {"rows": "m", "places": "md"},

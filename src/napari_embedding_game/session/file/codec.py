@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -29,11 +30,8 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.merging import Merging
 
 T = TypeVar("T")
-_SPARSE: dict[str, Any] = {
-    "data": NDArray[np.floating],
-    "indices": NDArray[np.integer],
-    "indptr": NDArray[np.integer],
-}
+_PLACES: Any = NDArray[np.integer]
+_SPARSE = {"data": NDArray[np.floating], "indices": _PLACES, "indptr": _PLACES}
 """Arrays of a sparse matrix."""
 
 
@@ -43,16 +41,15 @@ class DamageError(Exception):
 
 def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
     """Write values by their names into a file that is open."""
-    arrays: dict[tuple[object, ...], NDArray[Any]] = {}
-    numbers: dict[tuple[object, ...], str] = {}
+    arrays: dict[tuple[object, ...], tuple[str, NDArray[Any]]] = {}
 
     def written(item: Any) -> Any:
         if isinstance(item, np.ndarray):
             content = np.ascontiguousarray(item)
             digest = blake2b(content.data).digest()
             key = item.dtype.str, item.shape, digest
-            arrays.setdefault(key, content)
-            return {"array": numbers.setdefault(key, str(len(numbers)))}
+            number, _ = arrays.setdefault(key, (str(len(arrays)), content))
+            return {"array": number}
         if isinstance(item, np.generic):
             return item.item()
         if isinstance(item, Merging):
@@ -69,8 +66,7 @@ def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
         name: np.frombuffer(msgspec.json.encode(part, enc_hook=written), np.uint8)
         for name, part in parts.items()
     }
-    members |= {numbers[key]: array for key, array in arrays.items()}
-    np.savez(file, **members)
+    np.savez(file, **members | dict(arrays.values()))
 
 
 def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> T:
@@ -90,27 +86,16 @@ def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> 
     whole = path if content is None else BytesIO(content)
     with explain_damage(path, "a session file"), zipfile.ZipFile(whole) as file:
         members = file.infolist()
-        if (
-            any(
-                one.compress_type != zipfile.ZIP_STORED
-                or one.file_size > one.compress_size
-                for one in members
-            )
-            or sum(one.file_size for one in members) > size
-        ):
+        kinds = {one.compress_type for one in members} - {zipfile.ZIP_STORED}
+        is_packed = kinds or any(one.file_size > one.compress_size for one in members)
+        if is_packed or sum(one.file_size for one in members) > size:
             raise DataError(
                 f"{path.name} is no session file: its parts are compressed, and may "
                 "unpack to more than this computer can hold."
             )
-        known: dict[str, NDArray[Any]] = {}
-
-        def array(name: str) -> NDArray[Any]:
-            if name not in known:
-                known[name] = _read_array(file, f"{name}.npy")
-            return known[name]
-
+        array = cache(lambda name: _read_array(file, f"{name}.npy"))
         try:
-            text = _read_array(file, f"{name}.npy").data
+            text = array(name).data
             return _decoded(kind, text, array)
         except (msgspec.MsgspecError, LookupError, RecursionError, ValueError) as error:
             raise DamageError(str(error)) from error

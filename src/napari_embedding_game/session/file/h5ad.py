@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import PARSER_ERRORS, explain_damage
-from napari_embedding_game.data.export.anndata_result import (
-    rows_by_name,
-    storable_obs,
-)
+from napari_embedding_game.data.export.anndata_result import rows_by_name, storable_obs
 from napari_embedding_game.data.formats.anndata import adata_stages, read_whole
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
@@ -71,12 +68,8 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
     there = without_made(there, dataset.added_columns)
     former = storable_obs(dataset.obs)
-    new = {
-        name: column
-        for name, column in there.items()
-        if name not in former or not _is_same(former[name], column)
-    }
-    return replace(dataset, obs=dataset.obs.assign(**new))
+    known = [n for n in there if n in former and _is_same(former[n], there[n])]
+    return replace(dataset, obs=dataset.obs.assign(**there.drop(columns=known)))
 
 
 def without_made(obs: pd.DataFrame, made: Collection[str] = ()) -> pd.DataFrame:

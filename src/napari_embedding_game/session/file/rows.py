@@ -41,10 +41,7 @@ ROWS, FINGERPRINT = "rows", "fingerprint"
 """Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
 
 
-TOO_LARGE = (
-    "What clusters of {} are compared by is too large for a session file: load the "
-    "data for it."
-)
+TOO_LARGE = "What {} is compared by is too large for a session file: load its data."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,22 +138,15 @@ def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
     dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
-    return all(dense) and not (source is not None and is_kept_in_h5ad(source))
+    return all(dense) and (source is None or not is_kept_in_h5ad(source))
 
 
 def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    parts = {
-        "X": dataset.X,
-        "var_names": dataset.var_names,
-        "obs": obs,
-        "has_expression": dataset.has_expression,
-        "level_colors": dataset.level_colors,
-        "quality": dict(dataset.quality),
-        "notes": dataset.notes,
-    }
+    same = "X var_names has_expression level_colors quality notes"
+    parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
     profile = dataset.profile
@@ -205,18 +195,17 @@ def dataset_of(rows: Rows) -> Dataset:
             f"The data of {rows.name} are not loaded: open the session again when the "
             "file is in its place, or load the data anew."
         )
-    obs = pd.DataFrame(index=names)
+    obs, made = pd.DataFrame(index=names), rows.prepared
     if rows.obs is not None and rows.obs.shape[1]:
         obs = rows.obs.set_index(names)
     source_names = np.full(len(rows.kept), "", dtype=object)
     source_names[:] = rows.source_names or ""
     source_names[rows.kept] = names
-    source_obs, profile, genes = rows.source_obs, rows.profile, rows.genes
+    source_obs = rows.source_obs
     if source_obs is not None:
         source_obs = source_obs.set_axis(source_names)
-    if genes is not None:
-        profile = genes
-    elif rows.X is not None and profile is not None and not profile.shape[1]:
+    profile = rows.profile if rows.genes is None else rows.genes
+    if rows.X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
         "name space profile_names has_expression var_names kept provenance "
@@ -232,9 +221,7 @@ def dataset_of(rows: Rows) -> Dataset:
         source_obs_names=pd.Index(source_names),
         notes=tuple(dict.fromkeys(filter(None, (*rows.notes, reason)))),
         missing_reason=reason if rows.X is None else "",
-        projection=rows.prepared.projection
-        if rows.prepared and not rows.path
-        else None,
+        projection=made.projection if made and rows.X is not None else None,
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
@@ -258,27 +245,22 @@ def fingerprint(dataset: Dataset) -> str:
     otherwise elsewhere.
     """
     if FINGERPRINT not in dataset.known:
-        dataset.known[FINGERPRINT] = _digest(dataset, _sorted)
+        dataset.known[FINGERPRINT] = _digest(dataset, sorts=True)
     return str(dataset.known[FINGERPRINT])
 
 
-def _sorted(matrix: Any) -> Any:
-    return matrix if matrix.has_sorted_indices else matrix.sorted_indices()  # a copy
-
-
-def _digest(dataset: Dataset, order: Callable[[Any], Any] = lambda x: x) -> str:
-    """Return it of sparse numbers in an order: without one, as up to version 0.3."""
-    X, profile = dataset.X, dataset.profile
-    parts = [X]
-    if sp.issparse(X):
-        matrix = order(X)
-        parts = [matrix.data, matrix.indices, matrix.indptr]
-    if profile is not X and sp.issparse(profile):
-        matrix = order(profile)
-        parts += [matrix.indices, matrix.indptr]
-    elif profile is not X and isinstance(profile, np.ndarray):
-        parts.append(profile)
-    digest = blake2b(digest_size=16)
+def _digest(dataset: Dataset, *, sorts: bool) -> str:
+    """Return it of sparse numbers in an order, or unsorted as up to version 0.3."""
+    X, profile, digest = dataset.X, dataset.profile, blake2b(digest_size=16)
+    parts = []
+    for matrix in [X] if profile is X else [X, profile]:
+        if sp.issparse(matrix):
+            is_right = not sorts or matrix.has_sorted_indices
+            ordered = matrix if is_right else matrix.sorted_indices()  # a copy
+            parts += [ordered.data] if matrix is X else []
+            parts += [ordered.indices, ordered.indptr]
+        else:
+            parts.append(matrix)
     for part in parts:
         digest.update(repr(part.shape).encode())
         digest.update(np.ascontiguousarray(part).data)
@@ -317,9 +299,8 @@ def read_again(
     has_all = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if has_all and not rows.kept[found.kept].all():
         found = found.subset(rows.kept[found.kept])
-    if not has_all or (
-        rows.fingerprint != fingerprint(found) and rows.fingerprint != _digest(found)
-    ):
+    mark, same = fingerprint(found), rows.fingerprint
+    if not has_all or not (same == mark or same == _digest(found, sorts=False)):
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
             "saved: put the former file back to play on. The map is shown as it was "
@@ -327,12 +308,12 @@ def read_again(
         )
     # A file that has what counts came to does not know how.
     provenance = {**rows.provenance, **found.provenance}
-    mark, left_out = found.known[FINGERPRINT], rows.left_out or found.left_out
-    found = replace(found, space=rows.space, provenance=provenance, left_out=left_out)
+    objects = found.source_objects
     if rows.objects is not None:
-        linked = {"linked": rows.provenance.get("linked", {})}
-        told = {**found.provenance, **linked}
-        found = replace(found, source_objects=rows.objects, provenance=told)
+        objects, provenance["linked"] = rows.objects, rows.provenance.get("linked", {})
+    found = replace(found, space=rows.space, provenance=provenance)
+    left_out = rows.left_out or found.left_out
+    found = replace(found, left_out=left_out, source_objects=objects)
     _add_made(found, rows)
     found.known[FINGERPRINT] = mark
     return replace(result, dataset=found)
@@ -361,12 +342,9 @@ def _prepared(dataset: Dataset) -> Prepared | None:
     is_whole = recipe is None or recipe.get("cells_used") == len(dataset.obs)
     if not (is_known and is_whole and _is_small(dataset.X)):
         return None
-    return Prepared(
-        dataset.kept,
-        dataset.X.astype("<f4"),
-        None if recipe is None else dataset.projection,
-        dataset.quality.get("doublet_score"),
-    )
+    way, scores = dataset.projection, dataset.quality.get("doublet_score")
+    X = dataset.X.astype("<f4")
+    return Prepared(dataset.kept, X, None if recipe is None else way, scores)
 
 
 def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:

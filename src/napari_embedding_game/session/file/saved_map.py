@@ -51,13 +51,6 @@ class SavedMap(Moment):
         shown = self.snapshot
         return behind(self.placed_on, None if shown is None else shown.embedding)
 
-    @property
-    def landmark_labels(self) -> tuple[NDArray[np.int32], int]:
-        """(n,) landmark of each point, and the number of landmarks."""
-        if self.snapshot is None:
-            return np.zeros(len(self.dataset.obs), np.int32), 0
-        return self.snapshot.labels, len(self.snapshot.landmarks)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedSession:

@@ -96,10 +96,7 @@ display(draw(volcano), found.head(20))"""
 
 
 def write_code(
-    session: SavedSession,
-    path: Path,
-    *,
-    colors: Mapping[str, str] | None = None,
+    session: SavedSession, path: Path, *, colors: Mapping[str, str] | None = None
 ) -> list[Path]:
     """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
 
@@ -152,10 +149,8 @@ class _Notebook:
         taken = set(self.dataset.obs)
         wanted = "map_cluster" if "cluster" in taken else "cluster"
         self.column = unique_name(wanted, taken)
-        self.rows = pd.DataFrame(
-            {self.column: self.clustering.names},
-            index=names[self.dataset.kept].rename("name"),
-        )
+        index = names[self.dataset.kept].rename("name")
+        self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
         """What the code reads of each row."""
         table = self._beside("cells.csv", lambda target: self.rows.to_csv(target))
         self._text(
@@ -279,7 +274,7 @@ class _Notebook:
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
-        how = how_merged(self.saved, self.clustering)
+        how = how_merged(self.clustering, self.snapshot)
         told = (
             f"{how} They are those of the window, with their names: {sizes}.\n{notes}"
         )
@@ -316,15 +311,11 @@ class _Notebook:
             how["method"] = one.method
         if self.dataset.expression.is_log1p:
             how["log1p"] = True
-        groups = "adata", "inside", "outside"
+        groups, title = ("adata", "inside", "outside"), _code_of(one.title)
+        found = _call("found = tl.compare", *groups, **how, n_top=None)
         self._text("## Compared: {title}", title=one.title)
-        self._code(
-            COMPARED.format(
-                column=_code_of(column),
-                found=_call("found = tl.compare", *groups, **how, n_top=None),
-                title=_code_of(one.title),
-            )
-        )
+        code = COMPARED.format(column=_code_of(column), found=found, title=title)
+        self._code(code)
 
 
 def parameters(record: RunRecord) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -20,10 +21,7 @@ from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.timeline import told_change
 
-NOTHING_PLAYED = (
-    "Nothing has been played on this map that could be written as code: press Run "
-    "first."
-)
+NOTHING_PLAYED = "Nothing was played on this map to write as code: press Run first."
 _REFERENCES = {
     "Anonymous authors": "Embedding game: dimensionality reduction as a two player "
     "zero-sum game. Unpublished manuscript.",
@@ -62,6 +60,7 @@ _MINIMISED = ("ee_", "ssne_")
 _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
 _WORDS = {"le": "Laplacian eigenmaps", "gradient_pca": "gradient PCA"}
+_WORDS |= {"mesh": "all pairs on a grid", "exact": "all pairs"}
 _WORDS |= {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
 """What settings are called in a text, where it is not their own name."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
@@ -76,15 +75,9 @@ def methods_text(saved: SavedMap) -> str:
     """
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)
-    text = " ".join(
-        [
-            *_of_data(saved.dataset),
-            *_of_run(saved, saved.record),
-            how_merged(saved, saved.clusters.clustering),
-            *_of_columns(saved.dataset),
-            *_of_comparisons(saved),
-        ]
-    )
+    told = [*_of_data(saved.dataset), *_of_run(saved, saved.record)]
+    told.append(how_merged(saved.clusters.clustering, saved.snapshot))
+    text = " ".join([*told, *_of_columns(saved.dataset), *_of_comparisons(saved)])
     work = f"(?:{'|'.join(_REFERENCES)})"
     cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
     works = [f"- {_REFERENCES[one]}" for one in dict.fromkeys(filter(None, cited))]
@@ -181,11 +174,12 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     if method.takes_repulsion:
         repulsion = repulsion_of(settings)
         told.append(f"{len(snapshot.landmarks)} landmarks")
-        told.append(
-            f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
-            if has_lambda(settings.method)
-            else f"repulsion x {repulsion:g}"
-        )
+        way = settings.approximation or method.approximations[0]
+        if way != "landmarks":
+            told.append(f"repulsion by {_in_words(way)}")
+        of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
+        is_lambda = has_lambda(settings.method)
+        told.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
     is_fenchel = settings.init in _OF_FENCHEL
     told.append(f"{_in_words(settings.init)} start{' (Tucker)' if is_fenchel else ''}")
     told.append(f"seed {settings.random_state}")
@@ -197,10 +191,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         f"map {snapshot.map_hash[:4]})."
     )
     if snapshot.has_pressure and saved.look.color_by == "Pressure":
-        yield (
-            "Pressure, by which points would leave the plane, was shown "
-            "(Vladymyrov 2019)."
-        )
+        yield "Pressure, by which points leave the plane, was shown (Vladymyrov 2019)."
     yield from _of_steering(record)
 
 
@@ -236,9 +227,9 @@ def _in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def how_merged(saved: SavedMap, clustering: Clustering) -> str:
+def how_merged(clustering: Clustering, snapshot: Snapshot) -> str:
     """Return how the clusters came about, and what a person did to them."""
-    clusters, n_landmarks = clustering.clusters, saved.landmark_labels[1]
+    clusters, n_landmarks = clustering.clusters, len(snapshot.landmarks)
     n, n_shown = sum(one.is_named for one in clusters), len(clusters)
     besides = f", of which {n} {'was' if n == 1 else 'were'} annotated" if n else ""
     if n_shown == n_landmarks:

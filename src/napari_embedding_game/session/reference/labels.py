@@ -123,19 +123,17 @@ def place_cells(
     snapshot = replace(snapshot, pressure=undefined(n))
     n_landmarks = len(snapshot.landmarks)
     merging = Merging.of(edges, snapshot.labels, n_landmarks)
+    moment = Moment(
+        settings=settings, snapshot=snapshot, record=record, merging=merging
+    )
+    cells = np.asarray(fitted.points, np.float32)
     axes = () if mapped.published is None else mapped.published.T
     of = f"{reference.basis} of {reference.name}"
     return PlacedCells(
         dataset=dataset,
         predicted=mapped.labels[label],
-        on=PlacedOn(
-            reference=reference.path,
-            cells=np.asarray(fitted.points, np.float32),
-            placed=snapshot.embedding,
-        ),
-        moment=Moment(
-            settings=settings, snapshot=snapshot, record=record, merging=merging
-        ),
+        on=PlacedOn(reference.path, cells, snapshot.embedding),
+        moment=moment,
         clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
         published={f"{of} {i + 1}": axis for i, axis in enumerate(axes)},
         notes=mapped.notes,

@@ -12,7 +12,7 @@ cells around it, see :mod:`~napari_embedding_game.core.new_rows.likeness`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.transfer import (
-    tail_share,
-    vote,
-    vote_weights,
-)
+from napari_embedding_game.core.inspect.transfer import tail_share, vote, vote_weights
 from napari_embedding_game.core.new_rows.batch_shift import without_shift
 from napari_embedding_game.core.new_rows.likeness import (
     FEWEST_ROWS,
@@ -135,10 +131,8 @@ def map_cells(
         yield Stage("Placing the new cells", block.start / n)
         placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
     places, near, distances = map(np.concatenate, zip(*placed, strict=True))
-    embedding, own = (
-        places.astype(np.float32, copy=False),
-        fitted.graph.distances[:, :k],
-    )
+    embedding = places.astype(np.float32, copy=False)
+    own = fitted.graph.distances[:, :k]
     apart = distances[:, : own.shape[1]].mean(axis=1, dtype=np.float32)
     own = own.mean(axis=1)
     usual = own[near].mean(axis=1)
@@ -159,24 +153,19 @@ def map_cells(
     }
     yield Stage("Predicting labels")
     voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
-    weights = vote_weights(distances)
+    weights, source = vote_weights(distances), reference.path or reference.name
+    of_reference = Added(
+        kind="predicted", reference=source, correct_batch=correct_batch
+    )
     predicted = {}
     for column in labels:
         told = dataset.obs[column].astype(object).map(str, na_action="ignore")
         codes, names = pd.factorize(told, sort=True)
         winners, confidence = vote(codes[voters], weights)
         voted = pd.Categorical.from_codes(winners, names)
-        predicted[column] = PredictedLabels(
-            how=Added(
-                kind="predicted",
-                reference=reference.path or reference.name,
-                label=column,
-                correct_batch=correct_batch,
-            ),
-            labels=voted.remove_unused_categories(),
-            confidence=confidence.astype(np.float32),
-            **of_cells,
-        )
+        found, clear = voted.remove_unused_categories(), confidence.astype(np.float32)
+        how_voted = replace(of_reference, label=column)
+        predicted[column] = PredictedLabels(how_voted, found, clear, **of_cells)
     return MappedCells(
         places=embedding,
         rows=None if match is None else rows,
@@ -235,22 +224,16 @@ def _aligned(
 
     And log1p of their counts (n, M) of the reference's sum, and a sentence.
     """
-    others = {
-        column: list(map(str, cells.var[column]))
-        for column in cells.var.columns
-        if str(column).casefold() in _OTHER_NAMES
-    }
+    named = [name for name in cells.var if str(name).casefold() in _OTHER_NAMES]
+    others = {column: list(map(str, cells.var[column])) for column in named}
     parts: list[tuple[str, Any, Any, Any]] = [
         ("layers['counts']", cells.layers.get("counts"), cells.var_names, others),
         ("X", cells.X, cells.var_names, others),
     ]
     if cells.raw is not None:
         parts.append(("raw", cells.raw.X, cells.raw.var_names, {}))
-    usable = [
-        part
-        for part in parts
-        if part[1] is not None and Expression(part[1], True).kind != "values"
-    ]
+    there = [part for part in parts if part[1] is not None]
+    usable = [one for one in there if Expression(one[1], True).kind != "values"]
     if not usable:
         raise DataError(
             f"{name} holds neither raw counts nor their logarithms (values below 0, or "
@@ -355,12 +338,8 @@ def _check(
     known = reference.label_columns
     for label in labels:
         if label not in known:
-            is_there = label in reference.dataset.obs
-            what = (
-                f'The column "{label}" of {reference.name} holds numbers, and only '
-                "groups are predicted"
-                if is_there
-                else f'{reference.name} has no column "{label}" to predict'
-            )
+            what = f'{reference.name} has no column "{label}" to predict'
+            if label in reference.dataset.obs:
+                what = f'Column "{label}" of {reference.name} holds numbers, no groups'
             offered = ", ".join(known) or "none, as it has no groups"
             raise DataError(f"{what}: choose one of {offered}.")

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve, settled
+from napari_embedding_game.core.snapshot import FloatArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
@@ -52,9 +53,7 @@ class ReferenceMap:
     origin: NDArray[np.floating] | None = None
     """(d,) where the model's origin is in its coordinates."""
 
-    def in_its_coordinates(
-        self, places: NDArray[np.float32]
-    ) -> NDArray[np.float32] | None:
+    def in_its_coordinates(self, places: FloatArray) -> NDArray[np.float32] | None:
         """Return places (n, d) of the model in coordinates of another program's map."""
         if self.origin is None:
             return None
@@ -159,17 +158,10 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
     told = {"method": "given", "random_state": 0}
     fitted = _fitted(dataset.X, given.astype(np.float32), None, told)
     origin = given.mean(axis=0)
-    return ReferenceMap(
-        name,
-        dataset,
-        fitted,
-        _way(adata, dataset.space, name),
-        (f"New cells are placed on {basis}, by those nearest in {dataset.space}.",),
-        path,
-        basis,
-        float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points)),
-        origin,
-    )
+    unit = float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points))
+    note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
+    way = _way(adata, dataset.space, name)
+    return ReferenceMap(name, dataset, fitted, way, (note,), path, basis, unit, origin)
 
 
 def _plain(value: Any) -> Any:
@@ -212,10 +204,8 @@ def _searched(
     parameters["neighbors_metric"] = _plain(search.get("metric"))
     used = search.get("use_rep") or ("X_pca" if "X_pca" in adata.obsm else "X")
     space = "X" if used == "X" else f"obsm['{used}']"
-    return space, (
-        f"The map is of a graph of neighbours; new cells are placed by those in "
-        f"{space}.",
-    )
+    note = f"The map is of a graph of neighbours; cells are placed by those in {space}."
+    return space, (note,)
 
 
 def _way(adata: AnnData, space: str, name: str) -> Projection | None:
@@ -235,14 +225,9 @@ def _of_columns(dataset: Dataset) -> Projection | None:
         return None
     n = dataset.X.shape[1]
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
-    return Projection(
-        genes=dataset.var_names,
-        mean=mean,
-        std=np.ones(n, np.float32),
-        loadings=sp.eye_array(n, dtype=np.float32, format="csr"),
-        offset=-mean,
-        target_sum=sum_of(dataset.X) or TARGET_SUM,
-    )
+    eye = sp.eye_array(n, dtype=np.float32, format="csr")
+    std, target_sum = np.ones(n, np.float32), sum_of(dataset.X) or TARGET_SUM
+    return Projection(dataset.var_names, mean, std, eye, -mean, target_sum)
 
 
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from napari_embedding_game.core.settings import Settings
@@ -60,13 +61,12 @@ class RunRecord:
     @property
     def steps(self) -> list[tuple[int, dict[str, Any]]]:
         """What changed at which iteration: names of settings and their new values."""
-        before, found = asdict(self.settings), []
-        for step in self.steered:
-            after = asdict(step.settings)
-            new = {name: v for name, v in after.items() if v != before[name]}
-            found.append((step.iteration, new))
-            before = after
-        return found
+        states = [asdict(self.settings), *(asdict(s.settings) for s in self.steered)]
+        new = (
+            {name: value for name, value in after.items() if value != before[name]}
+            for before, after in pairwise(states)
+        )
+        return [(s.iteration, what) for s, what in zip(self.steered, new, strict=True)]
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
@@ -75,21 +75,15 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
     What was taken up at its last iteration has not moved anything yet.
     """
     last, played = snapshot.iteration, run.played
+    steered = [each for each in list(played.steered) if each[0] < last]
+    forced = [each for each in list(played.forced) if each[0] < last]
     return RunRecord(
         settings=run.settings,
-        steered=tuple(
-            Steering(iteration=iteration, settings=settings)
-            for iteration, settings in list(played.steered)
-            if iteration < last
-        ),
+        steered=tuple(Steering(iteration=at, settings=one) for at, one in steered),
         n_iter=last,
         is_branch=run.warm_start is not None,
         warm_start=run.warm_start,
-        forced=tuple(
-            Forced(iteration=iteration, forces=forces)
-            for iteration, forces in list(played.forced)
-            if iteration < last
-        ),
+        forced=tuple(Forced(iteration=at, forces=one) for at, one in forced),
     )
 
 

@@ -61,24 +61,17 @@ def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
 
 
 def frames(
-    edges: Any,
-    layout: NDArray[np.float32],
-    record: RunRecord,
-    every: int | None = None,
+    edges: Any, layout: NDArray[np.float32], record: RunRecord, every: int | None = None
 ) -> Iterator[Snapshot]:
     """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
     from napari_embedding_game.core.dynamics.play import play
 
     def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
-        return play(
-            edges,
-            layout,
-            settings,
-            frame_iterations=lambda done: min(
-                (n for n in (every or 0, until_next(done)) if n), default=0
-            ),
-            warm_start=record.warm_start,
-        )
+        def frame(done: int) -> int:
+            return min((n for n in (every or 0, until_next(done)) if n), default=0)
+
+        warm = record.warm_start
+        return play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
 
     script = {each.iteration: Steer(settings=each.settings) for each in record.steered}
     for each in record.forced:
@@ -102,10 +95,7 @@ def frames(
 
 
 def replayed_result(
-    X: Any,
-    record: RunRecord,
-    where: Mapping[str, str],
-    n_clusters: int | None = None,
+    X: Any, record: RunRecord, where: Mapping[str, str], n_clusters: int | None = None
 ) -> EmbeddingResult:
     """Play what was recorded and return the map, with its clusters.
 
@@ -130,12 +120,9 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
     Clusters and pressure only describe the layout, and are worked out as time allows.
     """
-    return (
-        one.iteration == other.iteration
-        and one.energy == other.energy
-        and np.array_equal(one.embedding, other.embedding)
-        and np.array_equal(one.landmarks, other.landmarks)
-    )
+    arrays = ((one.embedding, other.embedding), (one.landmarks, other.landmarks))
+    is_so_far = (one.iteration, one.energy) == (other.iteration, other.energy)
+    return is_so_far and all(np.array_equal(*pair) for pair in arrays)
 
 
 def check(record: RunRecord) -> None:

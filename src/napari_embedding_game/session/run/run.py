@@ -174,11 +174,8 @@ class Run:
                 clock.restart(snapshot)
 
     def _may_go_on(self, snapshot: Snapshot) -> bool:
-        if self.stopped:
-            return True
-        if snapshot.finished and not self.played.is_told:
-            return False
-        return not self.paused
+        is_over = snapshot.finished and not self.played.is_told
+        return self.stopped or not (is_over or self.paused)
 
 
 class _Regroup:
@@ -216,8 +213,7 @@ class _Clock:
     """Keeps the pace of a game and foretells its end, pauses left out."""
 
     def __init__(self, duration: float) -> None:
-        self._duration = duration
-        self._each = 0.0
+        self._duration, self._each = duration, 0.0
         self._begun: float | None = None
         self._first = 0
 
@@ -231,18 +227,18 @@ class _Clock:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
             self._each = self._duration / (snapshot.n_iter or math.inf)
-        return max(0.0, self._each * self._done(snapshot) - self._passed())
+        passed, done = self._since(snapshot)
+        return max(0.0, self._each * done - passed)
 
     def left(self, snapshot: Snapshot) -> float | None:
         """Return the seconds left, None while nothing is known."""
-        done = self._done(snapshot)
-        if self._begun is None or done <= 0 or not snapshot.n_iter:
+        passed, done = self._since(snapshot)
+        if done <= 0 or not snapshot.n_iter:
             return None
-        each = max(self._passed() / done, self._each)
-        return each * (snapshot.n_iter - snapshot.iteration)
+        return max(passed / done, self._each) * (snapshot.n_iter - snapshot.iteration)
 
-    def _done(self, snapshot: Snapshot) -> int:
-        return snapshot.iteration - self._first
-
-    def _passed(self) -> float:
-        return time.monotonic() - self._begun if self._begun is not None else 0.0
+    def _since(self, snapshot: Snapshot) -> tuple[float, int]:
+        """Return the seconds and the iterations since it began; 0 before that."""
+        if self._begun is None:
+            return 0.0, 0
+        return time.monotonic() - self._begun, snapshot.iteration - self._first
