@@ -151,22 +151,21 @@ def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:
 
     Only so many of the objects are looked at, evenly spread.
     """
+    from scipy import ndimage
+
     objects = objects.take(objects.present)
-    shape = np.array(labels.shape)
     if labels.ndim != objects.ndim or not len(objects):
         return 0.0
-    if (objects.boxes[:, objects.ndim :] > shape).any():
+    if (objects.boxes[:, objects.ndim :] > np.array(labels.shape)).any():
         return 0.0
 
     def is_there(row: int) -> bool:
         mask = np.asarray(labels[objects.slices(row)]) == objects.label_ids[row]
-        reaches = all(
-            mask.take(end, axis=axis).any()
-            for axis in range(mask.ndim)
-            for end in (0, -1)
+        whole = tuple(slice(0, n) for n in mask.shape)
+        fills = ndimage.find_objects(mask, 1) == [whole]
+        return bool(
+            fills and (objects.areas is None or mask.sum() == objects.areas[row])
         )
-        areas = objects.areas
-        return bool(reaches and (areas is None or mask.sum() == areas[row]))
 
     rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
     return float(np.mean([is_there(int(row)) for row in rows]))

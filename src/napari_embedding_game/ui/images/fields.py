@@ -5,14 +5,10 @@ from __future__ import annotations
 from itertools import cycle
 
 import napari
-import numpy as np
-from napari.layers import Labels
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.images.experiment import ExperimentImages
-from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.projection import displayed_axes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
@@ -39,39 +35,32 @@ def show_experiment(
     if is_there and present.labels.data is images.labels:
         return present
     metadata = {FIELDS: images.names, FILE: str(images.folder)}
+    how = {"axis_labels": AXES, "metadata": metadata}
     several = len(images.channels) > 1
-    colormaps = cycle(COLORMAPS if several else ("gray",))
     layers = []
-    for (channel, stack), colormap in zip(
-        images.channels.items(), colormaps, strict=False
+    for (channel, stack), color in zip(
+        images.channels.items(), cycle(COLORMAPS), strict=False
     ):
-        more = {"contrast_limits": images.limits[channel], "colormap": colormap}
-        layers.append(
-            viewer.add_image(
-                stack,
-                name=f"{name} ({channel if several else 'images'})",
-                rgb=images.is_rgb,
-                blending="additive" if layers else "translucent_no_depth",
-                axis_labels=AXES,
-                metadata=dict(metadata),
-                **({} if images.is_rgb else more),
-            )
+        looks = {
+            "contrast_limits": images.limits[channel],
+            "colormap": color if several else "gray",
+        }
+        layer = viewer.add_image(
+            stack,
+            name=f"{name} ({channel if several else 'images'})",
+            rgb=images.is_rgb,
+            blending="additive" if layers else "translucent_no_depth",
+            **how,
+            **({} if images.is_rgb else looks),
         )
-    labels = viewer.add_labels(
-        images.labels,
-        name=f"{name} (labels)",
-        opacity=OBJECTS_OPACITY,
-        metadata=metadata,
-        axis_labels=AXES,
-    )
+        layers.append(layer)
+    name = f"{name} (labels)"
+    labels = viewer.add_labels(images.labels, name=name, opacity=OBJECTS_OPACITY, **how)
     return Linked(labels, tuple(layers))
 
 
 class ShownField(QObject):
-    """Shows the image of the one point that is selected, and names it at the slider.
-
-    The camera moves only where the object would not be seen.
-    """
+    """Shows the image of the one point that is selected; names images at the slider."""
 
     def __init__(
         self,
@@ -104,8 +93,7 @@ class ShownField(QObject):
             return
         chosen, axes = objects.take(selection.rows), linked.labels.ndim
         if linked.labels in viewer.layers and axes > 2 and chosen.present[0]:
-            is_seen = _is_seen(viewer, linked.labels, chosen)
-            go_to(viewer, linked.labels, chosen, moves_camera=not is_seen)
+            go_to(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
         """Name the image on show beside the slider."""
@@ -117,14 +105,3 @@ class ShownField(QObject):
                 shown[axis] = names[place] if 0 <= place < len(names) else AXES[0]
                 dims.axis_labels = tuple(shown)
                 break
-
-
-def _is_seen(viewer: napari.Viewer, labels: Labels, objects: Objects) -> bool:
-    """Return whether the middle of an object would be on the canvas now."""
-    if viewer.canvas.grid.enabled or viewer.dims.ndisplay == 3:
-        return False
-    camera = viewer.scene.camera
-    shown = displayed_axes(viewer.dims, labels.ndim)
-    middle = np.asarray(labels.data_to_world(objects.centers[0]))[shown]
-    pixels = (middle - np.asarray(camera.center)[-2:]) * camera.zoom
-    return bool((np.abs(pixels) <= np.array(viewer.canvas.size) / 2).all())

@@ -10,7 +10,6 @@ import napari
 from magicgui.widgets import CheckBox, ComboBox, PushButton
 from napari.layers import Image, Labels
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QGridLayout, QWidget
 
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
@@ -30,7 +29,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
-from napari_embedding_game.ui.style.layouts import panel
+from napari_embedding_game.ui.style.layouts import column, evenly, panel
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
@@ -107,9 +106,9 @@ class MeasurePanel(LayerPanel):
         offer(self.labels, [(x.name, x) for x in objects], next(iter(first), None))
         self._of_layers.close()
         for layer in (*images, *labels):
-            names = (*LAID, "data", "name", "blending")
-            events = [getattr(layer.events, name) for name in names]
-            self._of_layers.connect_all(events, self.refresh_soon)
+            for name in (*LAID, "data", "name", "blending"):
+                event = getattr(layer.events, name)
+                self._of_layers.connect(event, self.refresh_soon)
         is_asked = bool(images) and self._session.dataset is None
         self._body.setVisible(bool(objects))
         self.setVisible(bool(objects) or is_asked)
@@ -155,23 +154,19 @@ class MeasurePanel(LayerPanel):
     # Inside
 
     def _build(self) -> None:
-        measures, self._form = QWidget(), form()
-        grid, self._body = QGridLayout(measures), panel(self._form)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(4)
-        for i, box in enumerate(self.groups.values()):
-            grid.addWidget(box.native, i // 2, i % 2)
+        self._form = form()
+        boxes = [box.native for box in self.groups.values()]
         for words, widget in (
             ("Objects", self.labels),
             ("Measure in", self.images),
             ("First axis", self.axis),
-            ("Measures", measures),
+            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:])))),
         ):
             add_row(self._form, words, widget)
         self._form.addRow(self.whole.native)
-        self.rows.addWidget(self._body)
-        self.rows.addWidget(self.text)
-        self.rows.addWidget(self.measure.native)
+        self._body = panel(self._form)
+        for part in (self._body, self.text, self.measure.native):
+            self.rows.addWidget(part)
 
     def _on_labels(self, event: object = None) -> None:
         labels = self.labels.value

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QSize, Qt, Signal
+from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
@@ -48,7 +48,6 @@ class PictureGrid(QListWidget):
     def __init__(self, on_pick: Callable[[NDArray[np.intp]], None]) -> None:
         super().__init__()
         self._on_pick = on_pick
-        self._following = False
         self.rows: NDArray[np.intp] = np.empty(0, np.intp)
         """Those of the dataset that are shown, in the order of their pictures."""
         self.row_name: Callable[[int], str] = str
@@ -79,13 +78,13 @@ class PictureGrid(QListWidget):
         if np.array_equal(rows, self.rows):
             return
         self._making.stop()
-        self.rows, self._following = rows, True
-        self.clear()
+        self.rows = rows
+        with QSignalBlocker(self):
+            self.clear()
         for row in rows.tolist():
             item = QListWidgetItem(self._icons.get(row, QIcon()), "", self)
             item.setSizeHint(self.gridSize())
             item.setToolTip(self.row_name(row))
-        self._following = False
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
         def make() -> Generator[Made, None, Made]:
@@ -106,15 +105,14 @@ class PictureGrid(QListWidget):
 
     def follow(self, rows: NDArray[np.integer]) -> None:
         """Frame the pictures of these rows."""
-        self._following = True
-        self.clearSelection()
         chosen = [self.item(place) for place in self.places(rows)]
-        for item in chosen:
-            item.setSelected(True)
+        with QSignalBlocker(self):
+            self.clearSelection()
+            for item in chosen:
+                item.setSelected(True)
         if chosen:
             self.executeDelayedItemsLayout()
             self.scrollToItem(chosen[0])
-        self._following = False
 
     def _show(self, made: Made) -> None:
         """Show what has been made by now."""
@@ -128,9 +126,8 @@ class PictureGrid(QListWidget):
         self.failed.emit(failure(error))
 
     def _on_selected(self) -> None:
-        if not self._following:
-            places = [index.row() for index in self.selectedIndexes()]
-            self._on_pick(self.rows[places])
+        places = [index.row() for index in self.selectedIndexes()]
+        self._on_pick(self.rows[places])
 
 
 def failure(error: BaseException) -> str:
@@ -141,9 +138,9 @@ def failure(error: BaseException) -> str:
 
 def fitted(image: QImage, side: int) -> QImage:
     """Return a picture that just fits into a square of so many pixels."""
-    modes = Qt.TransformationMode
-    is_small = max(image.width(), image.height()) < LEAST_SMOOTHED
-    mode = modes.FastTransformation if is_small else modes.SmoothTransformation
+    modes, size = Qt.TransformationMode, max(image.width(), image.height())
+    is_fast = size < LEAST_SMOOTHED
+    mode = modes.FastTransformation if is_fast else modes.SmoothTransformation
     return image.scaled(side, side, Qt.AspectRatioMode.KeepAspectRatio, mode)
 
 
@@ -160,8 +157,7 @@ def to_qimage(image: NDArray[Any]) -> QImage:
     if image.dtype != np.uint8:
         image = (255 * np.clip(np.nan_to_num(image), 0, 1)).astype(np.uint8)
     image = np.ascontiguousarray(image)
-    height, width = image.shape[:2]
-    kinds = QImage.Format
+    size, kinds = image.shape[1::-1], QImage.Format
     kind = kinds.Format_RGB888 if image.ndim == 3 else kinds.Format_Grayscale8
     # The copy owns its bytes; the first image only looks at the array's.
-    return QImage(image.tobytes(), width, height, image.strides[0], kind).copy()
+    return QImage(image.tobytes(), *size, image.strides[0], kind).copy()

@@ -82,23 +82,16 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     if misfit(layer, labels):
         return []
     pixels, shape = finest(layer), tuple(finest(labels).shape)
-    several = not layer.rgb and len(pixels.shape) > len(shape)
-    parts = planes(pixels, shape) if several else [pixels]
+    parts = [pixels] if layer.rgb else planes(pixels, shape)
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
+    names = [f"{layer.name} {i + 1}" for i in range(len(parts))]
     if len(parts) == 1:
-        colors = [layer.colormap.map(np.linspace(0, 1, 64))]
-    low, high = layer.contrast_limits
+        colors, names = [layer.colormap.map(np.linspace(0, 1, 64))], [layer.name]
+    low, high = map(float, layer.contrast_limits)
+    looks = (float(layer.gamma), float(layer.opacity), bool(layer.rgb))
     return [
-        Channel(
-            part,
-            limits=(float(low), float(high)),
-            colors=color,
-            gamma=float(layer.gamma),
-            opacity=float(layer.opacity),
-            rgb=bool(layer.rgb),
-            name=layer.name if len(parts) == 1 else f"{layer.name} {i + 1}",
-        )
-        for i, (part, color) in enumerate(zip(parts, cycle(colors), strict=False))
+        Channel(part, (low, high), color, *looks, name)
+        for part, color, name in zip(parts, cycle(colors), names, strict=False)
     ]
 
 
