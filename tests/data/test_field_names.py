@@ -46,7 +46,8 @@ def test_channels_of_one_field_share_a_name():
 
 def test_wells_in_any_spelling():
     assert parse_well("b3") == parse_well(" B-03 ") == parse_well("B003") == (1, 2)
-    assert parse_well("Q1") is parse_well("A0") is parse_well("dose") is None
+    assert parse_well("Q1") == (16, 0)  # of 1,536 wells
+    assert parse_well("A0") is parse_well("AG1") is parse_well("dose") is None
     assert parse_well("A49") is parse_row("33") is None
     assert parse_row("C") == parse_row("3") == parse_row(3.0) == 2
     assert parse_row("2.5") is None

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from string import ascii_uppercase as letters
+from string import ascii_uppercase
 from typing import TypeAlias
 
 Well: TypeAlias = tuple[int, int]
 """Row and column, both from 0."""
 
-_WELL = re.compile(
-    r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]|[1-3]\d|4[0-8])\s*", re.IGNORECASE
-)
-_ROWS: list[str] = [*letters, *(one + other for one in letters for other in letters)]
-"""A, B, to Z, AA, AB: what rows are called."""
 FORMATS: dict[int, tuple[int, int]] = {
     6: (2, 3),
     12: (3, 4),
@@ -25,38 +20,42 @@ FORMATS: dict[int, tuple[int, int]] = {
     1536: (32, 48),
 }
 """Rows and columns of the usual plates, by their number of wells."""
+ROWS = (*ascii_uppercase, "AA", "AB", "AC", "AD", "AE", "AF")
+"""Names of the rows."""
+_WELL = re.compile(r"\s*([A-Z]|A[A-F])[\s_-]?(\d+)\s*", re.IGNORECASE)
 
 
 def parse_well(text: object) -> Well | None:
     """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
     match = _WELL.fullmatch(str(text))
-    return (_ROWS.index(match[1].upper()), int(match[2]) - 1) if match else None
+    return well_at(match[1], match[2]) if match else None
+
+
+def well_at(row: object, column: object) -> Well | None:
+    """Return the well in a row and a column of these names, or None."""
+    found = parse_row(row), parse_column(column)
+    return None if None in found else found  # type: ignore[return-value]
 
 
 def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
-    name, known = str(text).strip().upper(), _ROWS[: FORMATS[1536][0]]
-    return known.index(name) if name in known else _counted(text, len(known))
+    name = str(text).strip().upper()
+    return ROWS.index(name) if name in ROWS else _counted(name, FORMATS[1536][0])
 
 
 def parse_column(text: object) -> int | None:
     """Return the column, from 0, that a number from 1 names, or None."""
-    return _counted(text, FORMATS[1536][1])
+    return _counted(str(text).strip(), FORMATS[1536][1])
 
 
-def _counted(text: object, most: int) -> int | None:
-    match = re.fullmatch(r"\s*0*([1-9]\d?)(\.0*)?\s*", str(text))
+def _counted(text: str, most: int) -> int | None:
+    match = re.fullmatch(r"0*([1-9]\d?)(\.0*)?", text)
     return int(match[1]) - 1 if match and int(match[1]) <= most else None
-
-
-def row_letters(row: int) -> str:
-    """Return "A" for row 0, "AA" for row 26."""
-    return _ROWS[row]
 
 
 def well_name(well: Well) -> str:
     """Return a name such as "B03", by which wells sort."""
-    return f"{row_letters(well[0])}{well[1] + 1:02d}"
+    return f"{ROWS[well[0]]}{well[1] + 1:02d}"
 
 
 def smallest_format(wells: Iterable[Well]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,8 @@ from napari_embedding_game.data.columns import counted, listed
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.wells import (
     Well,
-    parse_column,
-    parse_row,
     parse_well,
+    well_at,
     well_name,
 )
 
@@ -134,10 +132,5 @@ def _wells(obs: pd.DataFrame) -> pd.Series | None:
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
     places = pd.Series(list(zip(*(obs[n] for n in _ROW_AND_COLUMN), strict=True)))
-    wells = places.map({place: _well_at(*place) for place in places.unique()})
+    wells = places.map({place: well_at(*place) for place in places.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
-
-
-def _well_at(row: Any, column: Any) -> Well | None:
-    found = parse_row(row), parse_column(column)
-    return None if None in found else found  # type: ignore[return-value]

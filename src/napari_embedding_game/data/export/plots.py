@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
-from napari_embedding_game.data.wells import Well, row_letters
+from napari_embedding_game.data.wells import ROWS, Well
 
 MOST_VECTOR = 5_000
 """Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
@@ -389,8 +389,7 @@ class PlatePlot(Plot):
         axes.set_aspect("equal", anchor="NW")
         step = 1 if n_columns <= 24 else 2
         axes.set_xticks(range(0, n_columns, step), range(1, n_columns + 1, step))
-        letters = map(row_letters, range(0, n_rows, step))
-        axes.set_yticks(range(0, n_rows, step), letters)
+        axes.set_yticks(range(0, n_rows, step), ROWS[:n_rows:step])
         axes.xaxis.tick_top()
         axes.tick_params(length=0, labelsize="small")
         axes.set_title(plain(self.plate), size="medium", loc="left")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,9 @@ class Experiment:
             raise DataError(notes[0])
         kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
         usual = Counter(kinds).most_common(1)[0][0]
-        both = list(zip(looks, kinds, strict=True))
-        self._seen = seen = [look for look, kind in both if kind == usual]
-        if others := [look.pair.name for look, kind in both if kind != usual]:
+        of_kind = [kind == usual for kind in kinds]
+        self._seen = seen = list(compress(looks, of_kind))
+        if others := [look.pair.name for look in looks if look not in seen]:
             was = "was" if len(others) == 1 else "were"
             notes.append(
                 f"{counted(len(others), 'image')} with other channels or axes than the "
@@ -175,7 +176,7 @@ class Experiment:
                 "background: segment first."
             )
         yield Stage("Checking the numbers")
-        how = {
+        how: dict[str, Any] = {
             "channels": list(spans),
             "scale": [1.0] * (images.labels.ndim - 1),
             "first_axis": "image",
@@ -193,14 +194,13 @@ class Experiment:
         dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
         what = counted(len(table), "object"), counted(len(pairs), "image")
         told = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
-        if empty := [
-            pair.name for pair, k in zip(pairs, n_objects, strict=True) if not k
-        ]:
+        empty = [one["name"] for one in how["images"] if not one["objects"]]
+        if empty:
             hold = "holds" if len(empty) == 1 else "hold"
             without = f"{counted(len(empty), 'image')} {hold} no object"
             told += [f"{without}: {listed(empty)}."]
-        notes = (*told, *self._notes, *table_notes, *dataset.notes)
-        return replace(dataset, notes=notes)
+        told += [*self._notes, *table_notes, *dataset.notes]
+        return replace(dataset, notes=tuple(told))
 
     def _measured(
         self, images: ExperimentImages, i: int, spans: dict[str, Span]

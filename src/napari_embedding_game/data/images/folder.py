@@ -13,7 +13,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.wells import parse_well, well_name
+from napari_embedding_game.data.wells import parse_well, well_at, well_name
 
 IMAGE_ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp")
 _LABEL_FOLDERS = {"label", "labels", "mask", "masks", "seg", "segmentation",
@@ -88,8 +88,8 @@ def read_name(stem: str) -> dict[str, str]:
             continue
         parts = {key: text for key, text in match.groupdict().items() if text}
         if "row" in parts:
-            row, column = int(parts.pop("row")), int(parts.pop("column"))
-            parts["well"] = well_name((row - 1, column - 1)) if row and column else ""
+            well = well_at(parts.pop("row"), parts.pop("column"))
+            parts["well"] = well_name(well) if well else ""
         elif "well" in parts:
             well = parse_well(parts["well"])
             if well is None:

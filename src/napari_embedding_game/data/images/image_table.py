@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from napari_embedding_game.data.columns import counted, listed, to_numbers
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.folder import ImagePair
-from napari_embedding_game.data.wells import parse_well, row_letters, well_name
+from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label", "name", "labels", "objects")
@@ -44,7 +44,7 @@ def join_tables(
         notes.append(told)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
     columns.loc[wells.index, "well"] = wells.map(well_name)
-    columns.loc[wells.index, "row"] = wells.map(lambda well: row_letters(well[0]))
+    columns.loc[wells.index, "row"] = wells.map(lambda well: ROWS[well[0]])
     columns.loc[wells.index, "column"] = wells.map(lambda well: str(well[1] + 1))
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
 
@@ -117,14 +117,7 @@ def _by_name(frame: pd.DataFrame, pairs: Sequence[ImagePair]) -> _Links:
     ]
     images = pd.DataFrame(known, columns=["key", "image"]).drop_duplicates()
     images = images[~images["key"].duplicated(keep=False)]  # of several images
-    best = images[:0].assign(row=0), [""]
-    for column in frame:
-        keys = frame[column].map(_spelled, na_action="ignore")
-        rows = pd.DataFrame({"key": keys, "row": range(len(frame))}).dropna()
-        links = rows.merge(images, on="key")[["row", "image"]]
-        if links["image"].nunique() > best[0]["image"].nunique():
-            best = links, [str(column)]
-    return *best, "file name"
+    return *_best(frame, images, lambda names: names.map(_spelled)), "file name"
 
 
 def _spelled(value: object) -> str:
@@ -136,21 +129,32 @@ def _spelled(value: object) -> str:
 
 def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
     """Join by the column with the most wells, and by plates where both sides have."""
-    parsed = {str(name): frame[name].map(parse_well) for name in frame}
-    best = max(parsed, key=lambda name: parsed[name].notna().sum(), default="")
-    if not best or parsed[best].notna().mean() <= 0.5:
-        return columns[:0], [best], "well"
-    keys, used = ["well"], [best]
-    rows = pd.DataFrame({"well": parsed[best].map(well_name, na_action="ignore")})
-    images = columns[["well"]].assign(image=range(len(columns)))
-    plate = next((name for name in parsed if name.lower() == "plate"), None)
+
+    def wells(names: pd.Series) -> pd.Series:
+        found = names.map(parse_well).dropna()
+        return found.map(well_name) if len(found) > len(frame) / 2 else found[:0]
+
+    images = pd.DataFrame({"key": columns["well"], "image": range(len(columns))})
+    links, used = _best(frame, images.dropna(), wells)
+    plate = next((name for name in frame if name.lower() == "plate"), None)
     if plate is not None and columns["plate"].notna().any():
-        keys, used = ["plate", "well"], [plate, best]
-        rows["plate"] = frame[plate].map(_spelled, na_action="ignore")
-        images["plate"] = columns["plate"].map(_spelled, na_action="ignore")
-    rows["row"] = range(len(frame))
-    links = rows.dropna().merge(images.dropna(), on=keys)[["row", "image"]]
+        theirs = frame[plate].iloc[links["row"]].map(_spelled)
+        ours = columns["plate"].iloc[links["image"]].map(_spelled)
+        links, used = links[theirs.array == ours.array], [plate, *used]
     return links, used, "well"
+
+
+def _best(
+    frame: pd.DataFrame, images: pd.DataFrame, keys: Callable[[pd.Series], pd.Series]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the links by the column whose keys are of the most images, and which."""
+    best = images[:0].assign(row=0), [""]
+    for column in frame:
+        rows = keys(frame[column].dropna()).rename("key").rename_axis("row")
+        links = rows.reset_index().merge(images, on="key")[["row", "image"]]
+        if links["image"].nunique() > best[0]["image"].nunique():
+            best = links, [str(column)]
+    return best
 
 
 def _as_group(column: pd.Series) -> pd.Series:

@@ -27,11 +27,8 @@ def nuclei_stages() -> Stages[ReadResult]:
     stains = rgb2hed(image)
     yield Stage("Finding the nuclei")
     labels = segment_nuclei(stains[..., 0])
-    channels = {
-        "haematoxylin": stains[..., 0].astype(np.float32),
-        "eosin": stains[..., 1].astype(np.float32),
-        "DAB": stains[..., 2].astype(np.float32),
-    }
+    parts = np.moveaxis(stains, -1, 0).astype(np.float32)
+    channels = dict(zip(("haematoxylin", "eosin", "DAB"), parts, strict=True))
     dataset = yield from measure_stages(channels, labels, name="nuclei")
     return ReadResult(dataset, image=image, labels=labels)
 

@@ -329,11 +329,14 @@ class DataControls(QWidget):
 
     def _on_image_ticked(self) -> None:
         """Cut the pictures of a table's rows out of the images that are ticked."""
-        layers, chosen = self._linked_layers, self.measure.linked()
-        linked, is_file = layers.current, FileSource | FeaturesSource | AnnDataSource
-        is_same = linked is not None and chosen and linked.labels is chosen.labels
-        if is_same and isinstance(self._loading.taken, is_file):
-            layers.set(chosen)
+        linked, is_table = (
+            self._linked_layers.current,
+            isinstance(
+                self._loading.taken, FileSource | FeaturesSource | AnnDataSource
+            ),
+        )
+        if linked and is_table and linked.labels is self.measure.labels.value:
+            self._linked_layers.set(self.measure.linked_to(linked.labels))
 
     def _how(self) -> dict[str, Any]:
         """Return how the objects were measured; a session file may say anything."""

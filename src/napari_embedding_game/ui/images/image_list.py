@@ -31,7 +31,8 @@ class ImageList(QWidget):
         self.setToolTip(TIP)
         self.rows = column(spacing=2)
         self.setLayout(self.rows)
-        self._boxes: dict[Image, QCheckBox] = {}
+        self.boxes: dict[Image, QCheckBox] = {}
+        """Of the images that fit."""
         self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
         """What a person ticked, by the labels it was for."""
         self._labels: Labels | None = None
@@ -40,7 +41,7 @@ class ImageList(QWidget):
         self, labels: Labels | None, images: Sequence[Image], selected: Sequence[Layer]
     ) -> None:
         """List these images for labels, with the person's ticks or the proposal."""
-        self._labels, self._boxes = labels, {}
+        self._labels, self.boxes = labels, {}
         empty(self.rows)
         if labels is None:
             return
@@ -54,16 +55,12 @@ class ImageList(QWidget):
             box = QCheckBox(f"{image.name} ({n} channels)" if n > 1 else image.name)
             box.setChecked(image in wanted)
             box.toggled.connect(self._on_ticked)
-            self._boxes[image] = box
+            self.boxes[image] = box
             self.rows.addWidget(box)
 
     def images(self) -> tuple[Image, ...]:
         """Return the images with a tick."""
-        return tuple(image for image, box in self._boxes.items() if box.isChecked())
-
-    def n_usable(self) -> int:
-        """Return how many of the images fit."""
-        return len(self._boxes)
+        return tuple(image for image, box in self.boxes.items() if box.isChecked())
 
     def _on_ticked(self) -> None:
         if self._labels is not None:

@@ -115,11 +115,6 @@ class MeasurePanel(LayerPanel):
         self.offered.emit()
         self._on_labels()
 
-    def linked(self) -> Linked | None:
-        """Return the chosen layers; None without labels."""
-        labels = self.labels.value
-        return None if labels is None else Linked(labels, self.images.images())
-
     def linked_to(self, labels: Labels) -> Linked:
         """Return a Labels layer with the images that are ticked for it."""
         images = self.images.images() if labels is self.labels.value else ()
@@ -189,17 +184,18 @@ class MeasurePanel(LayerPanel):
             show_text(self.text, HOW, "note")
         elif images:
             show_text(self.text, "", "note")
-        elif (n := self.images.n_usable()) > 1:
+        elif (n := len(self.images.boxes)) > 1:
             show_text(self.text, CHOOSE.format(n, labels.name), "warning")
         else:
             show_text(self.text, SHAPE_ONLY, "note")
 
     def _on_measure(self) -> None:
-        linked = self.linked()
-        if linked is not None:
-            if isinstance(linked.labels, Image):
-                mask, axis = linked.labels, self.axis.value
-                linked = Linked(use_as_labels(self._viewer, mask, axis), linked.images)
+        labels = self.labels.value
+        if labels is not None:
+            linked = self.linked_to(labels)
+            if isinstance(labels, Image):
+                labels = use_as_labels(self._viewer, labels, self.axis.value)
+                linked = Linked(labels, linked.images)
             self.wanted.emit(self.measured(linked), linked)
 
 

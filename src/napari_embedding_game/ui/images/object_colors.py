@@ -28,6 +28,10 @@ FOLLOW_MS = 400
 MOST_COLORS = (1 << 16) - 1
 """So many labels napari's colormap by number tells apart, in 16 bits; one by a
 dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
+TOO_MANY = (
+    f"Objects are not lit, as labels go beyond {MOST_COLORS - 2:,}: number them anew "
+    "from 1 (skimage: segmentation.relabel_sequential)."
+)
 MOST_COUNTED = 1 << 24
 """Pixels of labels in memory that are looked at for the largest label."""
 
@@ -93,7 +97,10 @@ class ObjectColors(QObject):
         if isinstance(pixels, np.ndarray) and pixels.size < MOST_COUNTED:
             largest = max(pixels.max(initial=0), ids.max(initial=0))
             n = int(largest) + 2  # one may be painted
-        if len(points) != len(ids) or n > MOST_COLORS or ids.max(initial=0) >= n:
+        if n > MOST_COLORS or ids.max(initial=0) >= n:
+            session.say(TOO_MANY)
+            return
+        if len(points) != len(ids):
             return
         if labels.colormap is not self._own:  # somebody has chosen another one
             self._layer, self._before = labels, labels.colormap

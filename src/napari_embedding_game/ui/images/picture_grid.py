@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,8 @@ Made = list[tuple[int, QImage]]
 """Rows and their pictures."""
 
 
-class Pictures(Protocol):
-    """A picture for each row of a dataset: (h, w) or (h, w, 3), uint8 or 0 to 1."""
-
-    def __getitem__(self, row: int) -> NDArray[Any]:
-        """Return the picture of one row."""
-        ...
+Pictures: TypeAlias = Any
+"""``pictures[row]`` is that of a row: (h, w) or (h, w, 3), uint8 or 0 to 1."""
 
 
 class PictureGrid(QListWidget):
