@@ -209,7 +209,13 @@ def test_channels_lie_where_a_file_says(tmp_path):
         metadata={"axes": "ZCYX"},
     )
     tifffile.imwrite(tmp_path / "z_labels.tif", volume)
+    for part in ("t", "t_labels"):
+        series = {"imagej": True, "metadata": {"axes": "TYX"}}
+        tifffile.imwrite(tmp_path / f"{part}.tif", volume, **series)
     dataset = measured(tmp_path)
+    notes = "\n".join(dataset.notes)
+    assert "t was left out: t_labels.tif is a time series" in notes
+    assert "Each is measured as a stack (z, y, x)." in notes
     first, second = (
         dataset.profile[:, dataset.profile_names.index(f"channel {i}_max")]
         for i in (1, 2)

@@ -49,6 +49,11 @@ class Objects:
         return int(self.boxes.shape[1]) // 2
 
     @property
+    def ends(self) -> NDArray[np.int64]:
+        """(N, 2, ndim) the boxes: their first pixel, and the one after the last."""
+        return self.boxes.reshape(len(self), 2, self.ndim)
+
+    @property
     def present(self) -> NDArray[np.bool_]:
         """(N,) whether each row is an object of the label image."""
         return np.asarray(self.label_ids != 0)
@@ -56,14 +61,12 @@ class Objects:
     @property
     def centers(self) -> NDArray[np.float64]:
         """(N, ndim) middle of each box, in pixels; where a camera may go."""
-        first, last = np.split(self.boxes.astype(np.float64), 2, axis=1)
-        return (first + last - 1) / 2
+        return np.asarray((self.ends.sum(axis=1) - 1) / 2)
 
     def contain(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
         """(N, ndim) whether a pixel (ndim,) lies within each box along each axis."""
-        first, last = np.split(self.boxes, 2, axis=1)
         near = np.round(pixels)
-        return np.asarray((first <= near) & (near < last))
+        return np.asarray((self.ends[:, 0] <= near) & (near < self.ends[:, 1]))
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
@@ -80,15 +83,15 @@ class Objects:
 
     def within(self, place: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, in which it has this place."""
-        ends = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
-        first, last = np.split(self.boxes, 2, axis=1)
-        boxes = np.hstack([ends, first, ends + 1, last])
+        first = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
+        ends = np.stack([first, first + 1], axis=1)
+        ends = np.concatenate([ends, self.ends], axis=2)
+        boxes = ends.reshape(len(self), 2 * ends.shape[2])
         return Objects(self.label_ids, boxes, self.areas)
 
     def slices(self, row: int) -> tuple[slice, ...]:
         """Slices that cut the box of one object out of the label image."""
-        first, last = np.split(self.boxes[row], 2)
-        return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
+        return tuple(slice(*along) for along in self.ends[row].T.tolist())
 
 
 def as_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
@@ -156,7 +159,7 @@ def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
         return 0.0
-    if (objects.boxes[:, objects.ndim :] > np.array(labels.shape)).any():
+    if (objects.ends[:, 1] > np.array(labels.shape)).any():
         return 0.0
 
     def is_there(row: int) -> bool:

@@ -59,7 +59,7 @@ class Thumbnails:
         """Return the picture of one object."""
         from scipy.ndimage import binary_erosion
 
-        objects, side, n = self.objects, self.field, self.objects.ndim
+        objects, side = self.objects, self.field
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
             return light.astype(np.uint8)
@@ -67,8 +67,7 @@ class Thumbnails:
         areas = (np.asarray(self.labels[box]) == label).sum(axis=(-2, -1))
         fullest = np.unravel_index(int(areas.argmax()), areas.shape)
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]
-        first, last = objects.boxes[row].reshape(2, n)[:, -2:]
-        corner = (first + last - side) // 2
+        corner = (objects.ends[row, :, -2:].sum(axis=0) - side) // 2
         for channel in self.channels:
             pixels = _cut(channel.data, plane, corner, side)
             light += channel.opacity * _colored(channel, pixels)

@@ -46,6 +46,7 @@ _SAMPLED = 1 << 16
 _MOST_REASONS = 6
 _ORDER = dict.fromkeys(PLATE_COLUMNS, 3) | {"well": 1, "image": 2}
 """Columns of the metadata that come last, after what was done to the images."""
+STACKS = "Each is measured as a stack (z, y, x)."
 MASKS = (
     "The labels have one value alone: their parts that do not touch are the objects."
 )
@@ -140,7 +141,7 @@ class Experiment:
         self._notes += [f"So were {more:,} others."] if more > 0 else []
         ends = {end for look in seen for end in look.ends if end}
         are_masks = len(ends) == 1
-        self._notes += [MASKS] * are_masks + lost
+        self._notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
         images = _stacked(self.folder.absolute(), seen)
         for i, look in enumerate(seen):
             yield Stage("Reading the labels", i / len(seen))
@@ -248,6 +249,11 @@ def _read(path: Path) -> NDArray[Any]:
 
             with tifffile.TiffFile(path) as file:
                 pixels, axes = file.asarray(), file.series[0].axes
+            if "T" in axes:
+                raise DataError(
+                    f"{path.name} is a time series: open it and its labels in napari, "
+                    "and measure them with Time as First axis."
+                )
             if "C" in axes and len(axes) == pixels.ndim:
                 pixels = np.moveaxis(pixels, axes.index("C"), 0)
         else:

@@ -123,8 +123,8 @@ def measure_stages(
             "number the objects from 1."
         )
     if not with_border:
-        ends = objects.boxes.reshape(len(objects), 2, -1)[:, :, -2:]
-        touches = (ends == [[0, 0], pixels.shape[-2:]]).any(axis=(1, 2))
+        edges = [[0, 0], pixels.shape[-2:]]
+        touches = (objects.ends[:, :, -2:] == edges).any(axis=(1, 2))
         table, objects = table[~touches], objects.take(~touches)
         touching = counted(int(touches.sum()), "object")
         notes.append(f"Left out at the border of the image: {touching}.")

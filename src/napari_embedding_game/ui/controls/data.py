@@ -329,12 +329,8 @@ class DataControls(QWidget):
 
     def _on_image_ticked(self) -> None:
         """Cut the pictures of a table's rows out of the images that are ticked."""
-        linked, is_table = (
-            self._linked_layers.current,
-            isinstance(
-                self._loading.taken, FileSource | FeaturesSource | AnnDataSource
-            ),
-        )
+        taken, linked = self._loading.taken, self._linked_layers.current
+        is_table = isinstance(taken, FileSource | FeaturesSource | AnnDataSource)
         if linked and is_table and linked.labels is self.measure.labels.value:
             self._linked_layers.set(self.measure.linked_to(linked.labels))
 

@@ -56,10 +56,9 @@ def common_field(objects: Objects) -> int:
     So that a small object looks small beside a large one.  Nearly all objects have
     room in it; the few larger ones are cut at its edge.
     """
-    boxes = objects.boxes[objects.present]
-    if not len(boxes):
+    first, last = np.moveaxis(objects.ends[objects.present], 1, 0)
+    if not len(first):
         return FEWEST_PIXELS
-    first, last = np.split(boxes, 2, axis=1)
     longer = (last - first)[:, -2:].max(axis=1)
     return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
 
