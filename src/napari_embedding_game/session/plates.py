@@ -22,6 +22,9 @@ from napari_embedding_game.data.wells import (
 _WELL = re.compile(r"(^|_)well(_?(id|name|position))?$", re.IGNORECASE)
 _PLATE = re.compile(r"(^|_)plate(_?(id|name|barcode))?$", re.IGNORECASE)
 _ROW_AND_COLUMN = ["row", "column"]
+_OF_PLACE = re.compile(
+    rf"^row$|^column$|{_WELL.pattern}|{_PLATE.pattern}", re.IGNORECASE
+)
 _WITH_PLACES = 0.5
 """Share of the points whose well can be read, from which a column names wells."""
 MOST_TOLD = 6
@@ -90,16 +93,10 @@ def plate_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
         well[rows] = number
     if not any(len(rows) > 1 for rows in groups):
         return []
-    found = []
-    for name in map(str, dataset.obs.columns[~dataset.obs.columns.duplicated()]):
-        is_of_place = _WELL.search(name) or _PLATE.search(name)
-        values = dataset.obs[name]
-        if is_of_place or name.lower() in _ROW_AND_COLUMN or values.nunique() < 2:
-            continue
-        each = pd.Series(pd.factorize(values)[0]).where(values.notna().to_numpy())
-        if (each[well >= 0].groupby(well[well >= 0]).nunique() <= 1).all():
-            found.append(name)
-    return found
+    obs = dataset.obs.loc[:, ~dataset.obs.columns.duplicated()]
+    names = [name for name in map(str, obs) if not _OF_PLACE.search(name)]
+    levels = obs.loc[well >= 0, names].groupby(well[well >= 0]).nunique()
+    return [one for one in names if levels[one].max() == 1 < obs[one].nunique()]
 
 
 def well_text(

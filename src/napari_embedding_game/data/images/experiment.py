@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +126,9 @@ class Experiment:
             raise DataError(notes[0])
         kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
         usual = Counter(kinds).most_common(1)[0][0]
-        of_kind = [kind == usual for kind in kinds]
-        self._seen = seen = list(compress(looks, of_kind))
-        if others := [look.pair.name for look in looks if look not in seen]:
+        both = list(zip(looks, kinds, strict=True))
+        self._seen = seen = [look for look, kind in both if kind == usual]
+        if others := [look.pair.name for look, kind in both if kind != usual]:
             was = "was" if len(others) == 1 else "were"
             notes.append(
                 f"{counted(len(others), 'image')} with other channels or axes than the "

@@ -33,8 +33,7 @@ def misfit(image: Image, labels: Labels) -> str:
     theirs = theirs[:-1] if image.rgb else theirs
     if len(theirs) == n + 1 and not image.rgb:
         # Channels are last, where napari takes them for one more axis, or first.
-        is_last = (theirs[:-1] == ours).all() and (theirs[1:] != ours).any()
-        part = slice(0, n) if is_last else slice(1, n + 1)
+        part = slice(0, n) if (theirs[:-1] == ours).all() else slice(1, n + 1)
         theirs, matrix, origin = theirs[part], matrix[part, part], origin[part]
     if len(theirs) != n:
         return f"has {len(theirs)} axes, and '{name}' has {n}"
