@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
+from scipy import sparse
 
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
@@ -256,11 +257,15 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
         tl.compare(cells, inside, inside)
 
 
-def test_a_group_goes_by_names_and_is_true_or_false(cells):
+def test_a_group_goes_by_names_and_is_true_or_false(cells, tmp_path):
     inside = cells.obs["kind"] == "a"
     wanted = tl.compare(cells, inside)
     for same in (inside[::-1], inside.astype("boolean"), inside.to_numpy().tolist()):
         pd.testing.assert_frame_equal(tl.compare(cells, same), wanted)
+    in_a_file = AnnData(sparse.csr_matrix(cells.X), cells.obs, cells.var)
+    in_a_file.write_h5ad(tmp_path / "cells.h5ad")
+    in_a_file = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    pd.testing.assert_frame_equal(tl.compare(in_a_file, inside), wanted)
     told, other = str(tl.are_two(cells, inside, ~inside)), ~inside[::-1]
     cells.obsm["table"] = pd.DataFrame(cells.obsm["X_pca"], cells.obs_names)
     assert str(tl.are_two(cells, inside[::-1], other, use_rep="table")) == told

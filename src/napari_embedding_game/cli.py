@@ -259,7 +259,7 @@ def _fit(options: Options) -> int:
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
             f"({dataset.space}), {_state(snapshot)}, "
-            f"{snapshot.stretched_share:.1%} far from similar points, "
+            f"{snapshot.stretched_share:.1%} misplaced, "
             f"{pressured if snapshot.has_pressure else 'no pressure known'}"
         )
     return code

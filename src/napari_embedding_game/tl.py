@@ -319,7 +319,7 @@ def compare(
             "each row."
         )
     table = markers(
-        adata.X,
+        _loaded(adata.X),
         _mask(adata, inside),
         None if outside is None else _mask(adata, outside),
         list(adata.var_names),
@@ -563,8 +563,13 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    X = getattr(adata, place[0])[place[1]] if place else adata.X
-    return X.to_numpy() if hasattr(X, "to_numpy") else X, space
+    return _loaded(getattr(adata, place[0])[place[1]] if place else adata.X), space
+
+
+def _loaded(X: Any) -> Any:
+    """Return an array or sparse matrix that was a table, or sparse in a file."""
+    ways = [each for each in ("to_numpy", "to_memory") if hasattr(X, each)]
+    return getattr(X, ways[0])() if ways else X
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

@@ -311,7 +311,6 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
         kernel="gaussian",
         lambda_scale=per_point,
         repulsion=300,
-        source="an example",
     )
     monkeypatch.setitem(METHODS, "gaussian_game", example)
     problem = make_problem(70, 2, L, profiles=("log1p", "gaussian"))

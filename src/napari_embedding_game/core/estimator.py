@@ -374,7 +374,14 @@ class EmbeddingGame(
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
         pipeline.check(X, begun)
-        begun = self._with_enough_rows(begun, X.shape[0])
+        n_rows, wanted = X.shape[0], choices.n_searched(begun, X.shape[0])
+        if wanted >= n_rows:
+            warnings.warn(
+                f"n_neighbors={wanted} needs at least {wanted + 1} rows; with {n_rows} "
+                f"rows, {n_rows - 1} neighbours are used.",
+                stacklevel=3,
+            )
+            begun = replace(begun, n_neighbors=n_rows - 1)
         graph = pipeline.neighbors(X, begun)
         edges, layout = pipeline.place(graph, X, begun, layout)
         self.random_state_, self.affinity_ = begun.random_state, begun.affinity
@@ -396,30 +403,19 @@ class EmbeddingGame(
         run = Run(begin, begun, changed, keep, script, stop_at, shape)
         return run
 
-    @staticmethod
-    def _with_enough_rows(settings: Settings, n_rows: int) -> Settings:
-        """Return settings with as many neighbours as there are, and warn of it."""
-        wanted = choices.n_searched(settings, n_rows)
-        if wanted >= n_rows:
-            warnings.warn(
-                f"n_neighbors={wanted} needs at least {wanted + 1} rows; with {n_rows} "
-                f"rows, {n_rows - 1} neighbours are used.",
-                stacklevel=4,
-            )
-            settings = replace(settings, n_neighbors=n_rows - 1)
-        return settings
-
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
         given = self.get_params(deep=False)
         more = given.pop("method_params") or {}
         given = {name: value for name, value in given.items() if name in _NAMES}
+        others = [name for name in _NAMES if name not in given]
         for name in more:
             if name in given:
                 raise InputError(f"{name} is no method_params: give {name} itself.")
-            if name not in _NAMES:
-                others = ", ".join(each for each in _NAMES if each not in given)
-                raise InputError(f"method_params takes {others}, not {name}.")
+            if name not in others:
+                raise InputError(
+                    f"method_params takes {', '.join(others)}, not {name}."
+                )
         if not isinstance(self.init, str):
             given["init"] = "random"
         if not isinstance(self.random_state, Integral):

@@ -49,49 +49,44 @@ METHODS.update(
     # Its energy is the game's, which may go on from it.
     given=replace(
         METHODS["game"],
-        title="Map of the file",
+        title="Map of the file",  # what is in the file, or ``init``
         moved_by=_later("dynamics.given.layouts", "napari_embedding_game.core"),
         takes_repulsion=False,
-        source="what is in the file, or ``init``",
     ),
     umap_exact=_method(
-        title="UMAP, all pairs",
+        title="UMAP, all pairs",  # paper 4, Eq. 4
         attraction="umap_exact",
         kernel="umap",
         # What UMAP's weights were multiplied by, for the sum over all pairs.
         lambda_scale=lambda edges: edges.scale / 2,
         affinity="fuzzy",
         approximations=("exact",),
-        source="paper 4, Eq. 4",
     ),
     two_kernel_lle=_method(
-        title="Two-kernel LLE",
+        title="Two-kernel LLE",  # paper 3, Lemma 4
         attraction="kernel",
         kernel="cauchy",
         lambda_scale=per_point,
         affinity="lle",
-        source="paper 3, Lemma 4",
     ),
     two_kernel_pca=_method(
-        title="Two-kernel PCA",
+        title="Two-kernel PCA",  # paper 3, Eq. 6
         attraction="kernel",
         kernel="squared_cauchy",
         # It makes the energy sum (k_x - k_y)^2, up to a factor.
         lambda_scale=lambda edges: edges.scale / 4,
         affinity="fuzzy",
         approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
-        source="paper 3, Eq. 6",
     ),
     # Its forces are inner products: no function of distances.
     pca=_method(
-        title="PCA by attraction and repulsion",
+        title="PCA by attraction and repulsion",  # paper 3, Eq. 4
         attraction="",
         kernel="",
         lambda_scale=lambda edges: 1.0,
         affinity="inner_products",
         approximations=("exact",),
         takes_repulsion=False,
-        source="paper 3, Eq. 4",
         moved_by=_later("pca.layouts"),
     ),
 )

@@ -54,10 +54,8 @@ class AppliedForces:
             (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
             for hold in forces.holds
         ]
-        self._landmarks = [
-            (hold.number, _positions([hold.place], 1, y)[0])
-            for hold in forces.landmarks
-        ]
+        held = forces.landmarks
+        self._landmarks = [(h.number, _positions([h.place], 1, y)[0]) for h in held]
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:

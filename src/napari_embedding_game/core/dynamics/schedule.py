@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from napari_embedding_game.core.elementary import cos, exp
 from napari_embedding_game.core.settings import ScheduleName, Settings, choose
@@ -58,10 +57,7 @@ def resolve_schedule(settings: Settings) -> Schedule:
     spec, found_by = choose(settings.method, settings.approximation)
     if spec.on_grid and found_by == "mesh" and settings.schedule == "fast":
         schedule = replace(schedule, **spec.on_grid)
-    chosen: dict[str, Any] = {
-        "n_iter": settings.max_iter,
-        "learning_rate": settings.learning_rate,
-        "landmark_learning_rate": settings.landmark_learning_rate,
-        "momentum": settings.momentum,
-    }
+    names = ("learning_rate", "landmark_learning_rate", "momentum")
+    chosen = {name: getattr(settings, name) for name in names}
+    chosen["n_iter"] = settings.max_iter
     return replace(schedule, **{k: v for k, v in chosen.items() if v is not None})

@@ -46,12 +46,11 @@ class Method:
     ``attraction``, ``kernel``: keys of the tables in :mod:`pair_functions`; "" where
     forces are no function of distances.  ``lambda_scale`` takes the edges and returns
     the lambda that a repulsion of 1 stands for; ``repulsion`` is the default in that
-    unit.  ``source``: where the formula stands.  ``approximations``: the first is its
-    own.  ``on_grid``: fields of the fast :class:`~.schedule.Schedule` where a grid
-    pushes the points: forces without noise bear longer steps.  ``moved_by``: what makes
-    the layouts in place of the game.  ``takes_repulsion``: whether another one than its
-    own can be chosen.  ``most_points``: more are refused.  ``group``: what a window
-    lists it under.
+    unit.  ``approximations``: the first is its own.  ``on_grid``: fields of the fast
+    :class:`~.schedule.Schedule` where a grid pushes the points: forces without noise
+    bear longer steps.  ``moved_by``: what makes the layouts in place of the game.
+    ``takes_repulsion``: whether another one than its own can be chosen.
+    ``most_points``: more are refused.  ``group``: what a window lists it under.
     """
 
     title: str
@@ -59,7 +58,6 @@ class Method:
     kernel: str
     lambda_scale: Callable[[Edges], float]
     repulsion: float
-    source: str
     aggregate: Aggregate = "sum"
     affinity: str = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
@@ -97,35 +95,32 @@ def _steps(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
 
 METHODS: dict[str, Method] = {
     "game": Method(
-        title="Embedding game",
+        title="Embedding game",  # paper 1, Eq. 1 and 3
         attraction="log1p",
         kernel="cauchy",
         lambda_scale=per_point,
         repulsion=300.0,
         on_grid=_steps(160, 2.0, 0.5, 0.95),
-        source="paper 1, Eq. 1 and 3",
     ),
     "ee": Method(
-        title="Elastic embedding (EE)",
+        title="Elastic embedding (EE)",  # paper 4, Eq. 1
         attraction="quadratic",
         kernel="gaussian",
         lambda_scale=per_point,
         repulsion=300.0,
         affinity="entropic",
-        source="paper 4, Eq. 1",
     ),
     "ssne": Method(
-        title="s-SNE",
+        title="s-SNE",  # paper 4, Eq. 2
         attraction="quadratic",
         kernel="gaussian",
         aggregate="log",
         lambda_scale=all_attraction,
         repulsion=1.0,
         affinity="entropic",
-        source="paper 4, Eq. 2",
     ),
     "tsne": Method(
-        title="t-SNE",
+        title="t-SNE",  # paper 4, Eq. 3
         attraction="log1p",
         kernel="cauchy",
         aggregate="log",
@@ -135,17 +130,15 @@ METHODS: dict[str, Method] = {
         approximations=("mesh", *(a for a in APPROXIMATIONS if a != "mesh")),
         # Its maps are wide, and grow as long as the points move.
         on_grid=_steps(300, 4.0, 8.0, 0.97),
-        source="paper 4, Eq. 3",
     ),
     "umap": Method(
-        title="UMAP",
+        title="UMAP",  # paper 3, section 3.3.2
         attraction="umap",
         kernel="umap",
         lambda_scale=negative_samples,
         repulsion=5.0,
         affinity="fuzzy",
         approximations=("sampled_edges", "sampled_landmarks"),
-        source="paper 3, section 3.3.2",
     ),
 }
 

@@ -66,10 +66,9 @@ class Edges:
         shape = (self.n_points, self.n_points)
         # scipy has one signed type for both.
         fits = len(self.indices) <= np.iinfo(np.int32).max
-        kind = np.int32 if fits else np.int64
-        indices = self.indices.view(kind) if fits else self.indices.astype(kind)
-        indptr = self.indptr.astype(kind)
-        return sparse.csr_matrix((self.weights, indices, indptr), shape=shape)
+        indices = self.indices.view(np.int32) if fits else self.indices.astype(np.int64)
+        rows = self.weights, indices, self.indptr.astype(indices.dtype)
+        return sparse.csr_matrix(rows, shape=shape)
 
     def in_order(self, order: NDArray[np.intp]) -> Edges:
         """Return the edges between points in another order, and nothing else."""

@@ -24,35 +24,40 @@ _LONG = np.float32(1e30)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _sum(x, y, begin, end, zero, is_apart):
+def _squares(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
-        one, other = load(x, (at,), zero), load(y, (at,), zero)
-        if is_apart:
-            one = other = one - other
-        total = total + one * other
+        apart = load(x, (at,), zero) - load(y, (at,), zero)
+        total = total + apart * apart
     return across(total)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _sum_up(x, y, is_apart):
-    zero, n = np.float32(0), len(x)
-    whole, rest = n - n % 16, n - n % 4
-    total = _sum(x, y, 0, whole, spread(zero, 16), is_apart)
-    total += _sum(x, y, whole, rest, spread(zero, 4), is_apart)
-    return total + _sum(x, y, rest, n, spread(zero, 1), is_apart)
+def _products(x, y, begin, end, zero):
+    total = zero
+    for at in range(begin, end, len(zero)):
+        total = total + load(x, (at,), zero) * load(y, (at,), zero)
+    return across(total)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def squared_distance(x, y):
     """Return the squared distance of two rows."""
-    return _sum_up(x, y, True)
+    zero, n = np.float32(0), len(x)
+    whole, rest = n - n % 16, n - n % 4
+    total = _squares(x, y, 0, whole, spread(zero, 16))
+    total += _squares(x, y, whole, rest, spread(zero, 4))
+    return total + _squares(x, y, rest, n, spread(zero, 1))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def dot(x, y):
     """Return the product of two rows."""
-    return _sum_up(x, y, False)
+    zero, n = np.float32(0), len(x)
+    whole, rest = n - n % 16, n - n % 4
+    total = _products(x, y, 0, whole, spread(zero, 16))
+    total += _products(x, y, whole, rest, spread(zero, 4))
+    return total + _products(x, y, rest, n, spread(zero, 1))
 
 
 @njit(nogil=True, cache=True)
@@ -119,9 +124,13 @@ def scan(queries, own, rows, numbers, first, indices, distances):
 
     ``own`` are no candidates; ``first`` is added to what is kept in ``indices`` (Q, k).
     """
-    n_dims, doubled = rows.shape[1], np.float32(-2) * queries
+    n_dims = rows.shape[1]
+    doubled = np.empty(queries.shape, np.float32)
+    for q in range(len(queries)):
+        for c in range(n_dims):
+            doubled[q, c] = -2 * queries[q, c]
     size = np.empty(_TILE, np.float32)
-    s, t = np.empty_like(size), np.empty_like(size)
+    s, t = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
     tile = np.empty((n_dims, min(_TILE, len(numbers))), np.float32)
     for begin in range(0, len(numbers), _TILE):
         near = numbers[begin : begin + _TILE]
@@ -228,13 +237,14 @@ def orthonormalize(vectors, out):
 
 @njit(nogil=True, cache=True)
 def _halve(rows, order):
-    n, n_dims, longest = len(order), rows.shape[1], np.float32(0)
+    n, n_dims = len(order), rows.shape[1]
     count = min(n, _SAMPLED_ROWS)
     sample = np.empty((count, n_dims), np.float32)
     centre, direction = np.zeros(n_dims, np.float32), np.zeros(n_dims, np.float32)
     for s in range(count):
         sample[s] = rows[order[s * n // count]]
         centre += sample[s] / np.float32(count)
+    longest = np.float32(0)
     for s in range(count):
         sample[s] -= centre
         length = dot(sample[s], sample[s])
@@ -358,10 +368,11 @@ def search_lists(
 @njit(nogil=True, cache=True)
 def reverse_neighbors(indices, squared, is_new, width):
     """Return who has each row in its list, (N, width): 2 i + is new, or -1 for none."""
-    reverse = np.full((len(indices), width), -1, np.int32)
-    distances = np.full(reverse.shape, np.inf, np.float32)
-    for i in range(len(indices)):
-        for p in range(indices.shape[1]):
+    n, k = indices.shape
+    reverse = np.full((n, width), -1, np.int32)
+    distances = np.full((n, width), np.inf, np.float32)
+    for i in range(n):
+        for p in range(k):
             j = indices[i, p]
             if squared[i, p] < distances[j, width - 1]:
                 entry = 2 * i + is_new[i, p]

@@ -195,8 +195,8 @@ def _best_partition(
 ) -> NDArray[np.int64]:
     """Return the best of several partitions; ``start`` stays unless clearly beaten."""
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
+    alone = np.arange(len(graph[0]) - 1)
     for _ in range(n_tries if start is None else _TRIES_WITH_START):
-        alone = np.arange(len(graph[0]) - 1)
         tries.append(_louvain(graph, resolution, alone, rng))
     qualities = [loops.modularity(*graph, resolution, labels) for labels in tries]
     if start is not None:

@@ -60,11 +60,13 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
             starts[row] = start + np.searchsorted(held, first)
             stops[row] = start + np.searchsorted(held, last)
     count = np.zeros((last - first, sizes.shape[0]), np.int64)
-    begin, end, values = count, count, np.empty(0, data.dtype)
-    for is_counted in (False, True):  # count first, which end does, too
+    begin = end = count
+    values = np.empty(0, data.dtype)
+    for is_counted in (False, True):
         if is_counted:
             begin, n_values = _begins(count)
-            end, values = begin.copy(), np.empty(n_values, data.dtype)
+            end = begin.copy()
+            values = np.empty(n_values, data.dtype)
         for line in range(starts.shape[0]):
             for e in range(starts[line], stops[line]):
                 row = line if is_by_row else indices[e]
@@ -74,7 +76,9 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
                     continue
                 if is_counted:
                     values[end[column, group]] = data[e]
-                end[column, group] += 1
+                    end[column, group] += 1
+                else:
+                    count[column, group] += 1
     return values, begin, end
 
 

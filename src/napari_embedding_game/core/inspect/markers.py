@@ -234,8 +234,7 @@ def _checked_groups(
             "common."
         )
     for name, rows in (("chosen", inside), ("compared", outside)):
-        n = np.count_nonzero(rows)
-        if n < FEWEST_ROWS:
+        if (n := np.count_nonzero(rows)) < FEWEST_ROWS:
             raise InputError(
                 f"The {name} group has {n} row{'s' if n != 1 else ''}, but a test "
                 f"needs at least {FEWEST_ROWS}: choose a larger group."
@@ -264,8 +263,8 @@ def _joined(one: _Side, other: _Side) -> _Side:
 def _check_known(
     sides: list[_Side], sizes: NDArray[np.intp], names: Sequence[str] | None
 ) -> None:
-    is_bad = [side.n < size for side, size in zip(sides, sizes, strict=True)]
-    bad = np.flatnonzero(np.logical_or(*is_bad))
+    pairs = zip(sides, sizes, strict=True)
+    bad = np.flatnonzero(np.any([side.n < size for side, size in pairs], axis=0))
     if len(bad):
         raise InputError(
             f"{len(bad)} columns have values that are no finite numbers, the first of "
@@ -284,11 +283,11 @@ def _stats() -> Any:
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
     """Return t and two-sided p of Welch's test, each (G,); 0 and 1 without a spread."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        one, other = (
-            (side.mean, np.sqrt(side.squares / (side.n - 1)), side.n)
-            for side in (inside, outside)
-        )
-        scores, pvals = _stats().ttest_ind_from_stats(*one, *other, equal_var=False)
+        both = [
+            (s.mean, np.sqrt(s.squares / (s.n - 1)), s.n) for s in (inside, outside)
+        ]
+        t_test = _stats().ttest_ind_from_stats
+        scores, pvals = t_test(*both[0], *both[1], equal_var=False)
     # Where all values are equal there is no difference.
     is_same = np.isnan(scores)
     return np.where(is_same, 0.0, scores), np.where(np.isnan(pvals), 1.0, pvals)

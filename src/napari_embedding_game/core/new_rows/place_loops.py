@@ -104,7 +104,8 @@ def _descend(f, k, x, places, weights, field, scratch, work):
             t *= 0.5
         if not is_lower:
             return
-        energy, longest = lower, 0.0
+        energy = lower
+        longest = 0.0
         for c in range(d):
             longest = max(longest, abs(trial[c] - x[c]))
             x[c] = trial[c]
@@ -116,8 +117,10 @@ def _descend(f, k, x, places, weights, field, scratch, work):
 @njit(**OPTIONS)
 def _begin(f, k, x, places, weights, field, scratch, work):
     """Write the place with the lowest energy among the mean and the nearest."""
-    d, (gradient, _, trial) = x.shape[0], work
-    total, x[:] = 0.0, 0.0
+    d = x.shape[0]
+    gradient, _, trial = work
+    total = 0.0
+    x[:] = 0.0
     for m in range(places.shape[0]):
         total += abs(weights[m])
         for c in range(d):
@@ -126,10 +129,13 @@ def _begin(f, k, x, places, weights, field, scratch, work):
         x[c] /= total
     lowest, _ = _energy(f, k, x, places, weights, field, scratch, gradient)
     for m in range(min(_STARTS, places.shape[0])):
-        trial[:] = places[m]
+        for c in range(d):
+            trial[c] = places[m, c]
         energy, _ = _energy(f, k, trial, places, weights, field, scratch, gradient)
         if energy < lowest:
-            lowest, x[:] = energy, trial
+            lowest = energy
+            for c in range(d):
+                x[c] = trial[c]
 
 
 @njit(**OPTIONS)

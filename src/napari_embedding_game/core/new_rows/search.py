@@ -84,11 +84,9 @@ class FittedSearch:
             )
             return squared
         squared, asked = np.empty(found.shape, np.float32), np.arange(len(found))
-        work = len(asked) * _WORK
-        run_blocks(
-            search_loops.search_lists, len(asked), work, self._n_jobs,
-            asked, queries, *self._lists, found, squared,
-        )  # fmt: skip
+        share, given = (len(asked), len(asked) * _WORK, self._n_jobs), (asked, queries)
+        loop = search_loops.search_lists
+        run_blocks(loop, *share, *given, *self._lists, found, squared)
         return squared
 
 
