@@ -70,9 +70,11 @@ def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
 
     A part of a map has all levels of the whole, so that they keep their colours.
     """
+    colors = category_colors(len(levels))
+    if not known:
+        return colors
     from matplotlib.colors import is_color_like, to_rgba
 
-    colors = category_colors(len(levels))
     for place, level in enumerate(levels):
         if is_color_like(text := known.get(str(level), "")):
             colors[place] = to_rgba(text)

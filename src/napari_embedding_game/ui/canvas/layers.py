@@ -82,6 +82,7 @@ class MapLayers:
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
+        self._looks: Looks | None = None
         self._shown: Snapshot | None = None
         self._within: NDArray[np.floating] | None = None
         """The snapshot whose positions are drawn, and what else is to be seen."""
@@ -161,7 +162,9 @@ class MapLayers:
             self._frame.write_world(embedding, self.points.data, self._axes)
         was_blank, self._is_blank = self._is_blank, False
         picture = self._pictures[POINTS_NAME]
-        (picture.appear if was_blank else picture.show)(self._sized(looks))
+        if is_new or was_blank or looks is not self._looks:
+            self._looks = looks
+            (picture.appear if was_blank else picture.show)(looks, self._point_size)
         if is_new:
             self.show_landmarks_of(snapshot)
         if was_blank and self.landmarks is not None:
@@ -190,8 +193,7 @@ class MapLayers:
             self._pictures[name] = MapPicture(self._viewer, layer)
         is_new, picture = picture is not self._pictures[name], self._pictures[name]
         picture.layer.data[:, self._axes] = world
-        sized = self._sized(looks, len(places) // len(looks.sizes))
-        (picture.appear if is_new else picture.show)(sized)
+        (picture.appear if is_new else picture.show)(looks, self._point_size)
 
     def is_active(self, layer: Points) -> bool:
         """Whether a layer is the selected one in napari's list."""
@@ -391,9 +393,10 @@ class MapLayers:
             return positions[..., :n_axes]
         return np.pad(positions, [(0, 0)] * (positions.ndim - 1) + [(0, lacking)])
 
-    def _sized(self, looks: Looks, n_maps: int = 1) -> Looks:
-        assert self.points is not None
-        return looks.times(self.unit * point_size(len(self.points.data)), n_maps)
+    @property
+    def _point_size(self) -> float:
+        """Usual size of a point in world units."""
+        return self.unit * point_size(self._n_points)
 
     def _switch_display(self, n_components: int) -> None:
         """Have napari display three axes of a map in space, and as before after it."""

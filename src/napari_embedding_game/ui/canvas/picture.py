@@ -79,12 +79,13 @@ class Looks:
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    def times(self, size: float, n_maps: int = 1) -> Looks:
-        """Return the looks of points so many times as large, on so many maps."""
+    def times(self, size: float, n_points: int) -> Looks:
+        """Return the looks of points so many times as large, on one map or more."""
 
         def tiled(of: Any) -> Any:
             return of if of is None or n_maps == 1 else np.concatenate([of] * n_maps)
 
+        n_maps = n_points // len(self.sizes)
         sizes = tiled(np.asarray(self.sizes * size, np.float32))
         return Looks(tiled(self.colors), sizes, tiled(self.above))
 
@@ -106,6 +107,8 @@ class MapPicture:
         self._viewer = viewer
         self.layer = layer
         self._looks: Looks | None = None
+        self._looks_of: tuple[Looks, float] | None = None
+        """The looks that were given, and how many times as large the points are."""
         self._image: Any = None
         """The vispy node; made when it is first needed."""
         self._painted: Painted | None = None
@@ -130,19 +133,22 @@ class MapPicture:
             self._image.parent = self._around.parent = None
             self._image = None
 
-    def appear(self, looks: Looks) -> None:
+    def appear(self, looks: Looks, size: float) -> None:
         """Make the layer visible, without napari drawing it for nothing."""
         scene = scene_of(self._viewer, self.layer)
         if scene is not None:
             self._leave_empty(scene)
-        self._set(looks)
+        self._set(looks, size)
         self.layer.visible = True
         self.show()
 
-    def show(self, looks: Looks | None = None) -> None:
-        """Draw the points where their layer has them; None: as they looked before."""
+    def show(self, looks: Looks | None = None, size: float = 1.0) -> None:
+        """Draw the points where their layer has them, so many times as large.
+
+        Without looks as they looked before.
+        """
         if looks is not None:
-            self._set(looks)
+            self._set(looks, size)
         self._painting.stop()  # it is of before
         self._repaint.cancel()
         if not self._is_possible():
@@ -152,11 +158,13 @@ class MapPicture:
 
     # Inside
 
-    def _set(self, looks: Looks) -> None:
+    def _set(self, looks: Looks, size: float) -> None:
         """Write the looks into the layer, where people and programs find them."""
-        self._looks, layer = looks, self.layer
-        # In place: its setters copy, tell and draw.
-        layer.face_color[:], layer.size[:] = looks.colors, looks.sizes
+        if self._looks_of is None or self._looks_of != (looks, size):
+            layer, self._looks_of = self.layer, (looks, size)
+            self._looks = shown = looks.times(size, len(layer.data))
+            # In place: its setters copy, tell and draw.
+            layer.face_color[:], layer.size[:] = shown.colors, shown.sizes
 
     def _is_possible(self) -> bool:
         """Whether a picture can stand for the markers."""
@@ -182,11 +190,7 @@ class MapPicture:
         is_so = axes == list(range(layer.ndim))
         places = layer.data if is_so else layer.data[:, axes]
         ratio = scene.canvas.devicePixelRatioF()
-        if drawn.ahead is None:
-            x, y, width, height = drawn.cell
-            cell = x - AROUND, y - AROUND, width + 2 * AROUND, height + 2 * AROUND
-            drawn = replace(drawn, cell=cell)
-        return partial(paint, places, looks, drawn, layer.opacity, ratio)
+        return partial(paint, places, looks, drawn, layer.opacity, ratio, AROUND)
 
     def _lay(self, painted: Painted) -> None:
         """Show a picture in the place of the markers."""
@@ -265,13 +269,23 @@ def paint(
     drawn: Projection,
     opacity: float = 1.0,
     ratio: float = 1.0,
+    around: float = 0.0,
 ) -> Painted:
     """Paint points (N, 2) of an upright plane, or (N, 3) in space, as they are seen.
 
     Positions are along the displayed axes; ``ratio`` are the pixels of the screen for
-    one of the canvas, along one side.
+    one of the canvas, along one side; ``around``: pixels of the canvas that are painted
+    around it, too, of a plane.
     """
     x, y, width, height = drawn.cell
+    n_most = width * height * POINTS_A_PIXEL
+    if drawn.ahead is None:
+        x, y, width, height = (
+            x - around,
+            y - around,
+            width + 2 * around,
+            height + 2 * around,
+        )
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
     above, ahead, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
@@ -292,7 +306,6 @@ def paint(
         side = pixels / drawn.zoom_at(middle)
         stand = partial(_standing, middle=middle, begin=begin / pixels, side=side)
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
-    n_most = width * height * POINTS_A_PIXEL
     points = positions, looks.sizes, looks.colors
     if len(positions) > n_most:
         how = lines, shape, above, opacity, n_most

@@ -54,6 +54,7 @@ TIDY_MS = 300
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 UNCOLORED = Colored(np.empty((0, 4), np.float32), NO_LEGEND)
+NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -88,6 +89,8 @@ class Scene(QObject):
         """The points as they are coloured now."""
         self._colored_of: tuple[object, ...] = ()
         self._told_legend = NO_LEGEND
+        self._drawn_as: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
+        """How the points look, and what of."""
         self._legend_turn = throttled(LEGEND_MS, self._tell_legend, self)
         self._connections.call(self._legend_turn.cancel)
         self._tidy_soon = self._later(TIDY_MS, self._tidy)
@@ -381,19 +384,25 @@ class Scene(QObject):
 
     def _looks(self, snapshot: Snapshot) -> Looks:
         """Return how the points look, with those that are selected above the others."""
-        selection, found, above = self._session.selection, self.colored, None
-        colors, sizes = found.rgba, np.ones(len(found.rgba), np.float32)
-        if not selection.is_empty:
-            rows, above = selection.rows, selection.points
-            share = MUTED if found.legend.limits is None else MUTED_VALUE
-            grey = GREYS[self._viewer.theme == "light"]
-            colors = colors * np.float32(1 - share) + np.float32(share * grey)
-            colors[:, 3] = 1.0  # opaque: others stand out among them
-            colors[rows] = found.rgba[rows]
-            sizes[rows] = SELECTED_MAGNIFICATION
-        if self._session.look.size_by_pressure and snapshot.has_pressure:
-            sizes = magnification(snapshot.pressure)
-        return Looks(np.asarray(colors, np.float32), sizes, above)
+        selection, is_light = self._session.selection, self._viewer.theme == "light"
+        is_sized = self._session.look.size_by_pressure and snapshot.has_pressure
+        above = None if selection.is_empty else selection.points
+        of = self.colored, above, is_light, snapshot if is_sized else None
+        if not is_same(of, self._drawn_as[0]):
+            colors = self.colored.rgba
+            sizes = np.ones(len(colors), np.float32)
+            if above is not None:
+                is_scale = self.colored.legend.limits is not None
+                share = MUTED_VALUE if is_scale else MUTED
+                colors = colors * np.float32(1 - share)
+                colors += np.float32(share * GREYS[is_light])
+                colors[:, 3] = 1.0  # opaque: others stand out among them
+                colors[above] = self.colored.rgba[above]
+                sizes[above] = SELECTED_MAGNIFICATION
+            if is_sized:
+                sizes = magnification(snapshot.pressure)
+            self._drawn_as = of, Looks(np.asarray(colors, np.float32), sizes, above)
+        return self._drawn_as[1]
 
 
 def told_neighbors(found: Correction) -> str:
