@@ -31,7 +31,6 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import (
     QApplication,
     QHeaderView,
-    QLineEdit,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableWidget,
@@ -343,7 +342,8 @@ class Table(QTableWidget):
 
     def type_into(self, key: Any) -> None:
         """Open the editor of a row's first cell; what is typed elsewhere counts."""
-        for editor in self.viewport().findChildren(QLineEdit):
+        editor = self.indexWidget(self.currentIndex())
+        if editor is not None:
             self.commitData(editor)
             self.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
         for row in self.rows_of([key]):
