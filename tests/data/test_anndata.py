@@ -94,6 +94,16 @@ def test_parts_that_are_read_when_they_are_asked_for(tmp_path):
             assert dataset.obs["X_map 1"].tolist() == [1] + [0] * 11
 
 
+def test_values_of_one_row_and_column_are_summed():
+    data, columns = np.array([1, 2, 3, 1, 4], "f4"), [1, 1, 0, 0, 2]
+    X = sp.csr_matrix((data, columns, [0, 3, 5]), shape=(2, 3))
+    dataset = from_anndata(AnnData(X), "cells")
+    assert dataset.X.toarray().tolist() == [[3, 3, 0], [1, 0, 4]]
+    assert (dataset.X.nnz, X.nnz) == (4, 5)
+    counts = dataset.expression.values.toarray()
+    np.testing.assert_allclose(np.expm1(counts[0]), [5000, 5000, 0], rtol=1e-5)
+
+
 def with_raw(counts, tmp_path, ending="h5ad"):
     """File with scaled X, as scanpy's pp.scale leaves it, and logarithms in raw."""
     sc = pytest.importorskip("scanpy")

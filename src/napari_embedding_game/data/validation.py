@@ -134,9 +134,12 @@ def as_rows(X: Any) -> Matrix:
 
 def _as(dtype: Any, X: Any) -> Matrix:
     with np.errstate(over="ignore"):  # what overflows is told by check_values
-        return (sp.csr_matrix if sp.issparse(X) else np.ascontiguousarray)(
-            X, dtype=dtype
-        )
+        if not sp.issparse(X):
+            return np.ascontiguousarray(X, dtype=dtype)
+        made = sp.csr_matrix(X, dtype=dtype)
+    summed = made if made.has_canonical_format else made.copy()
+    summed.sum_duplicates()  # several values of one row and column
+    return summed if summed.nnz < made.nnz else made
 
 
 def _differences(X: Matrix) -> NDArray[np.float64]:

@@ -356,6 +356,7 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
+    text = re.sub(r"^sep=(.)\r?\n", "", text)  # Excel's
     heading = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     if heading.count(separator) >= _MOST_COLUMNS:
