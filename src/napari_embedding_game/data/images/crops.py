@@ -100,9 +100,9 @@ def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     light = np.clip((values - low) / max(high - low, 1e-30), 0, 1) ** channel.gamma
     if channel.rgb:
         return np.asarray(light, np.float32)
-    table = np.atleast_2d(np.asarray(channel.colors, np.float32))[:, :3]
-    if len(table) == 1:
-        table = np.stack([0 * table[0], table[0]])
+    table = np.asarray(channel.colors, dtype=np.float32)
+    if table.ndim == 1:
+        return np.asarray(light[..., None] * table[:3], np.float32)
     places, steps = light * (len(table) - 1), np.arange(len(table))
-    colors = [np.interp(places, steps, along) for along in table.T]
+    colors = [np.interp(places, steps, along) for along in table[:, :3].T]
     return np.stack(colors, axis=-1).astype(np.float32)
