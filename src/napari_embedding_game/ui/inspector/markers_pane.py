@@ -232,9 +232,11 @@ class MarkersPane(Listener):
 
     def _let_go(self, *event: object) -> None:
         """Show nothing of data that are gone, also while nobody looks."""
-        self._search.stop()
-        self._show_none("")
-        self._asked, self._has_missed = None, True
+        self._has_missed = True
+        if self._asked is not None:
+            self._asked = None
+            self._search.stop()
+            self._show_none("")
 
     def _follow(self) -> None:
         """Compare anew where clusters, or their names, are others than were asked."""

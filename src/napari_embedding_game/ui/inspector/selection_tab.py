@@ -220,7 +220,7 @@ class SelectionTab(Listener):
 
     def _let_go(self, *event: object) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
-        if self._session.dataset is not self._tabs_of[0]:
+        if self._tabs_of[0] not in (None, self._session.dataset):
             self._reporting.stop()
             self._looks.watch(None)
             self.report, self._is_column_chosen = None, False
