@@ -521,6 +521,19 @@ def test_a_file_keeps_the_components_it_came_with(tmp_path, read_here):
         write(session.dataset, replace(session.result(), session=content), path)
 
 
+def test_rows_whose_names_were_made_unique_are_the_same(tmp_path, read_here):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        tree, path = saved_as_h5ad(tmp_path, "every kind of column")
+        adata = anndata.read_h5ad(path)
+    adata.obs_names_make_unique()
+    adata.obs["leiden"] = "1"
+    adata.write_h5ad(path)
+    session, shown = reopened(path)._session, tree._session.snapshot
+    np.testing.assert_array_equal(session.snapshot.embedding, shown.embedding)
+    assert (session.dataset.obs["leiden"] == "1").all()
+
+
 def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
     _, path = saved_as_h5ad(tmp_path, "PCA given")
     adata = anndata.read_h5ad(path)

@@ -150,7 +150,7 @@ class MapTree:
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
         shown, names = self._session.dataset, dataset.source_obs_names
-        return shown is not None and shown.source_obs_names.equals(names)
+        return shown is not None and np.array_equal(shown.source_obs_names, names)
 
     def reload(self, dataset: Dataset) -> str:
         """Open the same source, read in another way, and return the key of its map.

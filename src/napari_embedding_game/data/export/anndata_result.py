@@ -226,8 +226,8 @@ def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.int
     Raises DataError if they are other rows, or in another order with repeated names.
     """
     names, known = names.astype(str), known.astype(str)
-    if names.equals(known):
-        return np.arange(len(names))
+    if names.equals(known) or unique_names(names) == unique_names(known):
+        return np.arange(len(names))  # as they were, or made unique since
     why = "its rows stand in another order, and some have the same name"
     if len(names) != len(known):
         why = f"it now has {len(names)} rows instead of {len(known)}"
