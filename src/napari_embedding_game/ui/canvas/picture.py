@@ -160,7 +160,7 @@ class MapPicture:
 
     def _set(self, looks: Looks, size: float) -> None:
         """Write the looks into the layer, where people and programs find them."""
-        if self._looks_of is None or self._looks_of != (looks, size):
+        if self._looks_of != (looks, size):
             layer, self._looks_of = self.layer, (looks, size)
             self._looks = shown = looks.times(size, len(layer.data))
             # In place: its setters copy, tell and draw.

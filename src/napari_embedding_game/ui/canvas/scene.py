@@ -268,6 +268,7 @@ class Scene(QObject):
         """Take a map away that is of other data, unless one has come in its place."""
         if self._session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
+            self._drawn_as = (), NO_LOOKS
             self.drawn.emit()
 
     def _on_look(self, info: EmissionInfo) -> None:

@@ -169,7 +169,7 @@ class ReadingTask(QObject):
         """Give up reading; what was loaded before stays."""
         if self._reading.is_busy:
             self._reading.stop()
-            self._end()
+            self.stage_changed.emit(None)
             self._give_up()
 
     def close(self) -> None:
@@ -189,14 +189,14 @@ class ReadingTask(QObject):
         self._reading.ask(read)
 
     def _on_read(self, result: Any) -> None:
-        self._end()
+        self.stage_changed.emit(None)
         try:
             self._then(result)
         except (DataError, InputError) as error:
             self.trouble.emit(sentence(error))
 
     def _on_failed(self, error: BaseException) -> None:
-        self._end()
+        self.stage_changed.emit(None)
         self.trouble.emit(sentence(error))
         is_incomplete = isinstance(error, MissingValuesError)
         self._give_up(self._read_complete if is_incomplete else None)
@@ -236,6 +236,3 @@ class ReadingTask(QObject):
     def _give_up(self, read_complete: Callable[[], None] | None = None) -> None:
         self._loading.go_back()
         self.given_up.emit(read_complete)
-
-    def _end(self) -> None:
-        self.stage_changed.emit(None)

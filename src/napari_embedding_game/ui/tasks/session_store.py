@@ -116,17 +116,9 @@ class SessionStore(QObject):
         """Save soon what has changed, once there is a map that would be lost."""
         if self._timer.isActive() or self._session.snapshot is None:
             return
-        if self._autosave is None:
-            self._start()
-        else:
+        if self._autosave is not None:
             self._timer.start(SAVE_MS)
-
-    def _save(self) -> None:
-        job = None if self._autosave is None else self._autosave.job()
-        if job is not None:
-            self._saving.ask(job)
-
-    def _start(self) -> None:
+            return
         try:
             self._autosave = Autosave(self._maps.capture)
         except OSError as error:
@@ -137,6 +129,11 @@ class SessionStore(QObject):
             )
         else:
             self._timer.start(FIRST_MS)
+
+    def _save(self) -> None:
+        job = None if self._autosave is None else self._autosave.job()
+        if job is not None:
+            self._saving.ask(job)
 
     def _on_failed(self, error: BaseException) -> None:
         self.trouble.emit(sentence(error))

@@ -89,8 +89,6 @@ class Worker(QThread):
         super().__init__()
         self._job, self._logs = job, logs
         self._abandoned = False
-        self.error: BaseException | None = None
-        """Why the job broke off, also after ``abandon``."""
         self._lock = threading.Lock()
         self._newest: Any = None
         self._next_show = self._busy = 0.0
@@ -109,7 +107,6 @@ class Worker(QThread):
             if isinstance(result, Generator):
                 result = self._iterate(result)
         except BaseException as error:  # the window must hear of every one
-            self.error = error
             if self._logs:
                 log_error(self._logs, error)
             self._outcome.emit(None, error)

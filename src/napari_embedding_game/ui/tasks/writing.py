@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +78,9 @@ class WritingTask(QObject):
         What cannot be written then is told by napari itself, and by the log.
         """
         if self._worker is not None:
-            self._worker.abandon()
-            self._worker.ended.connect(partial(_tell_late, self._worker))
+            self._worker.returned.disconnect()
+            self._worker.failed.disconnect()
+            self._worker.failed.connect(notify_error)
 
     # Inside
 
@@ -102,11 +102,6 @@ class WritingTask(QObject):
             self.trouble.emit(sentence(error))
             return
         self.saved.emit(name)
-
-
-def _tell_late(worker: Worker) -> None:
-    if worker.error is not None:
-        notify_error(worker.error)
 
 
 # What writes each kind of file, in any thread, as the map is seen now
