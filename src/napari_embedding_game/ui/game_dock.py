@@ -69,15 +69,24 @@ class GameDock(MapWidget):
     """
 
     def __init__(
-        self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
+        self,
+        napari_viewer: napari.Viewer,  # the name to which napari passes it
+        workspace: Workspace | None = None,
+        *,
+        warm_up: bool = True,
     ) -> None:
-        super().__init__(viewer, workspace)
+        super().__init__(napari_viewer, workspace)
+        if workspace is None:
+            # napari's menu and ``add_plugin_dock_widget`` do not know each other's
+            # docks, and two that show one session would work against it.
+            for other in docked(self._viewer):
+                self._viewer.window.remove_dock_widget(other)
         mend()
-        self._session = workspace.session
+        self._session = self.workspace.session
         preferences = get_plugin_settings(PLUGIN).window
         choose(preferences.group_colors)
         self._connections.connect(preferences.events.group_colors, self._on_palette)
-        self.controller = controller = Controller(viewer, workspace)
+        self.controller = controller = Controller(self._viewer, self.workspace)
         session = self._session
         states = session.dataset_changed, session.state_changed, session.restored
         # Before the views: what comes into sight hears of it as well.
@@ -347,3 +356,9 @@ class GameDock(MapWidget):
     def _release(self) -> None:
         self.larger.setChecked(False)
         super()._release()
+
+
+def docked(viewer: napari.Viewer) -> list[GameDock]:
+    """Return the docks of this kind that a window has, shown or hidden."""
+    widgets = viewer.window.dock_widgets.values()
+    return [widget for widget in widgets if isinstance(widget, GameDock)]

@@ -15,9 +15,7 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.sources import SampleSource, Source
-from napari_embedding_game.ui import game_dock
-from napari_embedding_game.ui.compat import unwrap
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.game_dock import GameDock, docked
 
 LayerData = tuple[Any, ...]
 
@@ -29,25 +27,9 @@ NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
 
 
-class GameDock(game_dock.GameDock):
-    """The main dock, as napari opens it.
-
-    napari passes the viewer only to a parameter of this name.  A program's
-    ``add_plugin_dock_widget`` passes a proxy, whose layers are no layer's own self.
-    """
-
-    def __init__(self, napari_viewer: napari.Viewer) -> None:
-        viewer = unwrap(napari_viewer)
-        # napari's menu and ``add_plugin_dock_widget`` do not know each other's docks,
-        # and two that show one session would work against it.
-        for other in _docked(viewer):
-            viewer.window.remove_dock_widget(other)
-        super().__init__(viewer, workspace_of(viewer))
-
-
-def open_dock(viewer: napari.Viewer) -> game_dock.GameDock:
+def open_dock(viewer: napari.Viewer) -> GameDock:
     """Open the main dock, or show the one that is there, and return it."""
-    for widget in _docked(viewer):
+    for widget in docked(viewer):
         box = widget.parent()
         box.show()
         box.raise_()
@@ -55,12 +37,6 @@ def open_dock(viewer: napari.Viewer) -> game_dock.GameDock:
     dock = GameDock(viewer)
     viewer.window.add_dock_widget(dock, name=NAME, add_vertical_stretch=False)
     return dock
-
-
-def _docked(viewer: napari.Viewer) -> list[GameDock]:
-    """Return the main docks that a window has, shown or hidden."""
-    docked = viewer.window.dock_widgets.values()
-    return [widget for widget in docked if isinstance(widget, GameDock)]
 
 
 # Files
