@@ -43,7 +43,7 @@ GIVEN_TIP = (
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "The map as it was saved."
 LOOKED_BACK = "An earlier map."
-FINISHED = "Finished. A click on a group shows who is in it."
+FINISHED = "Finished. Click a group to see who is in it."
 SELECTED = "Escape shows all groups again."
 STAGE_TIP = (
     "Similar points attract each other; landmarks, the pale rings, push them apart. "

@@ -39,8 +39,8 @@ LONG_NAMES = {
 }
 """What the built-in choices are called in the window."""
 TITLES = {
-    STRETCH: f"Red: misplaced, {FAR:.0f} or more. Doubt these points.",
-    ISOLATION: f"Red: outliers, above {UNLIKE:g}. They differ from all others.",
+    STRETCH: f"Red: misplaced, {FAR:.0f} or more: doubt these.",
+    ISOLATION: f"Red: outliers, above {UNLIKE:g}: doubt these.",
     MOVEMENT: "Movement to the other map, in radii of this one.",
 }
 """What legends say of a choice, where that is more than its name."""
