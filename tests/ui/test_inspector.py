@@ -311,6 +311,14 @@ def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_marke
     assert session.look.color_by == str(found.names[0])
     choose(pane.against, "against cluster 3")
     qtbot.waitUntil(lambda: pane.result.n_outside == 10)
+    session.selection.replace([0, 3])  # it still says so, of the two
+    assert pane.against.currentText() == "Cluster 0 against Cluster 3"
+    qtbot.waitUntil(lambda: pane.plot().title == "Cluster 0 against Cluster 3")
+    assert (pane.result.n_inside, pane.result.n_outside) == (10, 10)
+    choose(pane.against, "Cluster 3 against Cluster 0")
+    qtbot.waitUntil(lambda: pane.plot().title == "Cluster 3 against Cluster 0")
+    is_inside = pane.compared.groups.inside
+    np.testing.assert_array_equal(is_inside, session.clusters.labels == 3)
     session.selection.select_points(np.array([1]))
     assert pane.result is None
     assert pane.state.text().startswith("Select two or more")

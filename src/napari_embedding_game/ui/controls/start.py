@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -154,10 +153,5 @@ class Recovery(QWidget):
 
 
 def _told(recovery_file: Path) -> str:
-    saved_at = recovery_file.stat().st_mtime
-    when, is_today = (
-        datetime.fromtimestamp(saved_at),
-        time.time() - saved_at < 12 * 3600,
-    )
-    at = f"{when:%H:%M}" if is_today else f"on {when:%d %B, %H:%M}"
-    return f"napari ended without closing its last map, saved {at}."
+    when = datetime.fromtimestamp(recovery_file.stat().st_mtime)
+    return f"napari ended without closing its last map, saved on {when:%d %B, %H:%M}."

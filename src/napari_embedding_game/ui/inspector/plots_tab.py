@@ -39,7 +39,7 @@ class PlotsTab(QWidget):
         self.scatter = ScatterPane(session)
         self.saved = QToolButton()
         self.saved.setText("Save plot…")
-        self.saved.setProperty("role", "corner")
+        self.saved.setProperty("role", "edit")
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
         self.saved.clicked.connect(self._save)
         self.tabs = plain_tabs(self.saved)

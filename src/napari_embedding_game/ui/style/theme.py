@@ -49,7 +49,6 @@ QProgressBar[role="slim"] {{
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
 QPushButton[role="menu"] {{ padding-right: 20px; }}
-QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
@@ -69,7 +68,7 @@ QToolButton[role="edit"]:hover {{ background: {raised}; }}
 QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
-QTabWidget::pane {{ border: 0px; padding: 0px; margin: 0px; }}
+QTabWidget::pane {{ border: 0px; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{
   background: transparent; color: {dim}; border: none; border-radius: 0px;

@@ -151,6 +151,7 @@ class TeachWidget(MapTool, Listener):
         assert session.dataset is not None
         column = session.add(teaching.add_classes, self._column, *found)
         session.look.color_by = choice_of_column(column, session.dataset)
+        session.selection.clear()  # which would dim all that was learned
         self.catch_up()
 
     def _on_clusters(self) -> None:
