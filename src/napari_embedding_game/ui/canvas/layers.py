@@ -47,7 +47,7 @@ LOCKED = (
     "one. To move a cluster, drag it by its name; to leave points out, select others "
     "and click 'Map of its own'; to hide the layer, click its eye."
 )
-LANDMARKS_HELP = "drag a landmark to move it while the game runs"
+LANDMARKS_HELP = "landmarks push points apart and make clusters; drag one in a game"
 """What napari tells below the canvas while the layer is the selected one."""
 NEAR = 2.0
 """Canvas pixels per thousandth of the map, at least, after going to a point."""
