@@ -28,7 +28,10 @@ from napari_embedding_game.core.settings import Settings, check_size, n_searched
 
 
 def check(X: Any, settings: Settings) -> None:
-    """Raise InputError for what can be refused before the neighbours are searched."""
+    """Raise InputError for what can be refused before the neighbours are searched.
+
+    Memory is not foreseen; of a full graphics card see ``device.GPU_IS_FULL``.
+    """
     settings.validate()
     if settings.metric == "precomputed":
         check_given(X)

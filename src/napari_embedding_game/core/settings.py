@@ -1,7 +1,8 @@
 """All that can be chosen for a map, what goes with what, and what cannot be used.
 
 Window, command line, estimator and session file are made from the fields of
-:class:`Settings`: each has its title, its words and its range in its metadata.
+:class:`Settings`: each has its title, its words and its range in its metadata.  Names
+that are no setting are refused in ``estimator.EmbeddingGame._chosen`` and ``_play``.
 """
 
 from __future__ import annotations

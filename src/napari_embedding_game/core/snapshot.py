@@ -112,7 +112,10 @@ class Steer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One complete state of the game; the arrays are copies and stay as they are."""
+    """One complete state of the game; the arrays are copies and stay as they are.
+
+    ``play._Seen.snapshot`` makes them.
+    """
 
     iteration: int
     """Iterations done since the start layout (0 is the start layout itself)."""

@@ -6,7 +6,9 @@
         snapshot = playing.send(changed or None)      # up to 40 ms of iterations
     snapshot = playing.send(changed)                  # plays on after the end
 
-On finished layouts landmarks settle as in a game whose points stand still.
+On finished layouts landmarks settle as in a game whose points stand still.  A game ends
+with its schedule (``game.Game._played``), not by its energy, as ``TOLERANCE`` of
+``papers/minimizers.py`` has it.
 """
 
 from __future__ import annotations

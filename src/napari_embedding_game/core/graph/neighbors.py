@@ -146,7 +146,10 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
 
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
-    """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
+    """Raise :class:`InputError` unless every row can have ``n_neighbors`` others.
+
+    ``estimator.EmbeddingGame._play`` lowers their number with a warning instead.
+    """
     if n_points <= n_neighbors:
         raise InputError(
             f"The data have {n_points} row{'s' if n_points != 1 else ''}, but "

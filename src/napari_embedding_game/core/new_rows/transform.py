@@ -66,6 +66,7 @@ class FittedMap:
         """Return the places of new rows ``X`` (Q, D), (Q, d) float32.
 
         A row that equals a fitted one has its place; of several the first one's.
+        Columns and numbers are checked before: ``estimator.EmbeddingGame._as_rows``.
         InputError: they have no place by this method or metric, or are too large.
         """
         check_transform(self.settings.method, self.settings.metric)
