@@ -85,6 +85,7 @@ def test_a_damaged_file_does_no_harm_to_the_window(
     for one, words in ((path, "Opening endless"), (endless(saved), "Reading map")):
         drop(one)
         qtbot.waitUntil(lambda words=words: words in data.summary.text())
+        qtbot.waitUntil(lambda: len(readers()) == 1)  # it is being started
         (reader,) = readers()
         data.cancel.click()
         qtbot.waitUntil(lambda it=reader: it not in readers())
