@@ -99,7 +99,7 @@ def test_the_answer_has_its_figures():
     found = Separation(0.75, (0.25, 0.3, 0.2, 0.25, 0.25))
     assert found.beyond == pytest.approx(2 / 3)
     assert "25% of the links" in str(found)
-    assert "have 70% to 80% (p = 0.0001)" in str(found)
+    assert "of one group, 70% to 80% (p = 0.0001)" in str(found)
     assert Separation(0.2, (0.25, 0.3)).beyond == 0
 
 

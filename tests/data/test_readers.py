@@ -4,6 +4,7 @@ import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.readers import can_read
 from worlds import read
 
@@ -35,10 +36,10 @@ def test_files_that_are_no_data(tmp_path):
 
 
 def test_file_without_permission(table, monkeypatch):
-    def refuse(self):
+    def refuse(*how):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(type(table), "read_bytes", refuse)
+    monkeypatch.setattr(memory, "open", refuse, raising=False)
     with pytest.raises(DataError, match="may not be read by this user"):
         read(table)
 
